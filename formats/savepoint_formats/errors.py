@@ -20,12 +20,12 @@
     │   │   ├── WrongFileError            a file is not at all what the savepoint says that it is
     │   │   ├── FileReplacedError         a file became another one while it was read
     │   │   ├── UnsupportedVersionError   a version that this release does not know
+    │   │   ├── RocksDbError              a table of RocksDB has something that only RocksDB reads
     │   │   ├── UnknownSnapshotError      a serializer snapshot of a class that is not known
     │   │   └── UndecodableError          a value is right, but no column can hold it
     │   │       ├── ValueOutOfRangeError  it lies beyond what its Arrow type holds
     │   │       └── UndescribedSubclassError  a POJO of a subclass whose fields nobody knows
     │   ├── StateTypeError                subtasks differ in the type of a state
-    │   ├── RocksDbError                  RocksDB itself cannot read its files
     │   └── TableFileError                a file of rows can't be read as its format, or as its types
     ├── RefusedError                      it can't be done, or not exactly
     │   ├── SavepointExistsError          something lies where a savepoint is to be written
@@ -244,10 +244,6 @@ class NotMergeableError(RefusedError, TypeError):
     """An aggregate of which partial results, one per partition, can't be combined."""
 
 
-class RocksDbError(DamagedError):
-    """RocksDB cannot read its files; the message has its own words."""
-
-
 class ConditionError(RefusedError, UsageError):
     """A condition on rows can't be understood, or does not fit the table."""
 
@@ -393,6 +389,13 @@ class FileReplacedError(FormatError):
 
 class UnsupportedVersionError(FormatError):
     """A version that this release does not know; a newer one may read it."""
+
+
+class RocksDbError(FormatError):
+    """A table of RocksDB has something that only RocksDB reads; Flink itself never writes it."""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}; a canonical savepoint of the job can be read"
 
 
 class UnknownSnapshotError(FormatError):

@@ -24,7 +24,6 @@ from savepoint_formats.state_files.header import (
     OperatorBackendHeader,
 )
 from savepoint_formats.state_files.rocksdb.sst import Sst
-from savepoint_formats.state_files.rocksdb.sst_blocks import UnsupportedSstError
 from savepoint_formats.state_files.sections import (
     NOTHING_WRITTEN,
     NOTHING_WRITTEN_RAW,
@@ -163,8 +162,7 @@ def _other_states(directory: SnapshotDirectory, handle: OperatorStateHandle) -> 
 
 
 def _check_table(file: StateFile, size: int) -> None:
-    with suppress(UnsupportedSstError):  # RocksDB itself will read it
-        Sst.open(file, size).read_index()
+    Sst.open(file, size).read_index()
 
 
 def _check_sections(directory: SnapshotDirectory, handle: KeyGroupsHandle, nothing: int) -> None:

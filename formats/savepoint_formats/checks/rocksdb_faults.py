@@ -11,11 +11,7 @@ from savepoint_formats.checks.faults import Check, Fault
 from savepoint_formats.errors import FormatError, SavepointError
 from savepoint_formats.state_files.rocksdb.manifest import live_tables
 from savepoint_formats.state_files.rocksdb.sst import BlockHandle, Sst
-from savepoint_formats.state_files.rocksdb.sst_blocks import (
-    Blocks,
-    StoredBlocks,
-    UnsupportedSstError,
-)
+from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks, StoredBlocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,8 +52,6 @@ def table_errors(file: StateFile, size: int) -> Iterator[tuple[SavepointError, i
     try:
         table = Sst.open(file, size)
         index = table.read_index()
-    except UnsupportedSstError:
-        return  # RocksDB itself reads it, and looks at the checksums as it does
     except SavepointError as error:
         yield error, size
         return
@@ -84,8 +78,6 @@ def _block_errors(
     """Halves what has a damaged block, until each of these is alone."""
     try:
         Blocks.of([table.read_blocks(index, first, last)])
-    except UnsupportedSstError:
-        return
     except SavepointError as error:
         if last - first == 1:
             yield error, int(index.sizes[first])

@@ -106,8 +106,8 @@ class KeyedPlan:
         if is_look_up or not isinstance(handle, IncrementalHandle) or sizes.sum() <= few:
             return sizes, sys.maxsize
         try:
-            with RocksDbState(self.directory, handle, self.operator.max_parallelism) as files:
-                return files.key_group_sizes(self.states, handle.key_groups), largest
+            files = RocksDbState(self.directory, handle, self.operator.max_parallelism)
+            return files.key_group_sizes(self.states, handle.key_groups), largest
         except SavepointError:
             # Whoever reads the tables says what is wrong with them.
             return sizes, sys.maxsize

@@ -84,13 +84,10 @@ class RocksDbSource(EntrySource):
     def _opened(self, key_groups: KeyGroupRange) -> Iterator[RocksDbState]:
         there = [state.name for state in self.states]
         max_parallelism = self.settings.max_parallelism
-        with (
-            within(f"key groups {key_groups}"),
-            RocksDbState(
+        with within(f"key groups {key_groups}"):
+            yield RocksDbState(
                 self._directory, self._handle, max_parallelism, there, self.settings.keys
-            ) as files,
-        ):
-            yield files
+            )
 
     def _blocks(
         self,

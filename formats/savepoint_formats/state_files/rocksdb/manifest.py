@@ -71,6 +71,8 @@ _FIELDS = {
 _END_OF_TAGGED = 1
 # Keys end with a sequence number and what was done with them.
 _KEY_TRAILER = 8
+# That of a key that is not in the table: a deletion of a range ends before it.
+_END_OF_DELETION = b"\x0f" + bytes([0xFF] * 7)
 _MORE = 0x80
 
 # What a RocksDB that does not know a tag may pass over, behind its size.
@@ -84,16 +86,16 @@ class ListedTable:
     Attributes:
         state: The name of its column family.
         smallest: Its least key.
-        largest: Its greatest key, or a greater one.
+        end: A key that is greater than all of its own.
     """
 
     state: str
     smallest: bytes
-    largest: bytes
+    end: bytes
 
     def may_have(self, lower: bytes, upper: bytes) -> bool:
         """Whether it may have keys from ``lower`` to before ``upper``."""
-        return self.smallest < upper and lower <= self.largest
+        return self.smallest < upper and lower < self.end
 
 
 def live_tables(file: StateFile) -> dict[int, ListedTable] | None:
@@ -132,10 +134,16 @@ def live_tables(file: StateFile) -> dict[int, ListedTable] | None:
     if not is_known:
         return None
     return {
-        number: ListedTable(names.get(family, ""), *(key[:-_KEY_TRAILER] for key in keys))
+        number: ListedTable(names.get(family, ""), smallest[:-_KEY_TRAILER], _end(largest))
         for family, live in tables.items()
-        for number, keys in live.items()
+        for number, (smallest, largest) in live.items()
     }
+
+
+def _end(largest: bytes) -> bytes:
+    """A key that is greater than all of a table, whose greatest key is this, with its trailer."""
+    key, trailer = largest[:-_KEY_TRAILER], largest[-_KEY_TRAILER:]
+    return key if trailer == _END_OF_DELETION else key + b"\0"
 
 
 def version_edits(file: StateFile) -> Iterator[bytes]:

@@ -5,8 +5,7 @@
     data blocks · filter · index · compression dictionary · range deletions · properties ·
     metaindex · footer
 
-Whatever a table may have that is not read here makes it an ``UnsupportedSstError``, so that
-RocksDB itself can be asked; damage is a ``FormatError``.
+Whatever a table may have that is not read here is a ``RocksDbError``; damage is a ``FormatError``.
 
 RocksDB: ``BlockBasedTableBuilder``, ``Footer``, ``BlockHandle``, ``TableProperties``.
 """
@@ -19,15 +18,10 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from savepoint_formats.errors import FormatError, TruncatedError
+from savepoint_formats.errors import FormatError, RocksDbError, TruncatedError
 from savepoint_formats.state_files.rocksdb import sst_kernel
 from savepoint_formats.state_files.rocksdb.checksums import CHECKSUM_TYPES
-from savepoint_formats.state_files.rocksdb.sst_blocks import (
-    Blocks,
-    StoredBlocks,
-    TableBytes,
-    UnsupportedSstError,
-)
+from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks, StoredBlocks, TableBytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,12 +81,12 @@ class Footer:
         """Raises ``FormatError`` if the bytes are no footer."""
         magic = data[45:]
         if magic == OLD_MAGIC:
-            raise UnsupportedSstError("an SST file of format version 0", path, offset)
+            raise RocksDbError("an SST file of format version 0", path, offset)
         if magic != MAGIC:
             raise FormatError(f"no SST file: it ends with {magic.hex()}", path, offset)
         version = int.from_bytes(data[41:45], "little")
         if version not in FORMAT_VERSIONS:
-            raise UnsupportedSstError(f"an SST file of format version {version}", path, offset)
+            raise RocksDbError(f"an SST file of format version {version}", path, offset)
         handles = np.frombuffer(data, np.uint8, 41)
         metaindex, position = BlockHandle.read(handles, 1)
         index, end = BlockHandle.read(handles, max(position, 0))
@@ -198,6 +192,27 @@ class BlockIndex:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class RangeDeletion:
+    """A range of keys whose entries up to then are deleted.
+
+    Attributes:
+        start: The least key.
+        end: The least key that is too great.
+        sequence: Entries of smaller sequence numbers are deleted.
+    """
+
+    start: bytes
+    end: bytes
+    sequence: int
+
+    @classmethod
+    def of(cls, key: bytes, end: bytes) -> Self:
+        """The deletion that a table notes under a key with a trailer."""
+        trailer = int.from_bytes(key[-sst_kernel.TRAILER_SIZE :], "little")
+        return cls(key[: -sst_kernel.TRAILER_SIZE], end, trailer >> 8)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Sst:
     """An SST file, opened.
@@ -206,13 +221,15 @@ class Sst:
         table: Its bytes.
         footer: Its last bytes.
         properties: What RocksDB noted about the table, by name.
-        range_deletions: Start and exclusive end of each range of keys that it deletes.
+        range_deletions: The ranges of keys that it deletes.
+        reach_is_known: Whether these are known to be all within the table's own keys.
     """
 
     table: TableBytes
     footer: Footer
     properties: dict[bytes, bytes]
-    range_deletions: tuple[tuple[bytes, bytes], ...]
+    range_deletions: tuple[RangeDeletion, ...]
+    reach_is_known: bool = True
 
     @classmethod
     def open(cls, file: StateFile, size: int) -> Self:
@@ -220,7 +237,7 @@ class Sst:
 
         Raises:
             StateFileNotFoundError: The file is gone.
-            UnsupportedSstError: Only RocksDB itself reads a table of this kind.
+            RocksDbError: It is of a kind that is not read here.
             FormatError: It is damaged.
         """
         table = TableBytes.open(file, size)
@@ -231,13 +248,13 @@ class Sst:
         metaindex = dict(_plain_entries(table, footer, footer.metaindex))
         properties = dict(_named_block(table, footer, metaindex, b"rocksdb.properties"))
         deletions = _named_block(table, footer, metaindex, b"rocksdb.range_del")
-        ranges = tuple((key[: -sst_kernel.TRAILER_SIZE], end) for key, end in deletions)
+        ranges = tuple(RangeDeletion.of(key, end) for key, end in deletions)
         sst = cls(table, footer, properties, ranges)
         sst._check_supported(metaindex)
         return sst
 
     def _check_supported(self, metaindex: dict[bytes, bytes]) -> None:
-        """Raises ``UnsupportedSstError`` if entries might mean something else than elsewhere."""
+        """Raises ``RocksDbError`` if entries might mean something else than elsewhere."""
         comparator = self.properties.get(b"rocksdb.comparator", COMPARATOR)
         operator = self.properties.get(b"rocksdb.merge.operator", b"")
         reasons = {
@@ -254,7 +271,7 @@ class Sst:
         }  # fmt: skip
         for reason, is_so in reasons.items():
             if is_so:
-                raise UnsupportedSstError(f"an SST file with {reason}", self.table.path, 0)
+                raise RocksDbError(f"an SST file with {reason}", self.table.path, 0)
 
     @property
     def column_family(self) -> str:
@@ -302,12 +319,12 @@ class Sst:
     def _read_index(self, handle: BlockHandle) -> BlockIndex:
         block = _read_block(self.table, self.footer, handle)
         index = BlockIndex.read(
-            block.buffer.data,
+            block.data,
             has_deltas=self._number(b"rocksdb.index.value.is.delta.encoded") != 0,
             has_trailers=self._number(b"rocksdb.index.key.is.user.key") == 0,
         )
         if index is None:
-            raise block.error(0, "a damaged index")
+            raise block.stored[0].error(0, "a damaged index")
         return index
 
     def read_soon(self, index: BlockIndex, lower: bytes, upper: bytes) -> Self:

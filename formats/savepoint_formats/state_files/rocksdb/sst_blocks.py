@@ -3,16 +3,20 @@
 | bytes  | field       | meaning                                               |
 |--------|-------------|-------------------------------------------------------|
 | …      | content     | as many bytes as the block's handle says              |
-| u8     | compression | 0 none, 1 Snappy, 4 and 5 LZ4, 7 Zstandard            |
+| u8     | compression | 0 none, 1 Snappy, 2 zlib, 3 bzip2, 4 and 5 LZ4,       |
+|        |             | 7 Zstandard                                           |
 | u32 LE | checksum    | of content and compression                            |
 
-Compressed content begins with its size as a varint; that of Snappy is part of its format.
+Compressed content begins with its size as a varint; that of Snappy is part of its format. zlib's has
+neither its header nor its checksum.
 
 RocksDB: ``BlockBasedTableBuilder::WriteMaybeCompressedBlock``, ``UncompressBlockData``.
 """
 
 from __future__ import annotations
 
+import bz2
+import zlib
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import pairwise
@@ -21,15 +25,11 @@ from typing import TYPE_CHECKING, Self
 import cramjam
 import numpy as np
 
-from savepoint_formats.errors import FormatError, TruncatedError
+from savepoint_formats.errors import FormatError, RocksDbError, TruncatedError
 from savepoint_formats.state_files.rocksdb import sst_kernel
 from savepoint_formats.state_files.rocksdb.checksums import first_damaged
 from savepoint_formats.state_files.rocksdb.snappy_kernel import SLACK
-from savepoint_formats.state_files.rocksdb.sst_kernel import (
-    BLOCK_TRAILER_SIZE,
-    WORD_SIZE,
-    BlockBuffer,
-)
+from savepoint_formats.state_files.rocksdb.sst_kernel import BLOCK_TRAILER_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -60,24 +60,25 @@ def tail_size(size: int) -> int:
     return min(max(size // _INDEX_PART, _TAIL_SIZE), _MOST_AT_ONCE)
 
 
-class UnsupportedSstError(FormatError):
-    """A table of a kind that only RocksDB itself reads."""
-
-
 class Compression(IntEnum):
     """The byte behind a block. RocksDB: ``CompressionType``."""
 
     NONE = 0
     SNAPPY = 1
+    ZLIB = 2
+    BZIP2 = 3
     LZ4 = 4
     LZ4_HC = 5
     ZSTANDARD = 7
 
 
 # By the byte of a compression: how many bytes one of the compressed can become. Three bytes of Snappy
-# copy 64; LZ4 counts lengths in bytes of 255; four bytes of Zstandard repeat one up to 128 KiB.
+# copy 64; two bits of zlib repeat 258 bytes; bzip2 makes 40 bytes of 46 MB of zeros; LZ4 counts lengths
+# in bytes of 255; four bytes of Zstandard repeat one up to 128 KiB.
 _MOST_OF_A_BYTE = np.ones(256, np.int64)
 _MOST_OF_A_BYTE[Compression.SNAPPY] = 22
+_MOST_OF_A_BYTE[Compression.ZLIB] = 1032
+_MOST_OF_A_BYTE[Compression.BZIP2] = 1 << 21
 _MOST_OF_A_BYTE[[Compression.LZ4, Compression.LZ4_HC]] = 256
 _MOST_OF_A_BYTE[Compression.ZSTANDARD] = 1 << 15
 
@@ -208,13 +209,13 @@ class StoredBlocks:
         """The compression of each block.
 
         Raises:
-            UnsupportedSstError: One of them is not known.
+            RocksDbError: One of them is not known.
         """
         kinds = self.data[self.ends]
         unknown = np.flatnonzero(~_IS_KNOWN[kinds])
         if len(unknown):
             message = f"a block of compression {kinds[unknown[0]]}"
-            raise self.error(int(unknown[0]), message, UnsupportedSstError)
+            raise self.error(int(unknown[0]), message, RocksDbError)
         return kinds
 
     def content_sizes(
@@ -245,11 +246,13 @@ class Blocks:
     """Uncompressed blocks in one buffer.
 
     Attributes:
-        buffer: Their content.
+        data: Their content, and ``SLACK`` bytes of memory behind it.
+        borders: Block i is from ``borders[i]`` to ``borders[i + 1]``.
         stored: What they were; errors lead back to it.
     """
 
-    buffer: BlockBuffer
+    data: NDArray[np.uint8]
+    borders: NDArray[np.int64]
     stored: tuple[StoredBlocks, ...]
 
     @classmethod
@@ -263,8 +266,8 @@ class Blocks:
         nothing = np.zeros(1, np.int64)
         borders = np.concatenate([nothing, *(sizes for sizes, _ in places)]).cumsum()
         try:
-            # The kernel reads whole words, of which the last may begin with the last byte.
-            data = np.empty(int(borders[-1]) + WORD_SIZE, np.uint8)[:-WORD_SIZE]
+            # The kernel reads whole words, which may go on behind the last byte.
+            data = np.empty(int(borders[-1]) + SLACK, np.uint8)[:-SLACK]
         except MemoryError as error:
             message = f"blocks of {borders[-1]} bytes, which this machine has no memory for"
             raise stored[0].error(0, message) from error
@@ -273,37 +276,20 @@ class Blocks:
             last = first + len(blocks)
             _decompress(blocks, starts, data, borders[first : last + 1].tolist())
             first = last
-        return cls(BlockBuffer(data, borders), tuple(stored))
-
-    def __len__(self) -> int:
-        return len(self.buffer.borders) - 1
-
-    def error(self, index: int, message: str, kind: type[FormatError] = FormatError) -> FormatError:
-        """An error about one of the blocks."""
-        for stored in self.stored:
-            if index < len(stored):
-                return stored.error(index, message, kind)
-            index -= len(stored)
-        raise IndexError(index)
-
-    def status_error(self, status: int, index: int) -> FormatError:
-        """The error that a status of the kernel is about one of the blocks."""
-        if status == sst_kernel.UNKNOWN:
-            return self.error(index, "a block with a hash index", UnsupportedSstError)
-        return self.error(index, "a damaged block")
+        return cls(data, borders, tuple(stored))
 
     def plain_entries(self) -> Iterator[tuple[bytes, bytes]]:
         """The keys and values of the only block, one by one; for those that describe a table."""
-        data = self.buffer.data
+        data, damage = self.data, self.stored[0].error(0, "a damaged block")
         address = data.ctypes.data
         status, end = sst_kernel.entries_end(address, 0, len(data))
         if status != sst_kernel.OK:
-            raise self.status_error(status, 0)
+            raise damage
         key, position = b"", 0
         while position < end:
             shared, unshared, size, position = sst_kernel.read_entry_sizes(address, position, end)
             if position < 0 or shared > len(key) or unshared + size > end - position:
-                raise self.status_error(sst_kernel.DAMAGED, 0)
+                raise damage
             value = position + unshared
             key = key[:shared] + data[position:value].tobytes()
             position = value + size
@@ -323,7 +309,7 @@ def _decompress(
     for index, (kind, start, end, at, to) in enumerate(places):
         try:
             written = _DECOMPRESS[kind](source[start:end], content[at:to])
-        except cramjam.DecompressionError as error:
+        except (cramjam.DecompressionError, zlib.error, OSError) as error:
             raise blocks.error(index, f"a block that is damaged: {error}") from error
         if written != to - at:
             raise blocks.error(index, f"a block of {written} bytes, expected {to - at}")
@@ -340,9 +326,28 @@ def _decompress_lz4(source: memoryview, target: memoryview) -> int:
     return size
 
 
+def _decompress_zlib(source: memoryview, target: memoryview) -> int:
+    stream = zlib.decompressobj(-zlib.MAX_WBITS)
+    # A byte too much is enough to know that there are too many.
+    content = stream.decompress(source, len(target) + 1)
+    return _filled(content, target)
+
+
+def _decompress_bzip2(source: memoryview, target: memoryview) -> int:
+    content = bz2.BZ2Decompressor().decompress(source, len(target) + 1)
+    return _filled(content, target)
+
+
+def _filled(content: bytes, target: memoryview) -> int:
+    target[: len(content)] = content[: len(target)]
+    return len(content)
+
+
 _DECOMPRESS: dict[int, Callable[..., int]] = {
     Compression.NONE: _copy,
     Compression.SNAPPY: cramjam.snappy.decompress_raw_into,
+    Compression.ZLIB: _decompress_zlib,
+    Compression.BZIP2: _decompress_bzip2,
     Compression.LZ4: _decompress_lz4,
     Compression.LZ4_HC: _decompress_lz4,
     Compression.ZSTANDARD: cramjam.zstd.decompress_into,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -67,7 +68,7 @@ class SstFiles:
 
         Raises:
             StateFileNotFoundError: A file is gone.
-            UnsupportedSstError: Only RocksDB itself reads a table.
+            RocksDbError: A table is of a kind that is not read here.
             FormatError: A file is damaged, or is none of RocksDB's.
         """
         wanted = [
@@ -91,12 +92,27 @@ class SstFiles:
             message = f"entries of state {table.column_family!r}, expected one of "
             message += ", ".join(map(repr, self._names))
             raise FormatError(message, table.table.path, -1)
-        return table
+        return self._with_own_deletions(file.name, table) if table.range_deletions else table
+
+    def _with_own_deletions(self, name: str, table: Sst) -> Sst:
+        """The table, whose deletions of ranges are only those of its own keys.
+
+        Each table that a deleted range crosses notes the whole range. Beyond a table's own keys, its
+        note may be older than what the sequence numbers of the remaining entries say.
+        """
+        listed = self._listed.get(_number(name))
+        if listed is None:
+            return replace(table, reach_is_known=False)
+        deletions = (
+            replace(one, start=max(one.start, listed.smallest), end=min(one.end, listed.end))
+            for one in table.range_deletions
+        )
+        own = tuple(deletion for deletion in deletions if deletion.start < deletion.end)
+        return replace(table, range_deletions=own)
 
     def _may_have(self, name: str, states: Collection[str], bounds: Bounds) -> bool:
         """Whether a table may have keys of these states; one that no manifest lists may."""
-        number = int(name.removesuffix(_SST_SUFFIX))
-        listed = self._listed.get(number)
+        listed = self._listed.get(_number(name))
         return listed is None or (listed.state in states and listed.may_have(*bounds))
 
     @cached_property
@@ -117,3 +133,8 @@ class SstFiles:
             return (live_tables(files[0]) if len(files) == 1 else None) or {}
         except SavepointError:
             return {}
+
+
+def _number(name: str) -> int:
+    """The number of the table in a file of this name."""
+    return int(name.removesuffix(_SST_SUFFIX))

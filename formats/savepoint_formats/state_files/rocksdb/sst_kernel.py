@@ -10,42 +10,35 @@ A block holds entries in key order, then a table of restart points:
 | …         | key suffix |                                                             |
 | …         | value      |                                                             |
 | u32 LE ×n | restarts   | offsets of entries whose ``shared`` is 0                    |
-| u32 LE    | n          | its top bit says that a hash index lies before it           |
+| u8 ×m     | buckets    | a hash index, if the top bit of what follows says so        |
+| u16 LE    | m          |                                                             |
+| u32 LE    | n          |                                                             |
 
 A key ends with a trailer, u64 LE ``sequence << 8 | type``. Nothing here allocates, or raises: a
-function returns a status, and the block that ``sst_blocks`` makes an error of.
+function returns a status, of which ``sst_blocks`` makes an error.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
-import numpy as np  # noqa: TC002  # NamedTuple evaluates annotations
-from numpy.typing import NDArray  # noqa: TC002  # NamedTuple evaluates annotations
-
-from savepoint_formats.program.kernel.key_rows import are_equal
 from savepoint_formats.program.kernel.machine_code import light_entry, part
 from savepoint_formats.program.kernel.memory import (
+    copy,
     load_byte,
-    load_native_long,
     load_native_unsigned_int,
-    store_byte,
-    store_long,
+    load_native_unsigned_short,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 UNCOMPRESSED = 0
 SNAPPY = 1
 
-# Types of entries: the last byte of a trailer.
-DELETION = 0
-VALUE = 1
-MERGE = 2
-SINGLE_DELETION = 7
-
 OK = 0
 DAMAGED = 1
-UNKNOWN = 2
 
 TRAILER_SIZE = 8
 WORD_SIZE = 8
@@ -57,58 +50,6 @@ _CONTINUATIONS = 0x808080
 
 ENTRY_WORK = 64
 """An entry is as much work as so many bytes."""
-
-
-class BlockBuffer(NamedTuple):
-    """Blocks, one behind the other: block i is from ``borders[i]`` to ``borders[i + 1]``.
-
-    At least ``WORD_SIZE`` bytes of memory follow the data.
-    """
-
-    data: NDArray[np.uint8]
-    borders: NDArray[np.int64]
-
-
-class EntryAddresses(NamedTuple):
-    """Where entries are in memory: their bytes, and an i64 per entry of all else.
-
-    Numba counts who holds an array at every call; numbers cost nothing.
-    """
-
-    data: int
-    key_starts: int
-    key_ends: int
-    value_starts: int
-    value_ends: int
-    trailers: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Entries:
-    """Entries.
-
-    Attributes:
-        data: Their bytes, and at least ``WORD_SIZE`` bytes behind them.
-        spans: Key starts, key ends, value starts and value ends, each a row.
-        trailers: The trailer of each.
-    """
-
-    data: NDArray[np.uint8]
-    spans: NDArray[np.int64]
-    trailers: NDArray[np.uint64]
-
-    @property
-    def addresses(self) -> EntryAddresses:
-        """For the kernel, as long as these are held."""
-        key_starts, key_ends, value_starts, value_ends = (row.ctypes.data for row in self.spans)
-        return EntryAddresses(
-            data=self.data.ctypes.data,
-            key_starts=key_starts,
-            key_ends=key_ends,
-            value_starts=value_starts,
-            value_ends=value_ends,
-            trailers=self.trailers.ctypes.data,
-        )
 
 
 @part
@@ -172,116 +113,18 @@ def read_content_sizes(
 
 @part
 def entries_end(data: int, start: int, end: int) -> tuple[int, int]:
-    """A status, and where the restart points of the block from ``start`` to ``end`` begin."""
-    if end - start < 4:
+    """A status, and where the entries of the block from ``start`` to ``end`` end."""
+    limit = end - 4
+    if limit < start:
         return DAMAGED, start
-    count = load_native_unsigned_int(data + end - 4)
+    count = load_native_unsigned_int(data + limit)
     if count & _HASH_INDEX:
-        return UNKNOWN, end - 4
-    limit = end - 4 - 4 * count
-    return (OK, limit) if limit >= start else (DAMAGED, end - 4)
-
-
-@light_entry(lambda blocks, _, __: blocks.data.size)
-def measure(
-    blocks: BlockBuffer, first_entries: NDArray[np.int64], first_bytes: NDArray[np.int64]
-) -> tuple[int, int]:
-    """Checks all entries of some blocks, and counts them and their bytes.
-
-    ``first_entries[i]`` becomes the number of entries before block i, and ``first_bytes[i]`` that
-    of their bytes; both have one element more than there are blocks.
-
-    Returns:
-        A status, and the block that it is about.
-    """
-    data = blocks.data.ctypes.data
-    for block in range(len(blocks.borders) - 1):
-        entries, size = first_entries[block], first_bytes[block]
-        position = blocks.borders[block]
-        status, limit = entries_end(data, position, blocks.borders[block + 1])
-        if status != OK:
-            return status, block
-        key_size = 0
-        while position < limit:
-            shared, unshared, value_size, position = read_entry_sizes(data, position, limit)
-            if position < 0 or shared > key_size or unshared > limit - position:
-                return DAMAGED, block
-            key_size = shared + unshared
-            position += unshared
-            if key_size < TRAILER_SIZE or value_size > limit - position:
-                return DAMAGED, block
-            position += value_size
-            size += key_size + value_size
-            entries += 1
-        first_entries[block + 1] = entries
-        first_bytes[block + 1] = size
-    return OK, 0
-
-
-@part
-def copy(source: int, target: int, size: int) -> None:
-    """Copies some bytes, which do not overlap with where they go."""
-    if size < WORD_SIZE:
-        for place in range(size):
-            store_byte(target + place, load_byte(source + place))
-        return
-    for place in range(0, size - WORD_SIZE, WORD_SIZE):
-        store_long(target + place, load_native_long(source + place))
-    # The last word ends with the bytes, and may have some of the one before.
-    last = size - WORD_SIZE
-    store_long(target + last, load_native_long(source + last))
-
-
-@part
-def copy_words(source: int, target: int, size: int) -> None:
-    """Copies some bytes in whole words: less than a word behind them is read, and changed, too."""
-    for place in range(0, size, WORD_SIZE):
-        store_long(target + place, load_native_long(source + place))
-
-
-@light_entry(lambda blocks, _: blocks.data.size)
-def unpack(blocks: BlockBuffer, entries: EntryAddresses) -> bool:
-    """Writes the entries of blocks that were measured: key, trailer and value, one by one.
-
-    Returns:
-        Whether each of them is a value, and of another key than the one before it.
-    """
-    source = blocks.data.ctypes.data
-    is_plain = True
-    entry = at = before = before_size = 0
-    for block in range(len(blocks.borders) - 1):
-        position = blocks.borders[block]
-        _, limit = entries_end(source, position, blocks.borders[block + 1])
-        while position < limit:
-            shared, unshared, value_size, position = read_entry_sizes(source, position, limit)
-            key, size = entries.data + at, shared + unshared - TRAILER_SIZE
-            value_start = at + shared + unshared
-            copy_words(entries.data + before, key, shared)
-            copy_words(source + position, key + shared, unshared + value_size)
-            position += unshared + value_size
-            trailer = load_native_long(key + size)
-            store_long(entries.key_starts + 8 * entry, at)
-            store_long(entries.key_ends + 8 * entry, at + size)
-            store_long(entries.value_starts + 8 * entry, value_start)
-            store_long(entries.value_ends + 8 * entry, value_start + value_size)
-            store_long(entries.trailers + 8 * entry, trailer)
-            if trailer & 0xFF != VALUE:
-                is_plain = False
-            elif entry > 0 and size == before_size:
-                is_plain = is_plain and not _is_same(key, entries.data + before, size, shared)
-            before, before_size = at, size
-            at = value_start + value_size
-            entry += 1
-    return is_plain
-
-
-@part
-def _is_same(key: int, before: int, size: int, shared: int) -> bool:
-    """Whether a key is the one before it, with which it shares some bytes at least."""
-    # As a rule, the first byte that is not shared differs.
-    if shared < size and load_byte(key + shared) != load_byte(before + shared):
-        return False
-    return are_equal(key, before, size)
+        limit -= 2
+        if limit < start:
+            return DAMAGED, start
+        limit -= load_native_unsigned_short(data + limit)
+    limit -= 4 * (count & ~_HASH_INDEX)
+    return (OK, limit) if limit >= start else (DAMAGED, start)
 
 
 @light_entry(lambda block, *_: block.size)
@@ -321,8 +164,8 @@ def read_index(
         if position < 0 or shared > key_size or unshared > limit - position:
             return DAMAGED, 0, 0
         if not is_counting:
-            copy(target + at - key_size, target + at, shared)
-            copy(data + position, target + at + shared, unshared)
+            copy(target + at, target + at - key_size, shared)
+            copy(target + at + shared, data + position, unshared)
         position += unshared
         key_size = shared + unshared
         at += key_size

@@ -1,7 +1,7 @@
 """The living entries of several SST files, merged as their blocks are decompressed.
 
-What ``stream_kernel`` does not know is left to ``SstEntries``: compressions other than Snappy, merge
-operands, what only RocksDB reads, and damage.
+``stream_kernel`` decompresses Snappy by itself. Libraries decompress all else before, and Snappy too
+where there is so little that no machine code is needed.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from savepoint_formats.entries.entry_spans import EntrySpans
+from savepoint_formats.errors import RocksDbError
+from savepoint_formats.program.kernel.memory import wrapped
 from savepoint_formats.state_files.rocksdb.room import Room
 from savepoint_formats.state_files.rocksdb.snappy_kernel import SLACK
-from savepoint_formats.state_files.rocksdb.sst_blocks import Compression
+from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks, Compression
 from savepoint_formats.state_files.rocksdb.sst_kernel import BLOCK_TRAILER_SIZE, OK
 from savepoint_formats.state_files.rocksdb.stream_kernel import (
+    BLOCK,
     CURSOR_SIZE,
     FULL,
+    UNKNOWN,
     Merge,
     merge_tables,
 )
@@ -26,6 +30,7 @@ from savepoint_formats.state_files.rocksdb.stream_kernel import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from savepoint_formats.errors import FormatError
     from savepoint_formats.state_files.rocksdb.sst_blocks import StoredBlocks
 
 _LEAST_ENTRY = 3
@@ -33,48 +38,76 @@ _LEAST_ENTRY = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class MergedBlocks:
+    """Blocks of a file as the kernel takes them.
+
+    Attributes:
+        data: Their bytes, and at least ``SLACK`` bytes of memory behind them.
+        starts: Where in it each block begins.
+        ends: Where each ends.
+        sizes: The uncompressed size of each.
+        kinds: The compression of each: none, or Snappy.
+    """
+
+    data: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    kinds: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, stored: StoredBlocks, sizes: NDArray[np.int64], most: Compression) -> Self:
+        """The blocks, decompressed if one has another compression than those up to ``most``."""
+        kinds = stored.data[stored.ends]
+        has_slack = len(stored.data) >= stored.ends[-1] + BLOCK_TRAILER_SIZE + SLACK
+        if has_slack and kinds.max() <= most:
+            return cls(stored.data, stored.starts, stored.ends, sizes, kinds)
+        blocks = Blocks.of([stored])
+        return cls(
+            blocks.data, blocks.borders[:-1], blocks.borders[1:], sizes, np.zeros_like(kinds)
+        )
+
+    @property
+    def addresses(self) -> list[int]:
+        """Where the arrays are, for the kernel."""
+        arrays = self.data, self.starts, self.ends, self.sizes, self.kinds
+        return [array.ctypes.data for array in arrays]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SstMerge:
     """Blocks of several files whose entries are to be merged.
 
     Attributes:
-        stored: The blocks, neighbours in a file each.
-        sizes: For each file, the uncompressed size of each block.
-        kinds: For each file, the compression of each block.
+        stored: The blocks, neighbours in a file each; errors lead back to them.
+        merged: The same, as the kernel takes them.
         size: All uncompressed bytes.
+        is_little: Whether no machine code is needed.
     """
 
     stored: tuple[StoredBlocks, ...]
-    sizes: tuple[NDArray[np.int64], ...]
-    kinds: tuple[NDArray[np.uint8], ...]
+    merged: tuple[MergedBlocks, ...]
     size: int
+    is_little: bool
 
     @classmethod
-    def of(cls, stored: tuple[StoredBlocks, ...]) -> Self | None:
-        """The blocks; None if some of them are left to ``SstEntries``.
+    def of(cls, stored: tuple[StoredBlocks, ...]) -> Self:
+        """Some blocks of tables.
 
         Raises:
-            FormatError: A block is damaged.
+            RocksDbError: One is of a compression that is not known.
+            FormatError: One is damaged.
         """
-        kinds = tuple(blocks.compressions() for blocks in stored)
-        have_slack = all(
-            len(blocks.data) >= blocks.ends[-1] + BLOCK_TRAILER_SIZE + SLACK for blocks in stored
-        )
-        are_known = all(kind.max() <= Compression.SNAPPY for kind in kinds)
-        if not stored or not have_slack or not are_known:
-            return None
-        sizes = tuple(
-            blocks.content_sizes(own)[0] for blocks, own in zip(stored, kinds, strict=True)
-        )
-        return cls(stored, sizes, kinds, sum(int(each.sum()) for each in sizes))
-
-    @property
-    def is_little(self) -> bool:
-        """Whether no machine code is needed, which unpacks Snappy: then this is not the faster way."""
-        return merge_tables.is_spared(self.size)
+        sizes = [blocks.content_sizes(blocks.compressions())[0] for blocks in stored]
+        size = sum(int(each.sum()) for each in sizes)
+        is_little = merge_tables.is_spared(size)
+        most = Compression.NONE if is_little else Compression.SNAPPY
+        merged = (MergedBlocks.of(*one, most) for one in zip(stored, sizes, strict=True))
+        return cls(stored, tuple(merged), size, is_little)
 
     def living(
-        self, lower: bytes, upper: bytes, room: Room, count: int
-    ) -> tuple[NDArray[np.uint8], EntrySpans] | None:
+        self, lower: bytes, upper: bytes, room: Room, count: int, oldest: int = 0
+    ) -> tuple[NDArray[np.uint8], EntrySpans]:
         """Data and spans of the keys from ``lower`` to before ``upper`` that have a value.
 
         Args:
@@ -82,9 +115,11 @@ class SstMerge:
             upper: The least key that is too great.
             room: Where they are to lie, as far as it suffices.
             count: About how many entries there are.
+            oldest: The least sequence number of what was not deleted with all of these keys.
 
-        Returns:
-            None if ``SstEntries`` has to read them.
+        Raises:
+            RocksDbError: There is an entry of a type that is not known.
+            FormatError: A block is damaged.
         """
         count = min(count, self.size // _LEAST_ENTRY) + 1
         while True:
@@ -101,33 +136,41 @@ class SstMerge:
                 starts=starts.ctypes.data,
                 middles=middles.ctypes.data,
                 room=count,
+                oldest=wrapped(oldest << 8),
+                # What is little was counted as done when that was decided.
+                work=0 if self.is_little else self.size,
             )
             status, number, end = merge_tables(merge)
             if status == OK:
                 break
             if status != FULL:
-                return None
+                raise self._error(status, number, int(cursors[number, BLOCK // 8]), end)
             count, room = 2 * count, Room(2 * room.rest + self.size)
         values = middles[:number]
         spans = EntrySpans(starts[:number], values, values, starts[1 : number + 1])
         return room.filled(end), spans
+
+    def _error(self, status: int, table: int, block: int, kind: int) -> FormatError:
+        """The error that a status is about a block of a table, from 1."""
+        if status == UNKNOWN:
+            message = f"an entry of type {kind}, which is not read here"
+            return self.stored[table].error(block - 1, message, RocksDbError)
+        return self.stored[table].error(block - 1, "a damaged block")
 
     def _cursors(
         self, lower: bytes, upper: bytes
     ) -> tuple[NDArray[np.int64], list[NDArray[np.uint8]]]:
         """A row per file as the kernel has them, and memory that they point to."""
         bounds = [np.frombuffer(bound, np.uint8) for bound in (lower, upper)]
-        largest = np.array([sizes.max() for sizes in self.sizes]) + 2 * SLACK
+        largest = np.array([blocks.sizes.max() for blocks in self.merged], np.int64) + 2 * SLACK
         # A block and a key for each, which has no more bytes than its block.
-        places = np.concatenate([[0], np.repeat(largest, 2).cumsum()])
+        places = np.concatenate([np.zeros(1, np.int64), np.repeat(largest, 2).cumsum()])
         memory = np.empty(places[-1], np.uint8)
         places += memory.ctypes.data
         bound_fields = [field for bound in bounds for field in (bound.ctypes.data, len(bound))]
-        cursors = np.zeros((len(self.stored), CURSOR_SIZE // 8), np.int64)
-        files = zip(cursors, self.stored, self.sizes, self.kinds, strict=True)
-        for number, (cursor, blocks, sizes, kinds) in enumerate(files):
-            arrays = blocks.data, blocks.starts, blocks.ends, sizes, kinds
+        cursors = np.zeros((len(self.merged), CURSOR_SIZE // 8), np.int64)
+        for number, (cursor, blocks) in enumerate(zip(cursors, self.merged, strict=True)):
             memory_fields = places[2 * number : 2 * number + 2]
-            fields = [*(a.ctypes.data for a in arrays), len(blocks), *memory_fields, *bound_fields]
+            fields = [*blocks.addresses, len(blocks.starts), *memory_fields, *bound_fields]
             cursor[: len(fields)] = fields
         return cursors, [memory, *bounds]

@@ -2,7 +2,7 @@
 
 A scan is planned from the indexes of the files. It is cut where a key group ends, or inside of
 one that is too big for a chunk. For each piece, the blocks that may hold its keys are read from
-all files, their entries merged by key, the newest first, and resolved to at most one value a key.
+all files, and their entries merged by key to at most one value a key.
 
 RocksDB: ``MergingIterator``, ``DBIter``.
 """
@@ -12,16 +12,17 @@ from __future__ import annotations
 import sys
 from bisect import bisect_left
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from itertools import pairwise
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from savepoint_formats.entries.entry_chunk import EntryChunk, key_group_of, key_group_prefix
 from savepoint_formats.entries.entry_spans import EntrySpans
+from savepoint_formats.errors import RocksDbError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.state_files.rocksdb.room import Room
-from savepoint_formats.state_files.rocksdb.sst_blocks import UnsupportedSstError
-from savepoint_formats.state_files.rocksdb.sst_entries import SstEntries
 from savepoint_formats.state_files.rocksdb.sst_merge import SstMerge
 
 if TYPE_CHECKING:
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.state_files.rocksdb.sst import BlockIndex, Sst
-    from savepoint_formats.state_files.rocksdb.sst_blocks import StoredBlocks
+    from savepoint_formats.state_files.rocksdb.sst import BlockIndex, RangeDeletion, Sst
+
+    Living = tuple[NDArray[np.uint8], EntrySpans]
+    """Data, and where living entries lie in it."""
 
 _SPARE = 1 << 10
 """Entries of a piece, and bytes, that may be more than a mean says."""
@@ -73,19 +76,17 @@ class ScannedSst:
         index: Where its blocks are.
         expansion: The bytes of keys and values for each byte of its blocks.
         density: The entries for each byte of its blocks.
-        has_operands: Whether entries are merge operands.
     """
 
     sst: Sst
     index: BlockIndex
     expansion: float
     density: float
-    has_operands: bool
 
     @classmethod
     def of(cls, sst: Sst) -> Self:
         """Reads the index of a file."""
-        return cls(sst, sst.read_index(), sst.expansion, sst.density, sst.has_operands)
+        return cls(sst, sst.read_index(), sst.expansion, sst.density)
 
     def read_soon(self, lower: bytes, upper: bytes) -> Self:
         """The same, and a store is asked for the blocks of these keys already."""
@@ -95,9 +96,9 @@ class ScannedSst:
         """The same for who reads the blocks of these keys in order, ``size`` bytes at once of a store."""
         return replace(self, sst=self.sst.read_ahead(self.index, lower, upper, size))
 
-    def blocks_of(self, piece: ScanPiece) -> slice:
-        """The blocks that may hold keys of a piece."""
-        return slice(*self.index.blocks_between(piece.lower, piece.upper))
+    def blocks_between(self, lower: bytes, upper: bytes) -> slice:
+        """The blocks that may hold keys from ``lower`` to before ``upper``."""
+        return slice(*self.index.blocks_between(lower, upper))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,14 +121,9 @@ class SstScan:
         return replace(self, tables=tables)
 
     def plan(self, key_groups: KeyGroupRange, limit: int) -> Iterator[ScanPiece]:
-        """Pieces of about ``limit`` bytes that cover the key groups.
-
-        Raises:
-            UnsupportedSstError: Keys in these key groups were deleted as a range.
-        """
+        """Pieces of about ``limit`` bytes that cover the key groups."""
         lower = key_group_prefix(key_groups.start, self.prefix_size)
         end = key_group_prefix(key_groups.end + 1, self.prefix_size)
-        self._check_range_deletions(lower, end)
         if limit == sys.maxsize or self.key_group_sizes(key_groups).sum() <= limit:
             yield ScanPiece(lower, end, key_groups, is_continued=False)
             return
@@ -175,17 +171,6 @@ class SstScan:
         # The least key above the separator: the block's own keys stay together.
         return min(border if border > lower else separators[last - 1] + b"\0", end)
 
-    def _check_range_deletions(self, lower: bytes, upper: bytes) -> None:
-        """Those of foreign key groups, which Flink makes when it rescales, delete nothing here.
-
-        For others it matters where RocksDB truncates them, which only the MANIFEST says.
-        """
-        for table in self.tables:
-            for start, end in table.sst.range_deletions:
-                if start < upper and end > lower:
-                    message = f"a deletion of the keys {start.hex()} to {end.hex()}"
-                    raise UnsupportedSstError(message, table.sst.table.path, 0)
-
     def _sized_separators(self, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, float]]:
         """The separator of each block in the range, and about how many bytes of entries it has."""
         for table in self.tables:
@@ -203,23 +188,14 @@ class SstScan:
             room: Where the entries are to lie, as far as it suffices.
 
         Raises:
-            UnsupportedSstError: Only RocksDB itself reads them.
+            RocksDbError: There is something that is not read here.
             FormatError: A file is damaged.
         """
-        chosen = [(table, table.blocks_of(piece)) for table in self.tables]
-        chosen = [(table, blocks) for table, blocks in chosen if blocks.start < blocks.stop]
-        stored = tuple(
-            table.sst.read_blocks(table.index, blocks.start, blocks.stop)
-            for table, blocks in chosen
-        )
-        size = count = _SPARE
-        for table, blocks in chosen:
-            stored_size = int(table.index.sizes[blocks].sum())
-            size += int(stored_size * table.expansion)
-            count += int(stored_size * table.density)
-        # Operands are joined by the general way, so the loop need not come upon them.
-        has_operands = any(table.has_operands for table, _ in chosen)
-        data, spans = _living(piece, stored, room, None if has_operands else (size, count))
+        parts = [
+            self._living(lower, upper, oldest, room)
+            for lower, upper, oldest in self._evenly_deleted(piece.lower, piece.upper)
+        ]
+        data, spans = parts[0] if len(parts) == 1 else _joined(parts)
         return EntryChunk(
             data,
             key_starts=spans.key_starts,
@@ -231,28 +207,56 @@ class SstScan:
             is_continued=piece.is_continued,
         )
 
-
-def _living(
-    piece: ScanPiece,
-    stored: tuple[StoredBlocks, ...],
-    room: Room | None,
-    expected: tuple[int, int] | None,
-) -> tuple[NDArray[np.uint8], EntrySpans]:
-    """Data and spans of the living entries of a piece.
-
-    Args:
-        piece: The piece.
-        stored: Its blocks.
-        room: Where they are to lie, as far as it suffices.
-        expected: About how many bytes they have, and how many they are; None if only the general
-            way knows them.
-    """
-    merge = SstMerge.of(stored) if expected is not None else None
-    if expected is not None and merge is not None and not merge.is_little:
-        size, count = expected
+    def _living(self, lower: bytes, upper: bytes, oldest: int, room: Room | None) -> Living:
+        """The living entries of keys of which those before a sequence number were deleted."""
+        chosen = [(table, table.blocks_between(lower, upper)) for table in self.tables]
+        chosen = [(table, blocks) for table, blocks in chosen if blocks.start < blocks.stop]
+        stored = tuple(
+            table.sst.read_blocks(table.index, blocks.start, blocks.stop)
+            for table, blocks in chosen
+        )
+        size = count = _SPARE
+        for table, blocks in chosen:
+            stored_size = int(table.index.sizes[blocks].sum())
+            # Operands are collected, and then moved.
+            share = stored_size * table.expansion * (1.5 if table.sst.has_operands else 1)
+            size += int(share)
+            count += int(stored_size * table.density)
         enough = room if room is not None and room.rest >= size else Room(size)
-        merged = merge.living(piece.lower, piece.upper, enough, count)
-        if merged is not None:
-            return merged
-    data, spans = SstEntries.of(stored, room).living(piece.lower, piece.upper)
-    return data, EntrySpans(*spans)
+        return SstMerge.of(stored).living(lower, upper, enough, count, oldest)
+
+    def _evenly_deleted(self, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, bytes, int]]:
+        """Ranges of keys of which entries before the same sequence number were deleted, and this number."""
+        deletions = sorted(self._range_deletions(lower, upper), key=lambda one: one.start)
+        bounds = {bound for one in deletions for bound in (one.start, one.end)}
+        borders = sorted({lower, upper, *(bound for bound in bounds if lower < bound < upper)})
+        begun, newest = 0, list[tuple[int, bytes]]()
+        for start, end in pairwise(borders):
+            while begun < len(deletions) and deletions[begun].start <= start:
+                heappush(newest, (-deletions[begun].sequence, deletions[begun].end))
+                begun += 1
+            while newest and newest[0][1] <= start:
+                heappop(newest)
+            yield start, end, -newest[0][0] if newest else 0
+
+    def _range_deletions(self, lower: bytes, upper: bytes) -> Iterator[RangeDeletion]:
+        """Deletions of ranges that have some of these keys.
+
+        Those of foreign key groups, which Flink makes when it rescales, are none of them.
+        """
+        for table in self.tables:
+            for deletion in table.sst.range_deletions:
+                if deletion.start < upper and deletion.end > lower:
+                    if not table.sst.reach_is_known:
+                        message = f"a deletion of the keys {deletion.start.hex()} to "
+                        message += f"{deletion.end.hex()}, of which a manifest that can't be read "
+                        message += "or has no such table says how far it reaches"
+                        raise RocksDbError(message, table.sst.table.path, 0)
+                    yield deletion
+
+
+def _joined(parts: list[Living]) -> Living:
+    """Living entries of several ranges of keys, as those of one."""
+    borders = np.cumsum([0, *(len(data) for data, _ in parts)]).tolist()
+    spans = [spans.moved(start) for (_, spans), start in zip(parts, borders, strict=False)]
+    return np.concatenate([data for data, _ in parts]), EntrySpans.joined(spans)

@@ -2,24 +2,19 @@
 
 Each state is a column family of its name; timers are states too. A key is key-group prefix, key,
 namespace and, in map state, user key. The tables are read where they lie, block by block, which
-is several times as fast as RocksDB's own iterator seen from Python; RocksDB itself is asked where
-a table has something that the direct way does not know.
+is several times as fast as RocksDB's own iterator seen from Python.
 
 Flink: ``RocksIncrementalSnapshotStrategy``, ``RocksNativeFullSnapshotStrategy``.
 """
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
-from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from savepoint_formats.entries.entry_chunk import EntryChunk, key_behind, key_group_prefix
 from savepoint_formats.key_groups.ranges import WHOLE, KeyGroupRange, prefix_size
-from savepoint_formats.state_files.rocksdb.directory import RocksDbDirectory
-from savepoint_formats.state_files.rocksdb.sst_blocks import UnsupportedSstError
 from savepoint_formats.state_files.rocksdb.sst_files import SstFiles
 from savepoint_formats.state_files.rocksdb.sst_scan import ScannedSst, ScanPiece, SstScan
 
@@ -38,17 +33,12 @@ if TYPE_CHECKING:
 DEFAULT_CHUNK_SIZE = 1 << 24
 """Bytes of keys and values; large enough that the cost of a chunk does not count."""
 
-# What tables become when they are decompressed, about.
-_EXPANSION = 3
-
 _AHEAD = 64 << 20
 """About how many bytes of a store's tables are in memory where all of a handle are read."""
 
 
 class RocksDbState:
     """The keyed state of a subtask, in the files of an incremental handle.
-
-    Use it in a ``with`` statement, or close it.
 
     Args:
         directory: Where the savepoint is.
@@ -59,9 +49,9 @@ class RocksDbState:
             read by itself.
 
     Example:
-        >>> with RocksDbState(directory, handle, operator.max_parallelism) as state:
-        ...     for chunk in state.chunks("total"):
-        ...         print(chunk.key_groups, len(chunk))
+        >>> state = RocksDbState(directory, handle, operator.max_parallelism)
+        >>> for chunk in state.chunks("total"):
+        ...     print(chunk.key_groups, len(chunk))
     """
 
     def __init__(
@@ -79,19 +69,6 @@ class RocksDbState:
         self._tables = SstFiles(directory, handle, names)
         self._scanned: dict[Sst, ScannedSst] = {}
         self._sizes: dict[tuple[str, ...], tuple[KeyGroupRange, NDArray[np.float64]]] = {}
-        self._resources = ExitStack()
-        self.fallback_reasons: list[str] = []
-        """Why RocksDB itself was asked, if it was."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Closes all files, and removes temporary ones."""
-        self._resources.close()
 
     def chunks(
         self,
@@ -117,34 +94,21 @@ class RocksDbState:
         Raises:
             StateFileNotFoundError: A file of the handle is gone.
             FormatError: A file is damaged.
-            RocksDbError: So says RocksDB itself.
+            RocksDbError: A table has something that is not read here.
         """
         wanted = self._own(key_groups)
         if not wanted:
             return
-        lower = key_group_prefix(wanted.start, self._prefix_size)
-        pieces: list[ScanPiece] = []
-        try:
-            scan = self._scan(state, wanted)
-            pieces = list(scan.plan(wanted, chunk_size))
-            if ranges := self._ranges_of_keys(wanted):
-                # No key is the beginning of another one, so that none is in two of them.
-                pieces = [ScanPiece(*of_key, wanted, is_continued=False) for of_key in ranges]
-            pieces = [pieces[number] for number in share.of_numbers(len(pieces))]
-            if len(pieces) > 1 and not self._directory.is_local:
-                scan = scan.read_ahead(pieces[0].lower, pieces[-1].upper, _AHEAD)
-            for piece in pieces:
-                lower = piece.lower
-                yield scan.read(piece, room)
-        except UnsupportedSstError as error:
-            # Tables of which nothing can be planned are read by one task.
-            if not pieces and share.index:
-                return
-            self.fallback_reasons.append(str(error))
-            upper = pieces[-1].upper if pieces else None
-            yield from self._rocksdb.chunks(
-                state, lower, wanted.end, self._prefix_size, chunk_size, upper
-            )
+        scan = self._scan(state, wanted)
+        pieces = list(scan.plan(wanted, chunk_size))
+        if ranges := self._ranges_of_keys(wanted):
+            # No key is the beginning of another one, so that none is in two of them.
+            pieces = [ScanPiece(*of_key, wanted, is_continued=False) for of_key in ranges]
+        pieces = [pieces[number] for number in share.of_numbers(len(pieces))]
+        if len(pieces) > 1 and not self._directory.is_local:
+            scan = scan.read_ahead(pieces[0].lower, pieces[-1].upper, _AHEAD)
+        for piece in pieces:
+            yield scan.read(piece, room)
 
     def batches(
         self,
@@ -194,17 +158,11 @@ class RocksDbState:
                 first = key_groups.start - known.start
                 return sizes[first : first + len(key_groups)]
         sizes = np.zeros(len(key_groups))
-        try:
-            self._tables.open(states, self._bounds(key_groups))
-            ranges = self._ranges_of_keys(key_groups)
-            for state in states:
-                scan = self._scan(state, key_groups)
-                sizes += scan.size(ranges) if ranges else scan.key_group_sizes(key_groups)
-        except UnsupportedSstError:
-            # Without an index, all key groups are as good as the same.
-            files = self._handle.shared + self._handle.private
-            size = sum(file.stream.size for file in files) * _EXPANSION
-            sizes[:] = size / len(self._handle.key_groups)
+        self._tables.open(states, self._bounds(key_groups))
+        ranges = self._ranges_of_keys(key_groups)
+        for state in states:
+            scan = self._scan(state, key_groups)
+            sizes += scan.size(ranges) if ranges else scan.key_group_sizes(key_groups)
         return sizes
 
     def _own(self, key_groups: KeyGroupRange | None) -> KeyGroupRange:
@@ -233,10 +191,8 @@ class RocksDbState:
         bounds = self._bounds(key_groups)
         if bounds is None or self._directory.is_local:
             return
-        # What only RocksDB reads is told by who reads the entries.
-        with suppress(UnsupportedSstError):
-            for table in self._tables_of(states, key_groups):
-                self._scanned[table] = self._scanned_of(table).read_soon(*bounds)
+        for table in self._tables_of(states, key_groups):
+            self._scanned[table] = self._scanned_of(table).read_soon(*bounds)
 
     def _read_ahead(self, states: Iterable[str], key_groups: KeyGroupRange) -> None:
         """Prepares a store for who reads all blocks of these states in the order of their keys."""
@@ -244,11 +200,10 @@ class RocksDbState:
             return
         lower = key_group_prefix(key_groups.start, self._prefix_size)
         upper = key_group_prefix(key_groups.end + 1, self._prefix_size)
-        with suppress(UnsupportedSstError):
-            tables = self._tables_of(states, key_groups)
-            scanned = SstScan(tuple(map(self._scanned_of, tables)), self._prefix_size)
-            ahead = scanned.read_ahead(lower, upper, _AHEAD)
-            self._scanned |= dict(zip(tables, ahead.tables, strict=True))
+        tables = self._tables_of(states, key_groups)
+        scanned = SstScan(tuple(map(self._scanned_of, tables)), self._prefix_size)
+        ahead = scanned.read_ahead(lower, upper, _AHEAD)
+        self._scanned |= dict(zip(tables, ahead.tables, strict=True))
 
     def _tables_of(self, states: Iterable[str], key_groups: KeyGroupRange) -> tuple[Sst, ...]:
         states = frozenset(states)
@@ -263,7 +218,3 @@ class RocksDbState:
     def _scan(self, state: str, key_groups: KeyGroupRange) -> SstScan:
         tables = self._tables_of([state], key_groups)
         return SstScan(tuple(map(self._scanned_of, tables)), self._prefix_size)
-
-    @cached_property
-    def _rocksdb(self) -> RocksDbDirectory:
-        return self._resources.enter_context(RocksDbDirectory.open(self._directory, self._handle))

@@ -4,8 +4,11 @@ Each table has a cursor, at one of its entries. The cursors are kept in the orde
 of the same key the newest comes first. The entry of the first cursor is written, unless a newer one
 hid it, and the cursor moves on: so an entry is touched while a core's caches hold its block.
 
-It knows values and deletions. Whatever else comes up, damage included, ends it with a status; then
-``SstEntries`` reads the same blocks, which knows all entries and says what is wrong.
+A merge operand is appended to what is older, with a comma. The newest one comes first, so operands
+are collected backwards from the end of the memory, and then moved behind their key. Nothing here
+allocates, or raises: damage ends it with a status, of which ``sst_merge`` makes an error.
+
+RocksDB: ``ValueType``, ``MergingIterator``, ``DBIter``, ``StringAppendTESTOperator``.
 """
 
 from __future__ import annotations
@@ -19,31 +22,41 @@ from savepoint_formats.program.kernel.memory import (
     load_byte,
     load_long,
     load_native_long,
+    store_byte,
     store_long,
 )
-from savepoint_formats.state_files.rocksdb.merge_kernel import MIN_LONG
 from savepoint_formats.state_files.rocksdb.snappy_kernel import decompress
 from savepoint_formats.state_files.rocksdb.sst_kernel import (
     DAMAGED,
-    DELETION,
     OK,
-    SINGLE_DELETION,
     SNAPPY,
     TRAILER_SIZE,
-    UNKNOWN,
-    VALUE,
     WORD_SIZE,
     entries_end,
     read_entry_sizes,
 )
 
+UNKNOWN = 2
 FULL = 3
 _ENDED = 4
+
+# Types of entries: the last byte of a trailer.
+DELETION = 0
+VALUE = 1
+MERGE = 2
+SINGLE_DELETION = 7
+
+MIN_LONG = -(1 << 63)
+"""What makes signed numbers compare as unsigned ones do."""
+
+UNKNOWN_KIND = -1
+
+_COMMA = 0x2C
 
 # A cursor: an i64 each, of which those in capitals are addresses.
 DATA, STARTS, ENDS, SIZES, KINDS, BLOCKS, CONTENT, KEY = (8 * field for field in range(8))
 LOWER, LOWER_SIZE, UPPER, UPPER_SIZE = (8 * field for field in range(8, 12))
-_BLOCK, _POSITION, _LIMIT, _KEY_SIZE, _VALUE, _VALUE_SIZE = (8 * field for field in range(12, 18))
+BLOCK, _POSITION, _LIMIT, _KEY_SIZE, _VALUE, _VALUE_SIZE = (8 * field for field in range(12, 18))
 # The first 16 bytes of the key and its trailer; and those of the key alone, to be compared.
 _LEFT, _RIGHT, _FIRST, _SECOND = (8 * field for field in range(18, 22))
 CURSOR_SIZE = 8 * 22
@@ -62,6 +75,9 @@ class Merge(NamedTuple):
     | data, at, end      | where keys and values go, from position ``at`` to before ``end`` |
     | starts, room       | i64 per entry, and one more: where its key begins               |
     | middles            | i64 per entry: where its key ends and its value begins          |
+    | oldest             | the least trailer, unsigned, of an entry that was not deleted   |
+    |                    | together with a range of keys                                   |
+    | work               | how many bytes are worked on                                    |
     """
 
     cursors: int
@@ -73,6 +89,8 @@ class Merge(NamedTuple):
     starts: int
     middles: int
     room: int
+    oldest: int
+    work: int
 
 
 @part
@@ -80,7 +98,7 @@ def begin(merge: Merge) -> tuple[int, int]:
     """Moves the cursors to their first entries, and sorts them.
 
     Returns:
-        A status, and how many have an entry.
+        A status, and how many have an entry, or the table that the status is about.
     """
     active = 0
     for table in range(merge.tables):
@@ -94,36 +112,55 @@ def begin(merge: Merge) -> tuple[int, int]:
             store_long(place, cursor)
             active += 1
         elif status != _ENDED:
-            return status, 0
+            return status, table
     return OK, active
 
 
-@light_entry(lambda merge: merge.end - merge.at)
-def merge_tables(merge: Merge) -> tuple[int, int, int]:
+@light_entry(lambda merge: merge.work)
+def merge_tables(merge: Merge) -> tuple[int, int, int]:  # noqa: PLR0912 - a branch per kind of entry
     """Writes the living entries of tables in the order of their keys.
 
     Returns:
-        A status, the number of entries, and where in the data they end.
+        A status; the number of entries, or the table that the status is about; where in the data
+        the entries end, or the type of an entry that is not known.
     """
     status, active = begin(merge)
     if status != OK:
-        return status, 0, 0
+        return status, active, 0
     at, count = merge.at, 0
     last, last_size, last_first, last_second = merge.data, -1, 0, 0
+    # The operands of the last key, if a value or more of them may follow.
+    operands, has_operands = merge.end, False
     while active > 0:
         cursor = load_native_long(merge.order)
         key, size = load_native_long(cursor + KEY), load_native_long(cursor + _KEY_SIZE)
         first, second = load_native_long(cursor + _FIRST), load_native_long(cursor + _SECOND)
         value_size = load_native_long(cursor + _VALUE_SIZE)
-        if size + value_size + 2 * NEAR > merge.end - at or count == merge.room:
+        if size + value_size + 2 * NEAR > operands - at or count == merge.room:
             return FULL, count, at
-        kind = load_byte(key + size)
-        if (
+        kind = kind_of(load_native_long(key + size), merge.oldest)
+        if kind == UNKNOWN_KIND:
+            table = (cursor - merge.cursors) // CURSOR_SIZE
+            return UNKNOWN, table, load_byte(key + size)
+        is_new = (
             size != last_size
             or second != last_second
             or first != last_first
             or not are_equal(key, last, size)
-        ):
+        )
+        if has_operands:
+            if not is_new and kind != DELETION:
+                operands = add_operand(merge, operands, cursor, has_newer=True)
+            if is_new or kind != MERGE:
+                at = end_operands(merge, at, last_size, operands, count)
+                if at < 0:
+                    return FULL, count, 0
+                operands, has_operands, count = merge.end, False, count + 1
+                # There may be no more room for the entry: so it is looked at again.
+                if is_new:
+                    last_size = -1
+                    continue
+        elif is_new:
             last, last_size, last_first, last_second = merge.data + at, size, first, second
             copy_near(key, last, size)
             if kind == VALUE:
@@ -132,21 +169,59 @@ def merge_tables(merge: Merge) -> tuple[int, int, int]:
                 store_long(merge.middles + 8 * count, at + size)
                 at += size + value_size
                 count += 1
-            elif kind not in (DELETION, SINGLE_DELETION):
-                return UNKNOWN, count, at
-        elif kind not in (VALUE, DELETION, SINGLE_DELETION):
-            return UNKNOWN, count, at
+            elif kind == MERGE:
+                operands = add_operand(merge, operands, cursor, has_newer=False)
+                has_operands = True
         status = advance(cursor)
         if status == OK:
             settle(merge.order, active)
         elif status == _ENDED:
             active -= 1
-            for place in range(active):
-                store_long(merge.order + 8 * place, load_native_long(merge.order + 8 * place + 8))
+            remove_first(merge.order, active)
         else:
-            return status, count, at
+            return status, (cursor - merge.cursors) // CURSOR_SIZE, at
+    if has_operands:
+        at = end_operands(merge, at, last_size, operands, count)
+        if at < 0:
+            return FULL, count, 0
+        count += 1
     store_long(merge.starts + 8 * count, at)
     return OK, count, at
+
+
+@part
+def kind_of(trailer: int, oldest: int) -> int:
+    """The type of an entry: a deletion if it is older than the oldest that was not deleted."""
+    kind = trailer & 0xFF
+    if kind > MERGE:
+        kind = DELETION if kind == SINGLE_DELETION else UNKNOWN_KIND
+    # The sequence number is unsigned.
+    if oldest != 0 and trailer ^ MIN_LONG < oldest ^ MIN_LONG and kind != UNKNOWN_KIND:
+        return DELETION
+    return kind
+
+
+@part
+def add_operand(merge: Merge, operands: int, cursor: int, has_newer: bool) -> int:
+    """Puts the value of a cursor in front of newer operands of its key; where it begins."""
+    if has_newer:
+        operands -= 1
+        store_byte(merge.data + operands, _COMMA)
+    size = load_native_long(cursor + _VALUE_SIZE)
+    copy(merge.data + operands - size, load_native_long(cursor + _VALUE), size)
+    return operands - size
+
+
+@part
+def end_operands(merge: Merge, at: int, key_size: int, operands: int, count: int) -> int:
+    """Moves the operands of a key behind it; where they end, or -1 if there is no room for that."""
+    value, size = at + key_size, merge.end - operands
+    if value + size > operands:
+        return -1
+    copy(merge.data + value, merge.data + operands, size)
+    store_long(merge.starts + 8 * count, at)
+    store_long(merge.middles + 8 * count, value)
+    return value + size
 
 
 @part
@@ -159,6 +234,13 @@ def copy_near(source: int, target: int, size: int) -> None:
         store_long(target + 24, load_native_long(source + 24))
         if size > NEAR:
             copy(target + NEAR, source + NEAR, size - NEAR)
+
+
+@part
+def remove_first(order: int, others: int) -> None:
+    """Removes the first of some cursors."""
+    for place in range(others):
+        store_long(order + 8 * place, load_native_long(order + 8 * place + 8))
 
 
 @part
@@ -228,7 +310,7 @@ def advance(cursor: int) -> int:
         copy_near(position, key + shared, unshared)
         position = value + value_size
         size = total - TRAILER_SIZE
-        block = load_native_long(cursor + _BLOCK)
+        block = load_native_long(cursor + BLOCK)
         if block == 1 or block == load_native_long(cursor + BLOCKS):
             if is_below(cursor, key, size, LOWER):
                 continue
@@ -289,9 +371,10 @@ def is_below(cursor: int, key: int, size: int, which: int) -> bool:
 @part
 def next_block(cursor: int) -> int:
     """Moves a cursor to before the first entry of its next block; a status."""
-    block = load_native_long(cursor + _BLOCK)
+    block = load_native_long(cursor + BLOCK)
     if block == load_native_long(cursor + BLOCKS):
         return _ENDED
+    store_long(cursor + BLOCK, block + 1)
     data = load_native_long(cursor + DATA)
     start = data + load_native_long(load_native_long(cursor + STARTS) + 8 * block)
     end = data + load_native_long(load_native_long(cursor + ENDS) + 8 * block)
@@ -304,7 +387,6 @@ def next_block(cursor: int) -> int:
             return DAMAGED
         start, end = content, content_end
     status, limit = entries_end(0, start, end)
-    store_long(cursor + _BLOCK, block + 1)
     store_long(cursor + _POSITION, start)
     store_long(cursor + _LIMIT, limit)
     return status

@@ -22,20 +22,15 @@ MEMORY = "program/kernel/memory.py"
 NATIVE_LONG = "load_native_long = _load(64, is_big=False)"
 JAVA_LONG = "load_native_long = _load(64, is_big=True)"
 
-READ_KEY = """
-from savepoint_formats.state_files.rocksdb.merge_kernel import key_at as kernel
-from savepoint_formats.state_files.rocksdb.sst_kernel import EntryAddresses
+READ_LONG = """
+from savepoint_formats.program.kernel.columns import values as kernel
 number = np.arange(8, dtype=np.uint8)
-tell(kernel, EntryAddresses(0, number.ctypes.data, number.ctypes.data, 0, 0, 0), 0)
+tell(kernel, number.ctypes.data)
 """
 ALL = f"""
-{READ_KEY}
-from savepoint_formats.state_files.rocksdb.merge_kernel import compare_keys as kernel
-from savepoint_formats.state_files.rocksdb.sst_kernel import Entries
-data = np.array([0] * 8 + [0] * 7 + [1], np.uint8)
-spans = np.array([[0, 8], [8, 16], [0, 0], [0, 0]], np.int64)
-entries = Entries(data, spans, np.zeros(2, np.uint64))
-tell(kernel, entries.addresses, 0, 1)
+{READ_LONG}
+from savepoint_formats.state_files.rocksdb.stream_kernel import kind_of as kernel
+tell(kernel, 1, 0)
 from savepoint_formats.state_files.rocksdb.sst_kernel import read_varint as kernel
 tell(kernel, np.arange(4, dtype=np.uint8).ctypes.data, 0, 4)
 from savepoint_formats.program.kernel.spans import SpansJob, copy_spans
@@ -95,14 +90,14 @@ def test_an_edit_of_what_kernels_share_has_them_compiled_anew(package: Path) -> 
 
 @pytest.mark.usefixtures("slow")
 def test_an_edit_of_what_kernels_share_is_what_runs(package: Path) -> None:
-    (before,), _ = ran(package, READ_KEY)
-    assert before == str((int.from_bytes(bytes(range(8)), "little"), 0))
+    (before,), _ = ran(package, READ_LONG)
+    assert before == str(int.from_bytes(bytes(range(8)), "little"))
     shared = package / PACKAGE.name / MEMORY
     text = shared.read_text(encoding="utf-8")
     assert NATIVE_LONG in text
     shared.write_text(text.replace(NATIVE_LONG, JAVA_LONG), encoding="utf-8")
-    (after,), _ = ran(package, READ_KEY)
-    assert after == str((int.from_bytes(bytes(range(8)), "big"), 0))
+    (after,), _ = ran(package, READ_LONG)
+    assert after == str(int.from_bytes(bytes(range(8)), "big"))
 
 
 @pytest.mark.usefixtures("slow")
@@ -127,7 +122,7 @@ def test_the_revision_is_that_of_all_that_is_compiled() -> None:
             r"^@(entry|light_entry|part)\b", path.read_text(encoding="utf-8"), re.MULTILINE
         )
     }
-    assert {"program/kernel/walk.py", "state_files/rocksdb/merge_kernel.py"} < compiled
+    assert {"program/kernel/walk.py", "state_files/rocksdb/stream_kernel.py"} < compiled
     assert compiled <= sources
     assert {one for path in SOURCES for one in imported(path)} <= sources
 

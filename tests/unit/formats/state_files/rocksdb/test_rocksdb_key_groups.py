@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from rocksdict import BottommostLevelCompaction, CompactOptions
 from support.rocksdb_databases import (
     SMALL,
     STATE,
@@ -22,6 +23,7 @@ from support.rocksdb_databases import (
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_spans import key_groups_at
+from savepoint_formats.errors import RocksDbError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
 
@@ -58,20 +60,65 @@ def test_deleted_ranges_of_foreign_key_groups_are_no_matter(tmp_path: Path, read
     assert reader(files) == [item for item in sorted(entries.items()) if 3 <= item[0][0] <= 6]
 
 
-def test_rocksdb_is_asked_where_a_range_of_own_keys_was_deleted(tmp_path: Path) -> None:
+@both
+def test_deleted_ranges_of_own_keys_hide_what_is_older(tmp_path: Path, reader: Reader) -> None:
     entries = numbered(range(10), 20)
     files = make(
         tmp_path,
         put(entries),
         lambda state: state.delete_range(b"\2", b"\5"),
         put({b"\3again": b"1"}),
+        lambda state: state.delete_range(b"\4x", b"\7"),
+        put({b"\4y": b"2"}),
     )
-    expected = {key: value for key, value in entries.items() if not 2 <= key[0] < 5}
-    with RocksDbState(files.directory, files.handle, 128) as state:
-        found = entries_of(state.chunks(STATE))
-        assert found == sorted((expected | {b"\3again": b"1"}).items())
-        assert "deletion of the keys 02 to 05" in state.fallback_reasons[0]
-    assert read(files, groups=KeyGroupRange(6, 9)) == [e for e in found if e[0][0] >= 6]
+    expected = {key: value for key, value in entries.items() if not 2 <= key[0] < 7}
+    expected |= {b"\3again": b"1", b"\4y": b"2"}
+    for size in (1, SMALL, 1 << 20):
+        assert reader(files, size=size) == sorted(expected.items())
+    groups = KeyGroupRange(3, 8)
+    own = [(key, value) for key, value in sorted(expected.items()) if 3 <= key[0] <= 8]
+    assert reader(files, groups=groups) == own
+
+
+@both
+def test_a_deleted_range_ends_with_its_table(tmp_path: Path, reader: Reader) -> None:
+    """Several tables note all of it, and each counts only for its own keys.
+
+    Entries that came later have lost their sequence numbers, so that elsewhere they would seem older.
+    """
+    compact, bottom = CompactOptions(), CompactOptions()
+    bottom.set_bottommost_level_compaction(BottommostLevelCompaction.force())
+    entries = {key: b"%d" % place * 50 for place, key in enumerate(numbered(range(10), 20))}
+    held: list[object] = []
+
+    def delete(state: Rdict) -> None:
+        held.append(state.snapshot())
+        state.delete_range(b"\2", b"\x09")
+
+    def compact_some(state: Rdict) -> None:
+        held.clear()
+        state.compact_range(b"\3", b"\4", bottom)
+
+    files = make(
+        tmp_path,
+        put(entries),
+        delete,
+        lambda state: state.compact_range(None, None, compact),
+        put({b"\3new": b"1", b"\4new": b"2"}),
+        compact_some,
+        options=table_options(target_file_size_base=1000, max_compaction_bytes=1000),
+    )
+    expected = {key: value for key, value in entries.items() if not 2 <= key[0] < 9}
+    assert reader(files) == sorted((expected | {b"\3new": b"1", b"\4new": b"2"}).items())
+
+
+def test_a_deleted_range_is_that_of_a_listed_table(tmp_path: Path) -> None:
+    files = make(tmp_path, put(numbered(range(10), 5)), lambda s: s.delete_range(b"\2", b"\5"))
+    (manifest,) = tmp_path.glob("MANIFEST-*")
+    manifest.write_bytes(manifest.read_bytes()[:-30])
+    assert len(read(files.of_groups(5, 9))) == 25
+    with pytest.raises(RocksDbError, match="a deletion of the keys 02 to 05, of which a manifest"):
+        read(files)
 
 
 @pytest.mark.parametrize("size", [1, SMALL, 1000, 1 << 20])
@@ -86,17 +133,11 @@ def test_prefixes_of_two_bytes(tmp_path: Path, reader: Reader, size: int) -> Non
 
 
 @pytest.mark.parametrize("size", [1, SMALL, 1000, 1 << 20])
-@pytest.mark.parametrize("is_direct", [True, False])
-def test_chunks_cover_the_key_groups_without_a_gap(
-    tmp_path: Path, size: int, is_direct: bool
-) -> None:
-    entries = numbered([3, 4, 300, 301], 40, width=2)
-    version = 5 if is_direct else 6
-    files = make(tmp_path, put(entries), options=table_options(format_version=version))
+def test_chunks_cover_the_key_groups_without_a_gap(tmp_path: Path, size: int) -> None:
+    files = make(tmp_path, put(numbered([3, 4, 300, 301], 40, width=2)))
     files = replace(files, max_parallelism=1000).of_groups(2, 900)
-    with RocksDbState(files.directory, files.handle, 1000) as state:
-        chunks = list(state.chunks(STATE, chunk_size=size))
-        assert bool(state.fallback_reasons) != is_direct
+    state = RocksDbState(files.directory, files.handle, 1000)
+    chunks = list(state.chunks(STATE, chunk_size=size))
     next_group = 2
     for chunk in chunks:
         assert chunk.key_groups.start == next_group
@@ -112,8 +153,8 @@ def test_a_key_group_is_split_only_if_it_is_too_big_for_a_chunk(tmp_path: Path) 
     entries = numbered([1], 10) | numbered([2], 2000) | numbered([3, 4], 10)
     options = table_options(table={"block_size": 128})
     files = make(tmp_path, put(entries), options=options)
-    with RocksDbState(files.directory, files.handle, 128) as state:
-        chunks = list(state.chunks(STATE, chunk_size=10_000))
+    state = RocksDbState(files.directory, files.handle, 128)
+    chunks = list(state.chunks(STATE, chunk_size=10_000))
     split = [chunk.key_groups for chunk in chunks if chunk.is_continued]
     assert split
     assert set(split) == {KeyGroupRange(2, 2)}
@@ -122,30 +163,27 @@ def test_a_key_group_is_split_only_if_it_is_too_big_for_a_chunk(tmp_path: Path) 
 def test_many_empty_key_groups_are_one_chunk(tmp_path: Path) -> None:
     files = make(tmp_path, put(numbered([7, 20_000], 2, width=2)))
     files = replace(files, max_parallelism=32768).of_groups(0, 32767)
-    with RocksDbState(files.directory, files.handle, 32768) as state:
-        (chunk,) = state.chunks(STATE)
+    state = RocksDbState(files.directory, files.handle, 32768)
+    (chunk,) = state.chunks(STATE)
     assert chunk.key_groups == KeyGroupRange(0, 32767)
     groups = key_groups_at(Chunk(chunk.data), chunk.key_starts, chunk.prefix_size)
     assert groups.tolist() == [7, 7, 20_000, 20_000]
 
 
-@pytest.mark.parametrize("version", [5, 6])
 @pytest.mark.parametrize("size", [1, 1000, 5000, 1 << 30])
-def test_batches_are_whole_key_groups_of_all_states(
-    tmp_path: Path, version: int, size: int
-) -> None:
+def test_batches_are_whole_key_groups_of_all_states(tmp_path: Path, size: int) -> None:
     entries = numbered([3, 4, 5, 20], 60)
     table = {"block_size": 100}
-    options = table_options(format_version=version, table=table)
+    options = table_options(table=table)
     files = make(tmp_path, put(entries), options=options).of_groups(2, 99)
-    with RocksDbState(files.directory, files.handle, 128) as state:
-        batches = list(state.batches([STATE, "unknown"], size=size))
-        assert [group for batch in batches for group in batch] == list(range(2, 100))
-        for batch in batches:
-            (chunk,) = state.chunks(STATE, batch, chunk_size=sys.maxsize)
-            assert chunk.key_groups == batch
-            assert len(batch) == 1 or size > 1000 or version == 6 or len(chunk) <= 60
-        assert list(state.batches([STATE], KeyGroupRange(0, 1))) == []
+    state = RocksDbState(files.directory, files.handle, 128)
+    batches = list(state.batches([STATE, "unknown"], size=size))
+    assert [group for batch in batches for group in batch] == list(range(2, 100))
+    for batch in batches:
+        (chunk,) = state.chunks(STATE, batch, chunk_size=sys.maxsize)
+        assert chunk.key_groups == batch
+        assert len(batch) == 1 or size > 1000 or len(chunk) <= 60
+    assert list(state.batches([STATE], KeyGroupRange(0, 1))) == []
     assert size < 1 << 30 or len(batches) == 1
 
 
@@ -159,9 +197,9 @@ def test_only_blocks_of_the_wanted_keys_are_read(tmp_path: Path) -> None:
     files = make(tmp_path / "db", put(written(range(500))), put(written(range(250, 750))))
     keys = {3: tuple(number.to_bytes(4, "big") for number in (5, 300, 1000))}
     one, other = KeyGroupRange(3, 3), KeyGroupRange(4, 4)
-    with RocksDbState(files.directory, files.handle, 128, keys=keys) as state:
-        entries = entries_of(state.chunks(STATE, one))
-        assert entries == [(key(3, number), number.to_bytes(200, "big")) for number in (5, 300)]
-        assert 0 < state.size([STATE], one) < 100_000 < state.size([STATE], other)
-        assert len(entries_of(state.chunks(STATE, other))) == 750
-        assert len(entries_of(state.chunks(STATE))) == 1500
+    state = RocksDbState(files.directory, files.handle, 128, keys=keys)
+    entries = entries_of(state.chunks(STATE, one))
+    assert entries == [(key(3, number), number.to_bytes(200, "big")) for number in (5, 300)]
+    assert 0 < state.size([STATE], one) < 100_000 < state.size([STATE], other)
+    assert len(entries_of(state.chunks(STATE, other))) == 750
+    assert len(entries_of(state.chunks(STATE))) == 1500

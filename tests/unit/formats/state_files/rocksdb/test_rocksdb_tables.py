@@ -1,15 +1,13 @@
-"""RocksDB tables of all kinds: some are read directly, RocksDB is asked about others."""
+"""RocksDB tables of all kinds that Flink can be set to are read; others are an error."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from rocksdict import DataBlockIndexType
 from support.rocksdb_databases import (
     KINDS,
     STATE,
-    entries_of,
     make,
     numbered,
     plain_tables,
@@ -18,6 +16,7 @@ from support.rocksdb_databases import (
     table_options,
 )
 
+from savepoint_formats.checks.rocksdb_faults import rocksdb_faults
 from savepoint_formats.errors import RocksDbError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
@@ -29,7 +28,7 @@ MANY = numbered(range(128), 50) | {b"\x05long": b"x" * 100_000, b"\x05" + b"k" *
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_tables_of_all_kinds_are_read_directly(tmp_path: Path, kind: str) -> None:
+def test_tables_of_all_kinds_are_read(tmp_path: Path, kind: str) -> None:
     files = make(tmp_path, put(MANY), options=table_options(**KINDS[kind]))
     assert read(files) == sorted(MANY.items())
     assert read(files, size=5000) == sorted(MANY.items())
@@ -38,38 +37,24 @@ def test_tables_of_all_kinds_are_read_directly(tmp_path: Path, kind: str) -> Non
     ]
 
 
-UNKNOWN_KINDS: dict[str, dict[str, Any]] = {
-    "format version 6": {"format_version": 6},
-    "a hash index": {"table": {"data_block_index_type": DataBlockIndexType.binary_and_hash()}},
-}
+def test_a_format_that_is_not_known_is_an_error(tmp_path: Path) -> None:
+    files = make(tmp_path, put(MANY), options=table_options(format_version=6))
+    with pytest.raises(RocksDbError, match=r"\.sst at byte \d+: .* format version 6; a canonical"):
+        read(files)
 
 
-@pytest.mark.parametrize("kind", UNKNOWN_KINDS)
-def test_rocksdb_is_asked_where_a_table_is_not_known(tmp_path: Path, kind: str) -> None:
-    entries = numbered(range(128), 50)
-    files = make(tmp_path, put(entries), options=table_options(**UNKNOWN_KINDS[kind]))
-    with RocksDbState(files.directory, files.handle, 128) as state:
-        assert entries_of(state.chunks(STATE)) == sorted(entries.items())
-        (reason,) = state.fallback_reasons
-    assert kind in reason
-
-
-def test_rocksdb_is_asked_about_a_compression_that_is_not_known(tmp_path: Path) -> None:
-    """It knows none either: the byte was changed here."""
-    options = plain_tables()
-    files = make(tmp_path, put({b"\1key": b"1"}), options=options)
+def test_a_compression_that_is_not_known_is_an_error(tmp_path: Path) -> None:
+    files = make(tmp_path, put({b"\1key": b"1"}), options=plain_tables())
     data = bytearray(files.ssts[0].read_bytes())
     restarts = bytes(4) + (1).to_bytes(4, "little")
     data[data.index(restarts) + len(restarts)] = 0x50
     files.ssts[0].write_bytes(data)
-    with RocksDbState(files.directory, files.handle, 128) as state:
-        with pytest.raises(RocksDbError, match="RocksDB says"):
-            list(state.chunks(STATE))
-        assert "a block of compression 80" in state.fallback_reasons[0]
+    with pytest.raises(RocksDbError, match="a block of compression 80"):
+        read(files)
 
 
-def test_rocksdb_goes_on_where_the_direct_way_ends(tmp_path: Path) -> None:
-    """The first table is read directly; RocksDB is asked from the second one on."""
+def test_an_entry_of_a_type_that_is_not_known_is_an_error(tmp_path: Path) -> None:
+    """What comes before it is read."""
     entries = numbered(range(10), 100)
     files = make(
         tmp_path,
@@ -81,9 +66,17 @@ def test_rocksdb_goes_on_where_the_direct_way_ends(tmp_path: Path) -> None:
     data[data.index(numbered([7], 1).popitem()[0]) + 10] = 0x7F
     files.ssts[1].write_bytes(data)
     groups: list[int] = []
-    with RocksDbState(files.directory, files.handle, 128) as state:
-        chunks = state.chunks(STATE, chunk_size=500)
-        with pytest.raises(RocksDbError, match="RocksDB says"):
-            groups.extend(chunk.key_groups.end for chunk in chunks)
-        assert "an entry of type 127" in state.fallback_reasons[0]
+    state = RocksDbState(files.directory, files.handle, 128)
+    chunks = state.chunks(STATE, chunk_size=500)
+    with pytest.raises(RocksDbError, match=f"{files.ssts[1].name}.* an entry of type 127"):
+        groups.extend(chunk.key_groups.end for chunk in chunks)
     assert groups[-1] in (6, 7)
+
+
+def test_verification_names_a_table_of_a_format_that_is_not_known(tmp_path: Path) -> None:
+    files = make(tmp_path, put(MANY), options=table_options(format_version=6))
+    (table,) = files.handle.shared
+    file, size = files.directory.file(table.stream), table.stream.size
+    (fault,) = rocksdb_faults(file, table.name, size)
+    assert "format version 6" in fault.problem
+    assert fault.lost_bytes == size

@@ -38,16 +38,16 @@ def test_all_of_two_tables_takes_a_request_each_once_they_are_open(
         if file.is_file():
             s3_server.put(bucket, f"sp/{file.name}", file.read_bytes())
     files = replace(files, directory=SnapshotDirectory.of(s3_server.uri(bucket, "sp")))
-    with RocksDbState(files.directory, files.handle, 128) as state:
-        sizes = state.key_group_sizes([STATE], files.handle.key_groups)
-        caplog.clear()
-        with caplog.at_level(logging.INFO, "werkzeug"):
-            chunks = list(state.chunks(STATE, chunk_size=int(sizes.sum()) // 20))
-        first = requests_of_tables(caplog)
-        batches = list(state.batches([STATE], size=int(sizes.sum()) // 20))
-        caplog.clear()
-        with caplog.at_level(logging.INFO, "werkzeug"):
-            parts = [chunk for part in batches for chunk in state.chunks(STATE, part)]
+    state = RocksDbState(files.directory, files.handle, 128)
+    sizes = state.key_group_sizes([STATE], files.handle.key_groups)
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "werkzeug"):
+        chunks = list(state.chunks(STATE, chunk_size=int(sizes.sum()) // 20))
+    first = requests_of_tables(caplog)
+    batches = list(state.batches([STATE], size=int(sizes.sum()) // 20))
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "werkzeug"):
+        parts = [chunk for part in batches for chunk in state.chunks(STATE, part)]
     assert len(chunks) > 8
     assert len(parts) >= 8
     assert first == requests_of_tables(caplog) == 2

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import replace
-from itertools import groupby, pairwise
+from itertools import groupby
+from typing import TYPE_CHECKING
 
 import cramjam
 import numpy as np
@@ -13,21 +14,30 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.rocksdb_databases import varint
 
+from savepoint_formats.errors import FormatError, RocksDbError
 from savepoint_formats.state_files.rocksdb.room import Room
 from savepoint_formats.state_files.rocksdb.snappy_kernel import SLACK
 from savepoint_formats.state_files.rocksdb.sst_blocks import Compression, StoredBlocks
-from savepoint_formats.state_files.rocksdb.sst_entries import SstEntries
-from savepoint_formats.state_files.rocksdb.sst_kernel import (
+from savepoint_formats.state_files.rocksdb.sst_merge import SstMerge
+from savepoint_formats.state_files.rocksdb.stream_kernel import (
     DELETION,
     MERGE,
     SINGLE_DELETION,
     VALUE,
 )
-from savepoint_formats.state_files.rocksdb.sst_merge import SstMerge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.usefixtures("both_ways")
 
-NONE, SNAPPY = Compression.NONE, Compression.SNAPPY
+NONE, SNAPPY, LZ4 = Compression.NONE, Compression.SNAPPY, Compression.LZ4
+
+COMPRESS: dict[Compression, Callable[[bytes], bytes]] = {
+    NONE: bytes,
+    SNAPPY: lambda data: bytes(cramjam.snappy.compress_raw(data)),
+    LZ4: lambda data: varint(len(data)) + bytes(cramjam.lz4.compress_block(data, store_size=False)),
+}
 
 Entry = tuple[bytes, int, int, bytes]
 """Key, sequence number, type and value."""
@@ -35,6 +45,7 @@ Entry = tuple[bytes, int, int, bytes]
 # Keys that begin alike, as those of a key group do, and keys that others begin with.
 KEYS = st.lists(st.sampled_from([0, 1, 0xFF]), max_size=24).map(bytes)
 VALUES = st.binary(max_size=20)
+KINDS = [VALUE, VALUE, MERGE, MERGE, DELETION, SINGLE_DELETION]
 
 
 def block_of(entries: list[Entry], restarts: int) -> bytes:
@@ -62,7 +73,7 @@ def table_of(
     for first in range(0, len(entries), per_block):
         starts.append(len(data))
         content = block_of(entries[first : first + per_block], restarts)
-        data += bytes(cramjam.snappy.compress_raw(content)) if compression else content
+        data += COMPRESS[compression](content)
         ends.append(len(data))
         data += bytes([compression, *range(4)])
     data += bytes(range(SLACK))
@@ -82,24 +93,15 @@ def value_of(entries: list[Entry]) -> bytes | None:
 
 
 @st.composite
-def tables(draw: st.DrawFn, kinds: list[int], *, keys_are_distinct: bool) -> list[list[Entry]]:
+def tables(draw: st.DrawFn) -> list[list[Entry]]:
     """Some tables, each sorted by key, the newest entry of a key first."""
+    kinds = draw(st.sampled_from([[VALUE], [VALUE, DELETION], KINDS, [MERGE]]))
     entry = st.tuples(KEYS, st.sampled_from(kinds), VALUES)
     drawn = draw(st.lists(st.tuples(st.integers(0, 2), entry), min_size=1, max_size=40))
     result: list[list[Entry]] = [[], [], []]
     for sequence, (table, (key, kind, value)) in enumerate(drawn):
-        if not keys_are_distinct or key not in (other for one in result for other, *_ in one):
-            result[table].append((key, sequence, kind, value))
+        result[table].append((key, sequence, kind, value))
     return [sorted(one, key=lambda each: (each[0], -each[1])) for one in result if one]
-
-
-def check(files: list[list[Entry]], per_block: int, restarts: int, *, is_plain: bool) -> None:
-    entries = SstEntries.of(tuple(table_of(file, per_block, restarts) for file in files))
-    assert entries.is_plain == is_plain
-    data, spans = entries.living(b"", b"\xff" * 30)
-    content = data.tobytes()
-    living = [(content[a:b], content[c:d]) for a, b, c, d in spans.T.tolist()]
-    assert living == living_of(files)
 
 
 def living_of(files: list[list[Entry]]) -> list[tuple[bytes, bytes]]:
@@ -108,56 +110,37 @@ def living_of(files: list[list[Entry]]) -> list[tuple[bytes, bytes]]:
     return [(key, value) for key, value in values if value is not None]
 
 
-@given(tables([VALUE], keys_are_distinct=True), st.integers(1, 9), st.integers(1, 5))
-def test_without_rivals_all_entries_are_alive(
-    files: list[list[Entry]], per_block: int, restarts: int
-) -> None:
-    check(files, per_block, restarts, is_plain=True)
-
-
-@given(
-    tables([VALUE, VALUE, MERGE, DELETION, SINGLE_DELETION], keys_are_distinct=False),
-    st.integers(1, 9),
-    st.integers(1, 5),
-)
-def test_the_newest_entries_of_a_key_are_its_value(
-    files: list[list[Entry]], per_block: int, restarts: int
-) -> None:
-    entries = [entry for file in files for entry in file]
-    repeats = any(one[0] == other[0] for one, other in pairwise(entries))
-    are_values = all(kind == VALUE for _, _, kind, _ in entries)
-    check(files, per_block, restarts, is_plain=are_values and not repeats)
-
-
 def merged(
-    stored: tuple[StoredBlocks, ...], bounds: tuple[bytes, bytes], room: Room
-) -> list[tuple[bytes, bytes]] | None:
-    merge = SstMerge.of(stored)
-    assert merge is not None
-    result = merge.living(*bounds, room, count=1)
-    if result is None:
-        return None
-    content, spans = result[0].tobytes(), np.stack(result[1].arrays()).T
-    return [(content[a:b], content[c:d]) for a, b, c, d in spans.tolist()]
+    stored: tuple[StoredBlocks, ...], bounds: tuple[bytes, bytes], room: Room, oldest: int = 0
+) -> list[tuple[bytes, bytes]]:
+    data, spans = SstMerge.of(stored).living(*bounds, room, 1, oldest)
+    content, places = data.tobytes(), np.stack(spans.arrays()).T
+    return [(content[a:b], content[c:d]) for a, b, c, d in places.tolist()]
 
 
 @given(
-    tables([VALUE, VALUE, DELETION, SINGLE_DELETION], keys_are_distinct=False),
-    st.tuples(st.integers(1, 9), st.integers(1, 5), st.sampled_from([NONE, SNAPPY])),
+    tables(),
+    st.tuples(st.integers(1, 9), st.integers(1, 5), st.sampled_from(list(COMPRESS))),
     st.tuples(KEYS, KEYS).map(sorted),
     st.integers(1, 4000),
+    st.integers(0, 20),
 )
-def test_merged_as_they_are_decompressed_they_are_the_same(
+def test_the_newest_entries_of_a_key_are_its_value(
     files: list[list[Entry]],
     form: tuple[int, int, Compression],
     bounds: list[bytes],
     size: int,
+    oldest: int,
 ) -> None:
+    """All that is older than ``oldest`` was deleted."""
     chosen = [blocks_between(file, form[0], *bounds) for file in files]
     stored = tuple(table_of(file, *form) for file in chosen if file)
-    within = [[each for each in file if bounds[0] <= each[0] < bounds[1]] for file in files]
+    within = [
+        [each for each in file if bounds[0] <= each[0] < bounds[1] and each[1] >= oldest]
+        for file in files
+    ]
     assume(stored)
-    assert merged(stored, (bounds[0], bounds[1]), Room(size)) == living_of(within)
+    assert merged(stored, (bounds[0], bounds[1]), Room(size), oldest) == living_of(within)
 
 
 def blocks_between(entries: list[Entry], per_block: int, lower: bytes, upper: bytes) -> list[Entry]:
@@ -168,20 +151,46 @@ def blocks_between(entries: list[Entry], per_block: int, lower: bytes, upper: by
     return [entry for block in blocks[first : last + 1] for entry in block]
 
 
-def test_merge_operands_are_left_to_those_who_join_them() -> None:
-    files = [(b"a", 1, VALUE, b"1")], [(b"b", 2, MERGE, b"2")]
+@pytest.mark.parametrize("count", [1, 2, 1000])
+@pytest.mark.parametrize("size", [0, 1, 31, 32, 33, 5000])
+def test_a_list_of_any_length_is_joined(count: int, size: int) -> None:
+    """However little room there is at first."""
+    operands = [bytes([place & 0xFF]) * size for place in range(count)]
+    files = [
+        [(b"a", 1, VALUE, b"1")],
+        [(b"b", 2 + place, MERGE, value) for place, value in enumerate(operands)][::-1],
+        [(b"c", 1, VALUE, b"3")],
+    ]
+    stored = tuple(table_of(file, 7, 3) for file in files)
+    expected = [(b"a", b"1"), (b"b", b",".join(operands)), (b"c", b"3")]
+    for room in (1, 100, size * count, 3 * size * count):
+        assert merged(stored, (b"", b"z"), Room(room)) == expected
+
+
+def test_an_entry_of_an_unknown_type_is_an_error_of_its_block() -> None:
+    files = [(b"a", 1, VALUE, b"1")], [(b"b", 2, MERGE, b"2"), (b"c", 3, 17, b"3")]
     stored = tuple(table_of(file, 1, 1) for file in files)
-    assert merged(stored, (b"", b"b"), Room(1)) == [(b"a", b"1")]
-    assert merged(stored, (b"", b"c"), Room(1)) is None
+    assert merged(stored, (b"", b"c"), Room(1)) == [(b"a", b"1"), (b"b", b"2")]
+    with pytest.raises(RocksDbError, match="an entry of type 17") as caught:
+        merged(stored, (b"", b"d"), Room(1))
+    assert caught.value.offset == stored[1].starts[1]
 
 
-def test_other_compressions_are_left_to_those_who_know_them() -> None:
-    stored = table_of([(b"a", 1, VALUE, b"1")], 1, 1)
+def test_damage_is_an_error_of_its_block() -> None:
+    stored = table_of([(b"a", 1, VALUE, b"1"), (b"b", 1, VALUE, b"1")], 1, 1)
     data = stored.data.copy()
-    data[stored.ends[0]] = Compression.LZ4
-    assert SstMerge.of((replace(stored, data=data),)) is None
+    data[stored.starts[1]] = 9
+    with pytest.raises(FormatError, match="a damaged block") as caught:
+        merged((replace(stored, data=data),), (b"", b"z"), Room(1))
+    assert caught.value.offset == stored.starts[1]
+
+
+def test_blocks_at_the_end_of_their_memory_are_read() -> None:
+    stored = table_of([(b"a", 1, VALUE, b"1")], 1, 1)
+    stored = replace(stored, data=stored.data[:-SLACK])
+    assert merged((stored,), (b"", b"z"), Room(1)) == [(b"a", b"1")]
 
 
 def test_an_empty_range_has_no_entries() -> None:
-    entries = SstEntries.of((table_of([(b"b", 1, VALUE, b"1")], 1, 1),))
-    assert entries.living(b"c", b"d")[1].shape == (4, 0)
+    assert merged((table_of([(b"b", 1, VALUE, b"1")], 1, 1),), (b"c", b"d"), Room(1)) == []
+    assert merged((), (b"c", b"d"), Room(1)) == []
