@@ -94,7 +94,7 @@ def program(
     Raises:
         UndecodableError: It has no Arrow type, because it nests too deep.
     """
-    assembly = Assembly(kryo if reads_graphs else None)
+    assembly = Assembly(kryo, has_graphs=reads_graphs)
     assembled = assembly.assembled(layout, hides=hides)
     if assembled.graph_classes is not None and not {op for op, *_ in assembly.ops} <= KRYO_OPS:
         return program(layout, kryo, hides=hides, reads_graphs=False)
@@ -110,20 +110,6 @@ def written_program(layout: Layout) -> Program:
     return Assembly(written_dialect(layout), writes=True).assembled(layout, hides="all")
 
 
-def survey_program(layout: Layout, kryo: KryoDialect, tables: GraphTables) -> Program | None:
-    """The program that passes over all object graphs; None if there is none.
-
-    Args:
-        layout: A layout, or one of the nodes of ``state_entries``.
-        kryo: The Kryo that wrote the graphs.
-        tables: Gets what is known of their classes.
-    """
-    assembly = Assembly(kryo, tables=tables)
-    assembled = assembly.assembled(layout, hides="nothing")
-    is_known = {op for op, *_ in assembly.ops} <= KRYO_OPS and not assembled.has_pieces
-    return assembled if is_known else None
-
-
 class Assembly(Listing):
     """Knows which instructions a layout is."""
 
@@ -131,10 +117,12 @@ class Assembly(Listing):
         self,
         kryo: KryoDialect | None,
         *,
+        has_graphs: bool = True,
         writes: bool = False,
         tables: GraphTables | None = None,
     ) -> None:
         super().__init__()
+        self._has_graphs = has_graphs
         self._tables = tables
         self._frames = 0
         self._kryo = kryo
@@ -218,10 +206,10 @@ class Assembly(Listing):
             self.emit(Op.SKIP_GRAPH, table, int(self._kryo.is_5))
             return
         dialect = written_dialect(layout) if self._writes else self._kryo
-        is_known = dialect is not None and assemble_graph(
-            layout, dialect, draft, self, self._classes, writes=self._writes
-        )
-        if not is_known:
+        given = draft, self, self._classes
+        if not self._has_graphs or dialect is None:
+            raise InexpressibleError
+        if not assemble_graph(layout, dialect, *given, writes=self._writes):
             raise InexpressibleError
 
     def _in_order(self, parts: Sequence[Layout], drafts: Sequence[Draft], is_last: bool) -> None:

@@ -46,6 +46,7 @@ from savepoint_formats.values.kryo.collections import (
 from savepoint_formats.values.kryo.jdk import KRYO_TYPES
 from savepoint_formats.values.kryo.known_classes import known_classes
 from savepoint_formats.values.kryo.lists import final_class, inner_arguments
+from savepoint_formats.values.kryo.scala import SCALA, SCALA_LISTS, SCALA_NONE, SCALA_ONE
 from savepoint_formats.values.kryo.structs import (
     CODES,
     OPTIONAL,
@@ -72,23 +73,6 @@ if TYPE_CHECKING:
 
 _BOXED = {primitive: wrapper for wrapper, primitive in WRAPPERS.items()}
 _ARRAYS_LIST = "java.util.Arrays$ArrayList"
-_SCALA = "scala."
-_SCALA_LISTS = (
-    *(
-        f"scala.collection.immutable.{name}"
-        for name in (
-            "$colon$colon",
-            "Nil$",
-            "Vector",
-            "Set$EmptySet$",
-            *(f"Set$Set{size}" for size in range(1, 5)),
-            "HashSet$HashTrieSet",
-        )
-    ),
-    *(f"scala.collection.mutable.{name}" for name in ("ArrayBuffer", "ListBuffer", "HashSet")),
-)
-_SCALA_ONE = "scala.Some"
-_SCALA_NONE = "scala.None$"
 
 
 def assemble_graph(
@@ -269,8 +253,8 @@ class _GraphAssembly:
         usual = LIST | FINAL * is_final
         forms.setdefault(ONE, []).extend(SINGLE_LISTS)
         empty = list(EMPTY_COLLECTIONS)
-        if declared.type.startswith(_SCALA):
-            forms, empty = {usual: list(_SCALA_LISTS), ONE: [_SCALA_ONE]}, [_SCALA_NONE]
+        if declared.type.startswith(SCALA):
+            forms, empty = {usual: list(SCALA_LISTS), ONE: [SCALA_ONE]}, [SCALA_NONE]
         elif self._is_5:
             forms[usual].append(_ARRAYS_LIST)
         else:

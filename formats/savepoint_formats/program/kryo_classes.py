@@ -9,7 +9,8 @@ import numpy as np
 
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.program.kernel import KRYO_OPS, OTHER_OPS
-from savepoint_formats.program.kernel.kryo_objects import SINGLE, TRACKED
+from savepoint_formats.program.kernel.kryo_objects import CLASS_SIZE, SINGLE, TRACKED
+from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.kryo_singles import SINGLES
 from savepoint_formats.values.kryo.output import KryoOutput
 
@@ -77,8 +78,10 @@ class ClassTable:
 
     def finished(self, ops: set[int]) -> GraphClasses | None:
         """The classes, if there are any, of a program with these instructions."""
-        if not self._rows:
+        if Op.GRAPH not in ops:
             return None
         names = np.frombuffer(bytes(self._names), np.uint8)
         has_others = not ops <= KRYO_OPS - OTHER_OPS
-        return GraphClasses(names, np.array(self._rows, np.int64), has_others)
+        return GraphClasses(
+            names, np.array(self._rows, np.int64).reshape(-1, CLASS_SIZE // 8), has_others
+        )

@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.program.assembly import survey_program
+from savepoint_formats.program.assembly import Assembly
 from savepoint_formats.program.buffers import Buffers
 from savepoint_formats.program.graph_tables import GraphTables, is_unknown
 from savepoint_formats.program.kernel import (
+    KRYO_OPS,
     OTHER_OPS,
     PASSED,
     Graphs,
@@ -116,3 +117,17 @@ def _names(
             counts[name] += int((of_records == index).sum())
             is_told[named[of_records == index]] = True
     return counts, is_told
+
+
+def survey_program(layout: Layout, kryo: KryoDialect, tables: GraphTables) -> Program | None:
+    """The program that passes over all object graphs; None if there is none.
+
+    Args:
+        layout: A layout, or one of the nodes of ``state_entries``.
+        kryo: The Kryo that wrote the graphs.
+        tables: Gets what is known of their classes.
+    """
+    assembly = Assembly(kryo, tables=tables)
+    assembled = assembly.assembled(layout, hides="nothing")
+    is_known = {op for op, *_ in assembly.ops} <= KRYO_OPS and not assembled.has_pieces
+    return assembled if is_known else None

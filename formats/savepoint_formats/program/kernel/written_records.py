@@ -63,12 +63,11 @@ from savepoint_formats.program.kernel.status import DONE, REFUSED
 from savepoint_formats.program.kernel.walk import REGISTERS_SIZE
 from savepoint_formats.program.kernel.written_kryo import (
     begin_written_graph,
-    write_cut_clock,
     write_elements,
     write_number,
     write_object,
-    write_single,
 )
+from savepoint_formats.program.kernel.written_singles import write_cut_clock, write_single
 from savepoint_formats.program.kernel.written_texts import (
     write_big_decimal,
     write_big_integer,

@@ -66,3 +66,24 @@ _SCALA_COLLECTIONS = (
     "scala.collection.mutable.HashMap",
     "scala.collection.mutable.HashSet",
 )
+
+SCALA = "scala."
+SCALA_LISTS = (
+    *(
+        f"scala.collection.immutable.{name}"
+        for name in (
+            "$colon$colon",
+            "Nil$",
+            "Vector",
+            "Set$EmptySet$",
+            *(f"Set$Set{size}" for size in range(1, 5)),
+            "HashSet$HashTrieSet",
+        )
+    ),
+    *(f"scala.collection.mutable.{name}" for name in ("ArrayBuffer", "ListBuffer", "HashSet")),
+)
+"""The classes of lists and sets, of which ``scala_body`` knows more by how they begin."""
+
+SCALA_ONE = "scala.Some"
+SCALA_NONE = "scala.None$"
+"""The classes of what an ``Option`` is: of one object, and of none."""

@@ -20,11 +20,10 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import FormatError
 from savepoint_formats.layout import Kryo, Layout, Pojo
 from savepoint_formats.program import survey
-from savepoint_formats.program.assembly import survey_program
 from savepoint_formats.program.graph_tables import GraphTables
 from savepoint_formats.program.kernel import PASSED
 from savepoint_formats.program.spans import Spans
-from savepoint_formats.program.survey import unknown_classes
+from savepoint_formats.program.survey import survey_program, unknown_classes
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.recoding import unknown_class
 
