@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savepoint_cli import completion
+from savepoint_cli.engine import started_session
 from savepoint_cli.inspect import inspection, open_savepoint, undescribed_subclasses_option
 from savepoint_cli.local import usage_errors
 from savepoint_cli.modify import destination, write_savepoint
 from savepoint_cli.terminal.help import command, common_option
 from savepoint_formats.printable import printable
-from state_processor import local_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -357,7 +357,7 @@ class _Changed:
         changed = self.writer.operator(operator).change
         if changed is not None and state is not None:
             changed.state(state)
-        self.writer = self.writer.with_session(local_session())
+        self.writer = self.writer.with_session(started_session())
         self.by_fields(change)
 
     def by_fields(self, change: Change) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import signal
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pyspark.sql import SparkSession
+
+LOCAL = "local[*]"
 
 
 def _settings(
@@ -41,7 +46,7 @@ def spark_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--master",
             metavar="URL",
-            default="local[*]",
+            default=LOCAL,
             help="Of Spark: where it runs. This machine if not.",
         ),
     ):
@@ -60,11 +65,32 @@ def work_options(command: Callable[..., None]) -> Callable[..., None]:
     )(spark_options(command))
 
 
-def started_session(options: Mapping[str, Any]) -> SparkSession:
-    """A session as the options say; tells that it takes a while."""
+def started_session(master: str = LOCAL, conf: Mapping[str, str] | None = None) -> SparkSession:
+    """A session; tells that it takes a while.
+
+    Args:
+        master: Where it runs.
+        conf: Settings of Spark, as ``spark_options`` has them.
+    """
     if sys.stderr.isatty():
         click.echo("Starting Spark …", err=True)
-    return local_session(options["master"], **options["conf"])
+    # What goes wrong on the way to Java is logged with its traceback before it is raised.
+    logging.getLogger().addHandler(logging.NullHandler())
+    try:
+        spark = local_session(master, **conf or {})
+    except RuntimeError as error:
+        # There is no Java, or it does not start.
+        raise click.ClickException(str(error)) from error
+    # It prints a traceback where Java ends in the middle of what it counts.
+    counting: Any = spark.sparkContext._accumulatorServer
+    counting.handle_error = _ignored
+    if threading.current_thread() is threading.main_thread():
+        # Spark's own asks Java in the middle of another question, which breaks both.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return spark
+
+
+def _ignored(*_: object) -> None: ...
 
 
 def opened_for(path: str, options: dict[str, Any]) -> Savepoint:
@@ -82,4 +108,6 @@ def opened_for(path: str, options: dict[str, Any]) -> Savepoint:
     places = {
         name: options[name] for name in ("allow_paths", "strict_paths", "key_types", "kryo_classes")
     }
-    return Savepoint.load(started_session(work), opened.path, uids=names, **places)
+    return Savepoint.load(
+        started_session(work["master"], work["conf"]), opened.path, uids=names, **places
+    )

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savepoint_cli import (
+    STOPPED,
+    STOPPED_CODE,
     audit,
     change,
     checks,
@@ -25,10 +27,11 @@ from savepoint_cli import (
     transfer,
 )
 from savepoint_cli.terminal.progress import compiling
-from savepoint_formats.errors import SavepointError, SavepointWarning, UsageError
+from savepoint_formats.errors import JobError, SavepointError, SavepointWarning, UsageError
 from savepoint_formats.extras import missing
 from savepoint_formats.printable import printable, without_secrets
 from savepoint_formats.program.kernel.machine_code import watch_compilation
+from savepoint_spark.session.java_process import JAVA_DIED, end_java, java_has_died
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +58,7 @@ class SavepointGroup(click.Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Runs a command; anything but a ``SavepointError`` is a fault of ours, and shows."""
+        """Runs a command; an error that nobody raised on purpose is a fault of ours, and shows."""
         watch_compilation(compiling)
         with warnings.catch_warnings():
             warnings.simplefilter("always", SavepointWarning)
@@ -63,22 +66,21 @@ class SavepointGroup(click.Group):
             try:
                 result = super().invoke(ctx)
                 sys.stdout.flush()
-            except SavepointError as error:
-                kind = WrongCallError if isinstance(error, UsageError) else click.ClickException
-                raise kind(str(error)) from error
-            except click.ClickException as error:
-                if (told := without_secrets(error.message)) == error.message:
-                    raise
-                raise WrongCallError(told) from None
-            except ModuleNotFoundError as error:
-                known = missing(error)
-                if known is error:
-                    raise
-                raise click.ClickException(str(known)) from error
             except BrokenPipeError:
                 # Whoever reads has enough, as in "| head"; what is left is for nobody.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 ctx.exit()
+            except click.exceptions.Exit:
+                raise
+            except BaseException as error:
+                if _is_interrupted(error):
+                    end_java()
+                    click.echo(STOPPED, err=True)
+                    ctx.exit(STOPPED_CODE)
+                told = _told(error)
+                if told is None or told is error:
+                    raise
+                raise told from error
             return result
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -90,6 +92,29 @@ class SavepointGroup(click.Group):
                     (str(command.name).ljust(width), words) for command, words in section.items()
                 ]
                 formatter.write_dl(rows)
+
+
+def _is_interrupted(error: BaseException | None) -> bool:
+    """Whether an error is that of Ctrl-C, or one of those that come of it while calls end."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
+
+
+def _told(error: BaseException) -> click.ClickException | None:
+    """The line that tells of an error; None for a fault of ours."""
+    if isinstance(error, click.ClickException):
+        told = without_secrets(error.message)
+        return error if told == error.message else WrongCallError(told)
+    if isinstance(error, UsageError):
+        return WrongCallError(str(error))
+    if isinstance(error, SavepointError) and not isinstance(error, JobError):
+        return click.ClickException(str(error))
+    if isinstance(error, ModuleNotFoundError) and (known := missing(error)) is not error:
+        return click.ClickException(str(known))
+    if java_has_died():
+        return click.ClickException(JAVA_DIED)
+    return click.ClickException(str(error)) if isinstance(error, JobError) else None
 
 
 def _show(show_others: Callable[..., None]) -> Callable[..., None]:
@@ -114,7 +139,7 @@ def main() -> None:
 
     Exit codes: 0 done; 1 the savepoint is wrong, or what is asked can't be done with it; 2 the call
     is wrong: an option, a query, the name of an operator, a table or a column; 3 two savepoints are
-    different, or one is not restorable as it is.
+    different, or one is not restorable as it is; 130 Ctrl-C has stopped it.
     """
 
 

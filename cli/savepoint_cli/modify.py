@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from savepoint_cli import completion
+from savepoint_cli.engine import started_session
 from savepoint_cli.inspect import inspection, open_savepoint
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import command
@@ -19,7 +20,6 @@ from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_spark.savepoint.changes import FlinkRelease
 from savepoint_spark.session.session import task_count
-from state_processor import local_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +57,7 @@ def write_savepoint(
         return
     tasks = None
     if writer.needs_session:
-        spark = writer.spark or local_session()
+        spark = writer.spark or started_session()
         writer, tasks = writer.with_session(spark), partial(task_count, spark)
     with progress.writing(f"Writing {out}", plan.copied_size, tasks) as on_progress:
         written = writer.write(out, mode, on_progress)

@@ -127,7 +127,12 @@ def query(output: Output, path: str, sql: str | None, **options: Any) -> None:
 
         def answer(shown: Output, text: str) -> None:
             with progress.reading(path):
-                _answer(shown, engine, text, run_options)
+                try:
+                    _answer(shown, engine, text, run_options)
+                except KeyboardInterrupt:
+                    if not isinstance(engine, embedded_sql.SqlDatabase):
+                        engine.cancel()
+                    raise
 
         progress.hush()
         Prompt(opened, SqlTables(opened.operators()), answer).run()
@@ -199,7 +204,7 @@ def _spark(
 ) -> SparkDatabase:
     from savepoint_spark.savepoint.spark_database import SparkDatabase  # noqa: PLC0415  # Spark
 
-    spark = started_session(options)
+    spark = started_session(options["master"], options["conf"])
     names = tuple(operator.uid for operator in opened.operators() if operator.uid)
     paths = {
         name: where[name] for name in ("allow_paths", "strict_paths", "key_types", "kryo_classes")

@@ -9,6 +9,7 @@ import click
 
 import state_processor
 from savepoint_cli import completion
+from savepoint_cli.engine import started_session
 from savepoint_cli.inspect import (
     columns_option,
     inspection,
@@ -121,5 +122,5 @@ def import_table(
     savepoint import totals.csv s3://jobs/bootstrapped --description totals.yaml
     """
     described = state_processor.DescribedImport.of(data, description, form)
-    writer = described.writer(state_processor.local_session())
+    writer = described.writer(started_session())
     write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)

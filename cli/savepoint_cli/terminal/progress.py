@@ -21,6 +21,7 @@ from rich.progress import (
 )
 
 from savepoint_cli.terminal.output import escape
+from savepoint_formats.errors import JobError
 from savepoint_formats.printable import printable, without_secrets
 
 if TYPE_CHECKING:
@@ -192,7 +193,11 @@ def _polled(bars: Progress, title: str, tasks: Callable[[], TaskCount] | None) -
 
     def poll() -> None:
         while not is_over.wait(_POLL_SECONDS):
-            count = tasks()
+            try:
+                count = tasks()
+            except JobError:
+                # What waits for the tasks tells why.
+                return
             bars.update(task, completed=count.done, total=count.total or None)
 
     thread = Thread(target=poll, daemon=True)

@@ -97,6 +97,10 @@ class SparkDatabase:
                     f"{directory} exists already; write to another directory, or overwrite it"
                 ) from error
 
+    def cancel(self) -> None:
+        """Ends what the session works at, because nobody waits for it any more."""
+        self._savepoint.spark.sparkContext.cancelAllJobs()
+
     def _frame(self, sql: str) -> DataFrame:
         expect_spark_query(sql)
         tables = self._views.tables

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
-import shutil
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.extras import imported
 from savepoint_spark.session.class_archive import archive_options
+from savepoint_spark.session.java_process import (
+    folder_settings,
+    leave_folder_to_java,
+    start_java,
+)
 from savepoint_spark.session.java_runtime import ensure_java
-from savepoint_spark.session.java_start import start_java
 from savepoint_spark.workers.start import forked_workers
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
-    # A Python worker is on the machine of its Java. Rows take the shorter way.
-    "spark.python.unix.domain.socket.enabled": "true",
     # What never leaves the machine is written faster than it is compressed.
     "spark.shuffle.compress": "false",
     # 200 by default, each of which starts workers: too many for one machine.
@@ -91,14 +90,19 @@ def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
     if active_session() is not None:
         return _session(given)
     with forked_workers(master):
+        # On a cluster, workers have folders of their own.
+        folder = folder_settings(is_alone=master.startswith("local"))
+        options = (_LOGGING_OPTION, archive_options(java), folder["spark.driver.extraJavaOptions"])
         ours = {
             **_DEFAULTS,
-            "spark.driver.extraJavaOptions": f"{_LOGGING_OPTION} {archive_options(java)}",
+            **folder,
+            "spark.driver.extraJavaOptions": " ".join(options),
             "spark.driver.memory": f"{_heap_size() >> 20}m",
-            "spark.sql.warehouse.dir": _warehouse(),
         }
         start_java({**ours, **given})
-        return _session({**ours, **given})
+        spark = _session({**ours, **given})
+        leave_folder_to_java()
+        return spark
 
 
 def _session(settings: dict[str, Any]) -> SparkSession:
@@ -155,6 +159,7 @@ def task_count(spark: SparkSession) -> TaskCount:
 
     Raises:
         ValueError: It is one of Spark Connect, which does not tell.
+        JobError: Its Java has ended.
 
     Example:
         >>> task_count(spark)
@@ -162,8 +167,11 @@ def task_count(spark: SparkSession) -> TaskCount:
     """
     if is_remote(spark):
         raise remote_error("the number of tasks")
-    tracker = spark.sparkContext.statusTracker()
-    infos = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    from savepoint_spark.session.task_errors import typed_errors  # noqa: PLC0415  # Spark is slow
+
+    with typed_errors():
+        tracker = spark.sparkContext.statusTracker()
+        infos = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
     stages = [stage for stage in infos if stage is not None]
     done = sum(stage.numCompletedTasks for stage in stages)
     return TaskCount(done, sum(stage.numTasks for stage in stages))
@@ -174,10 +182,3 @@ def _heap_size() -> int:
     # Spark says 1 GiB, which is little for a session that does all the work itself.
     quarter = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
     return min(max(quarter, 1 << 30), 4 << 30)
-
-
-def _warehouse() -> str:
-    """A folder for what the session's databases have, which goes when the process does."""
-    folder = tempfile.mkdtemp(prefix="savepoint-warehouse-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder

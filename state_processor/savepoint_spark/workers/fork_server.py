@@ -18,6 +18,7 @@ import shutil
 import signal
 import socket
 import sys
+import tempfile
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -146,6 +147,8 @@ def _take_over(folder: bytes, variables: dict[bytes, bytes]) -> None:
     os.environb.clear()
     os.environb.update(variables)
     time.tzset()
+    # It is asked for anew: Spark's processes have another.
+    tempfile.tempdir = None
     os.chdir(folder)
     asked = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[:] = [os.getcwd(), *filter(None, asked), *installed]

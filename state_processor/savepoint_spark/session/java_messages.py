@@ -1,4 +1,4 @@
-"""Starts the Java of a session, and passes on what it says that somebody can do something about.
+"""What the Java of a session says, as far as somebody can do something about it.
 
 Spark's launcher asks for a module that Java calls an incubator, and each start warns of that. A
 Python worker whose rows are no longer wanted, as behind a LIMIT, ends with a traceback, and one of a
@@ -12,10 +12,8 @@ from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import JobError
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
 # What Java says of itself, and Spark's workers of streams of each step that they take.
 _NOTICES = (
@@ -28,32 +26,7 @@ _UNWANTED = b"BrokenPipeError: "
 _MOST_LINES = 50
 
 
-def start_java(settings: Mapping[str, str]) -> None:
-    """Starts Java, and a context of Spark in it, unless this process has one.
-
-    Args:
-        settings: Settings of Spark, with its master and the name of the application.
-
-    Raises:
-        JobError: Java did not start; the message is the first line that it said.
-    """
-    from pyspark import SparkConf, SparkContext  # noqa: PLC0415  # Spark is slow to import
-    from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415
-    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
-
-    if SparkContext._gateway is not None:  # nothing else says so
-        return
-    conf = SparkConf().setAll(list(settings.items()))
-    messages = _Messages()
-    try:
-        gateway = launch_gateway(conf, {"stderr": messages.end})  # type: ignore[no-untyped-call]  # it has no types
-    except PySparkRuntimeError as error:
-        raise JobError(f"Spark's Java did not start: {messages.reason()}") from error
-    messages.pass_on()
-    SparkContext(conf=conf, gateway=gateway)
-
-
-class _Messages(Thread):
+class JavaMessages(Thread):
     """Reads what Java says, keeps it while Java starts, and passes it on from then on.
 
     Attributes:
@@ -70,7 +43,7 @@ class _Messages(Thread):
     def run(self) -> None:
         """Reads to the end of Java."""
         with os.fdopen(self._beginning, "rb") as lines:
-            for text in _worth_showing(lines):
+            for text in worth_showing(lines):
                 if self._is_started:
                     _show(text)
                 elif len(self._said) < _MOST_LINES:
@@ -93,7 +66,7 @@ class _Messages(Thread):
         )
 
 
-def _worth_showing(lines: Iterable[bytes]) -> Iterator[bytes]:
+def worth_showing(lines: Iterable[bytes]) -> Iterator[bytes]:
     """The lines that say something to the user; a traceback is one text."""
     traceback: list[bytes] = []
     is_notice = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from savepoint_spark.session.java_start import _worth_showing
+from savepoint_spark.session.java_messages import worth_showing
 
 OF_A_FUNCTION = b"""Traceback (most recent call last):
   File "/jobs/function.py", line 3, in total
@@ -17,7 +17,7 @@ BrokenPipeError: [Errno 32] Broken pipe
 
 
 def shown(said: bytes) -> bytes:
-    return b"".join(_worth_showing(said.splitlines(keepends=True)))
+    return b"".join(worth_showing(said.splitlines(keepends=True)))
 
 
 def test_what_java_says_of_itself_is_left_out() -> None:
