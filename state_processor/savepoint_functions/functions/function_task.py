@@ -16,18 +16,12 @@ from savepoint_database.rows.place import Place
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.values.value_writer import write_value
 from savepoint_functions.functions.backends import TimerService, state_backend
-from savepoint_functions.functions.broadcast_functions import (
-    KeyedBroadcastContext,
-    KeyedBroadcastProcessFunction,
-)
+from savepoint_functions.functions.broadcast_functions import KeyedBroadcastContext
 from savepoint_functions.functions.execution_options import SORTED_INPUTS
+from savepoint_functions.functions.function_calls import FunctionCalls
 from savepoint_functions.functions.initial_keys import InitialKeys
 from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
-from savepoint_functions.functions.process_functions import (
-    KeyedContext,
-    KeyedCoProcessFunction,
-    KeyedProcessFunction,
-)
+from savepoint_functions.functions.process_functions import KeyedContext
 from savepoint_functions.functions.side_outputs import SideOutputs
 
 if TYPE_CHECKING:
@@ -49,8 +43,6 @@ RunT = TypeVar("RunT", bound="FunctionRun")
 
 _COLLECTED = 50_000
 """Python looks for cycles when so many more objects were made than have died."""
-
-_WITH_TIMERS = (KeyedProcessFunction, KeyedCoProcessFunction, KeyedBroadcastProcessFunction)
 
 
 @dataclass(frozen=True)
@@ -88,8 +80,7 @@ class FunctionTask:
         """The bytes of each key, and what it has in each state when it ends."""
         with self.running(FunctionRun) as run:
             for _ in run.steps(run.spans(batches)):
-                run.given.clear()
-                run.side_outputs.clear()
+                run.forget_rows()
                 yield from run.ended
                 run.ended.clear()
 
@@ -141,7 +132,6 @@ class FunctionRun:
 
     def __init__(self, task: FunctionTask, backend: KeyedStateBackend) -> None:
         self.backend = backend
-        self.given: list[Any] = []
         self.ended: list[tuple[Place, list[Any]]] = []
         self._function = task.function
         self._key = task.rows.key
@@ -150,8 +140,8 @@ class FunctionRun:
         self._timers = self.timer_service(backend)
         self.side_outputs = SideOutputs(task.function)
         self._context = self._made_context(task.broadcast)
-        # The keys that the function has left by itself; emptied where that is seen.
-        self._left: list[bytes | None] = []
+        self._calls = FunctionCalls(task.function, self._context)
+        self.given, self._left = self._calls.given, self._calls.left
         self._row_types = task.rows
         self._has_key_groups = task.rows.has_key_groups
         # Those that are given, of keys that have not ended.
@@ -174,6 +164,11 @@ class FunctionRun:
         if self.initial is not None:
             yield from self.initial.stretches.drained()
 
+    def forget_rows(self) -> None:
+        """Drops the rows that the function has given."""
+        self.given.clear()
+        self.side_outputs.clear()
+
     def _made_context(self, broadcast: HeldBroadcast | None) -> KeyedContext:
         if broadcast is None:
             return KeyedContext(self._timers, self._switch_key, self.side_outputs)
@@ -183,7 +178,7 @@ class FunctionRun:
 
     def steps(self, spans: Iterable[Span]) -> Iterator[None]:
         """Calls the function for all rows; what it has made may be emptied after a step."""
-        backend, call = self.backend, self._call()
+        backend, call = self.backend, self._calls.process
         for span in spans:
             if span.key_bytes != backend.key_bytes:
                 if self._is_sorted:
@@ -201,36 +196,6 @@ class FunctionRun:
     def _rows(self, span: Span) -> Iterator[tuple[int | None, Any]]:
         """The rows, each with its timestamp."""
         return zip(span.timestamps, span.rows, strict=False)
-
-    def _call(self) -> Callable[[Iterator[tuple[int | None, Any]]], bool]:
-        """What calls the function for rows, until it has switched keys or there are no more."""
-        if isinstance(self._function, KeyedCoProcessFunction):
-            return self._call_two
-        return self._call_one
-
-    def _call_one(self, rows: Iterator[tuple[int | None, Any]]) -> bool:
-        process, context = self._function.process_element, self._context  # type: ignore[attr-defined]
-        give, left = self.given.extend, self._left
-        for context.timestamp, row in rows:
-            outputs = process(row, context)
-            if outputs is not None:
-                give(outputs)
-            if left:
-                return True
-        return False
-
-    def _call_two(self, rows: Iterator[tuple[int | None, Any]]) -> bool:
-        function, context = self._function, self._context
-        assert isinstance(function, KeyedCoProcessFunction)  # as ``_call`` knows
-        process = function.process_element1, function.process_element2
-        give, left = self.given.extend, self._left
-        for context.timestamp, (number, row) in rows:
-            outputs = process[number](row, context)
-            if outputs is not None:
-                give(outputs)
-            if left:
-                return True
-        return False
 
     def _begin(self, key: Any, key_bytes: bytes) -> None:
         self.backend.set_current_key(key, key_bytes)
@@ -289,7 +254,7 @@ class FunctionRun:
         if self._keeps_state:
             self._keep()
         else:
-            self._fire(self._timers.due())
+            self._calls.fire(self._timers.due())
 
     def _keep(self) -> None:
         """Gives away what the current key has."""
@@ -314,17 +279,6 @@ class FunctionRun:
                 self._begin(key, key_bytes)
                 self._end()
                 yield
-
-    def _fire(self, due: Iterable[tuple[str, int]]) -> None:
-        """Fires timers of the current key."""
-        function, context = self._function, self._context
-        if not isinstance(function, _WITH_TIMERS):
-            return
-        for context.time_domain, context.timestamp in due:
-            outputs = function.on_timer(context.timestamp, context)  # type: ignore[arg-type]
-            if outputs is not None:
-                self.given.extend(outputs)
-        context.time_domain = None
 
 
 def registered(

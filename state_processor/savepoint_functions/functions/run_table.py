@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions as F
@@ -29,8 +29,9 @@ from savepoint_database.types.python_values import BATCH_ROWS
 from savepoint_database.types.user_frames import user_frames_first
 from savepoint_functions.functions.function_task import FunctionRun
 from savepoint_functions.functions.outputs import GivenRows, in_column
+from savepoint_functions.functions.state_runs import PendingState
 from savepoint_spark.writing.handed_runs import RunSource
-from savepoint_spark.writing.run_encoding import BATCH_SIZE, RUN_SCHEMA
+from savepoint_spark.writing.run_encoding import RUN_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.function_task import FunctionTask
     from savepoint_functions.functions.initial_state import InitialState
     from savepoint_functions.functions.outputs import Outputs
-    from savepoint_functions.functions.state_runs import FunctionState, StateRows, StateRuns
+    from savepoint_functions.functions.state_runs import FunctionState, StateRuns
     from savepoint_functions.functions.stateful_batches import StatefulBatches
     from savepoint_spark.writing.keyed_plan import KeyedPlan
 
@@ -81,10 +82,10 @@ class RunTable:
             made = _Made(self)
             for _ in run.steps(run.spans(batches)):
                 made.take(run)
-                yield from made.full()
+                yield from made.full(run)
                 if run.has_passed:
                     yield from self.of_runs(run.passed())
-            yield from made.rest()
+            yield from made.rest(run)
             yield from self.of_runs(run.passed())
             yield from self.end(run, made.outputs.count)
 
@@ -98,10 +99,6 @@ class RunTable:
     def end(self, run: FunctionRun, output_rows: int) -> Iterable[pa.RecordBatch]:  # noqa: ARG002
         """What there is to say of a task that is done: nothing more."""
         return ()
-
-    def of_state(self, columns: Iterable[StateRows]) -> Iterator[pa.RecordBatch]:
-        """Rows of state."""
-        yield from self.of_runs(self.state.encoded(columns))
 
     def of_runs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of runs."""
@@ -145,7 +142,7 @@ class WatermarkRun(FunctionRun):
         self.watermark = watermark
 
     def _end(self) -> None:
-        self._fire(self._timers.due_until(self.watermark))
+        self._calls.fire(self._timers.due_until(self.watermark))
         self._keep()
 
 
@@ -159,42 +156,27 @@ class _Made:
     def __init__(self, table: RunTable) -> None:
         self.outputs = GivenRows(table.outputs, table.task.function)
         self._table = table
-        self._ended: list[tuple[Place, list[Any]]] = []
-        self._columns: list[StateRows] = []
+        self._state = PendingState(table.state)
 
     def take(self, run: FunctionRun) -> None:
         """Takes what the function has made since the last time."""
         if run.given:
             self.outputs.take(Place(run.backend.current_key), run.given)
         self.outputs.take_sides(run.side_outputs)
-        if run.ended:
-            self._ended += run.ended
-            run.ended.clear()
 
-    def full(self) -> Iterator[pa.RecordBatch]:
+    def full(self, run: FunctionRun) -> Iterator[pa.RecordBatch]:
         """Batches of what has come to enough rows."""
         yield from self._output(self.outputs.full())
-        if len(self._ended) >= BATCH_ROWS:
-            self._encode()
-            if sum(rows.batch.nbytes for rows in self._columns) >= BATCH_SIZE:
-                yield from self._state()
+        if len(run.ended) >= BATCH_ROWS:
+            yield from self._table.of_runs(self._state.full(run.ended))
 
-    def rest(self) -> Iterator[pa.RecordBatch]:
+    def rest(self, run: FunctionRun) -> Iterator[pa.RecordBatch]:
         """Batches of all that is left."""
         yield from self._output(self.outputs.rest())
-        self._encode()
-        yield from self._state()
+        yield from self._table.of_runs(self._state.rest(run.ended))
 
     def _output(self, given: Iterable[tuple[str, pa.StructArray]]) -> Iterator[pa.RecordBatch]:
         return (in_column(self._table.schema, column, rows) for column, rows in given)
-
-    def _encode(self) -> None:
-        ended, self._ended = self._ended, []
-        self._columns += self._table.state.columns(ended)
-
-    def _state(self) -> Iterator[pa.RecordBatch]:
-        columns, self._columns = self._columns, []
-        yield from self._table.of_state(columns)
 
 
 @dataclass(frozen=True)

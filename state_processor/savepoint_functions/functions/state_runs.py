@@ -248,21 +248,15 @@ class StateRuns:
     @user_frames_first
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The runs of a partition."""
-        pending: list[StateRows] = []
+        pending = PendingState(self)
         with self.task.running(FunctionRun) as run:
-            ended = run.ended
             for _ in run.steps(run.spans(batches)):
-                if run.given:
-                    run.given.clear()
+                run.forget_rows()
                 if run.has_passed:
                     yield from run.passed()
-                if len(ended) >= BATCH_ROWS:
-                    pending += self.columns(ended)
-                    ended.clear()
-                    if sum(rows.batch.nbytes for rows in pending) >= BATCH_SIZE:
-                        yield from self.encoded(pending)
-                        pending.clear()
-            yield from self.encoded([*pending, *self.columns(ended)])
+                if len(run.ended) >= BATCH_ROWS:
+                    yield from pending.full(run.ended)
+            yield from pending.rest(run.ended)
             yield from run.passed()
 
     def columns(self, ended: Iterable[Ended]) -> Iterator[StateRows]:
@@ -278,3 +272,34 @@ class StateRuns:
         state_rows = list(state_rows)
         for number, table in enumerate(self.tables):
             yield from table.encoding.run(rows.batch for rows in state_rows if rows.table == number)
+
+
+class PendingState:
+    """State of ended keys that is not in runs yet.
+
+    Args:
+        runs: How state becomes runs.
+    """
+
+    def __init__(self, runs: StateRuns) -> None:
+        self._runs = runs
+        self._rows: list[StateRows] = []
+
+    def full(self, ended: list[Ended]) -> Iterator[pa.RecordBatch]:
+        """Takes what keys had from a list, and gives runs if that is enough by now."""
+        self._take(ended)
+        if sum(rows.batch.nbytes for rows in self._rows) >= BATCH_SIZE:
+            yield from self._encoded()
+
+    def rest(self, ended: list[Ended]) -> Iterator[pa.RecordBatch]:
+        """Runs of all that is left."""
+        self._take(ended)
+        yield from self._encoded()
+
+    def _take(self, ended: list[Ended]) -> None:
+        self._rows += self._runs.columns(ended)
+        ended.clear()
+
+    def _encoded(self) -> Iterator[pa.RecordBatch]:
+        rows, self._rows = self._rows, []
+        yield from self._runs.encoded(rows)

@@ -8,7 +8,8 @@ timers of the key.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.backends.timers import MAX_WATERMARK
@@ -16,11 +17,15 @@ from savepoint_functions.functions.function_task import FunctionRun
 from savepoint_functions.functions.process_functions import RecordAttributes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from savepoint_functions.functions.backends import KeyedStateBackend
+    from savepoint_functions.functions.backends.backend import Clock
     from savepoint_functions.functions.function_task import FunctionTask
     from savepoint_functions.functions.key_spans import Span
+
+
+RowT = TypeVar("RowT")
 
 
 class BacklogTimers(TimerService):
@@ -50,6 +55,23 @@ class BacklogTimers(TimerService):
         """Looks for the first timer of processing time, after it has fired, or of another key."""
         if self._has_processing_time:
             self.next_processing_time = min(self.processing_time_timers(), default=MAX_WATERMARK)
+
+    def between(
+        self, rows: Iterable[RowT], clock: Clock, fire: Callable[[int], None]
+    ) -> Iterator[RowT]:
+        """The rows of a key, before each of which timers fire that the clock has reached.
+
+        Args:
+            rows: The rows.
+            clock: Gives the processing time, in ms.
+            fire: Fires the timers up to a time.
+        """
+        for row in rows:
+            if self.next_processing_time < MAX_WATERMARK:
+                now = clock()
+                if self.next_processing_time <= now:
+                    fire(now)
+            yield row
 
 
 class BacklogRun(FunctionRun):
@@ -91,17 +113,12 @@ class BacklogRun(FunctionRun):
         self._function.process_record_attributes(RecordAttributes(is_backlog=False))
 
     def _rows(self, span: Span) -> Iterator[tuple[int | None, Any]]:
-        timers, clock = self._clocked, self.backend.clock
         self.rows += len(span.rows)
-        for row in super()._rows(span):
-            if timers.next_processing_time < MAX_WATERMARK:
-                now = clock()
-                if timers.next_processing_time <= now:
-                    self._fire_by_clock(span, now)
-            yield row
+        fire = partial(self._fire_by_clock, span)
+        return self._clocked.between(super()._rows(span), self.backend.clock, fire)
 
     def _fire_by_clock(self, span: Span, now: int) -> None:
-        self._fire(self._timers.due_processing(now))
+        self._calls.fire(self._timers.due_processing(now))
         self._clocked.look()
         if self._left and self._is_sorted:
             raise self._refusal(span)
@@ -116,8 +133,8 @@ class BacklogRun(FunctionRun):
     def _end(self) -> None:
         now = self.backend.clock()
         # Those of the clock are due already; the watermark comes only now.
-        self._fire(self._timers.due_processing(now))
-        self._fire(self._timers.due(self.watermark, now))
+        self._calls.fire(self._timers.due_processing(now))
+        self._calls.fire(self._timers.due(self.watermark, now))
         before = len(self.ended)
         self._keep()
         self.keys += 1

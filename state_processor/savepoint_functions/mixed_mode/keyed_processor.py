@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
@@ -24,7 +25,8 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from savepoint_database.types.user_frames import user_frames_first
-from savepoint_functions.functions.backends.timers import MAX_WATERMARK, MIN_WATERMARK
+from savepoint_functions.functions.backends.timers import MIN_WATERMARK
+from savepoint_functions.functions.function_calls import FunctionCalls
 from savepoint_functions.functions.key_spans import decoded_keys, python_keys, row_maker
 from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
 from savepoint_functions.functions.process_functions import (
@@ -37,7 +39,7 @@ from savepoint_functions.mixed_mode.stored_backend import KeyRow, StoredBackend,
 from savepoint_functions.mixed_mode.stream_rows import Packet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from pyspark.sql.streaming.stateful_processor import (
         ExpiredTimerInfo,
@@ -107,7 +109,7 @@ class KeyedProcessor(StatefulProcessor):
         self._backend = StoredBackend(self._task.key, self._clock)
         self._timers = BacklogTimers(self._backend)
         # Timers that the state store has were registered elsewhere.
-        self._timers.is_used = True
+        self._timers.restored()
         self._context = KeyedContext(self._timers, _refuse_switch)
         self._rows = [row_maker(names) for names in self._task.inputs]
         self._task.function.open(KeyedRuntimeContext(self._backend))
@@ -182,16 +184,44 @@ class KeyedProcessor(StatefulProcessor):
         key = packets[0].key if packets else self._key(key_bytes)
         self._backend.load(key, key_bytes, before)
         self._context.current_key = key
-        visit = _Visit(self._task.function, self._context, self._timers)
+        calls = FunctionCalls(self._task.function, self._context)
         try:
-            visit.run(before, packets, watermark, self._rows)
+            self._call(calls, before, packets, watermark)
         except BaseException as error:
             error.add_note(f"in {type(self._task.function).__name__} for key {key!r}")
             raise
         after, writes = self._settle(before, watermark, fired, is_first=is_first)
-        output = pickle.dumps((key, visit.given)) if visit.given else None
+        output = pickle.dumps((key, calls.given)) if calls.given else None
         due = min(after.timers[1], default=None)
-        return _VISIT(key_bytes, output, visit.rows, visit.fired, 1, writes, due)
+        rows = sum(len(packet.rows) for packet in packets)
+        return _VISIT(key_bytes, output, rows, calls.fired, 1, writes, due)
+
+    def _call(
+        self, calls: FunctionCalls, before: KeyRow | None, packets: list[Packet], watermark: int
+    ) -> None:
+        """Calls the function for timers that are due, and for rows."""
+        timers = self._timers
+        timers.set_watermark(watermark)
+        if _due_before(before, watermark):
+            calls.fire(timers.due_until(watermark))
+
+        def fire_by_clock(now: int) -> None:
+            calls.fire(timers.due_processing(now))
+            timers.look()
+
+        now = timers.current_processing_time()
+        fire_by_clock(now)
+        rows = chain.from_iterable(map(self._timed_rows, packets))
+        calls.process(timers.between(rows, lambda: now, fire_by_clock))
+        # Those that the last row has set.
+        fire_by_clock(now)
+
+    def _timed_rows(self, packet: Packet) -> Iterator[tuple[int | None, Any]]:
+        """The rows of a packet, each behind its timestamp, and behind its input's number if there are two."""
+        rows: Iterable[Any] = map(self._rows[packet.number], packet.rows)
+        if len(self._rows) > 1:
+            rows = zip(repeat(packet.number), rows, strict=False)
+        return zip(packet.timestamps, rows, strict=True)
 
     def _key(self, key_bytes: bytes) -> Any:
         (key,) = python_keys(decoded_keys(self._task.key, pa.array([key_bytes], pa.binary())))
@@ -221,72 +251,9 @@ class KeyedProcessor(StatefulProcessor):
         return after, 1
 
 
-class _Visit:
-    """A visit of a key.
-
-    Attributes:
-        given: The rows that the function has given.
-        rows: How many rows it was called for.
-        fired: How many timers.
-    """
-
-    def __init__(
-        self, function: ProcessFunction, context: KeyedContext, timers: BacklogTimers
-    ) -> None:
-        self.given: list[Any] = []
-        self.rows = self.fired = 0
-        self._function = function
-        self._context = context
-        self._timers = timers
-
-    def run(
-        self, before: KeyRow | None, packets: list[Packet], watermark: int, makes: list[Any]
-    ) -> None:
-        """Calls the function for timers that are due, and for rows."""
-        timers = self._timers
-        timers.set_watermark(watermark)
-        is_new = before is None or before.watermark is None or watermark > before.watermark
-        if before is not None and is_new:
-            self._fire(timers.due_until(watermark))
-        now = timers.current_processing_time()
-        self._fire_by_clock(now)
-        calls = _calls(self._function)
-        for number, _, times, rows in packets:
-            self._process(calls[number], zip(times, map(makes[number], rows), strict=True), now)
-            self.rows += len(rows)
-
-    def _process(
-        self, process: Callable[..., Any], rows: Iterable[tuple[int | None, Any]], now: int
-    ) -> None:
-        context, give, timers = self._context, self.given.extend, self._timers
-        for context.timestamp, row in rows:
-            outputs = process(row, context)
-            if outputs is not None:
-                give(outputs)
-            if timers.next_processing_time <= now:
-                self._fire_by_clock(now)
-
-    def _fire_by_clock(self, now: int) -> None:
-        self._fire(self._timers.due_processing(now))
-        self._timers.next_processing_time = min(
-            self._timers.processing_time_timers(), default=MAX_WATERMARK
-        )
-
-    def _fire(self, due: Iterable[tuple[str, int]]) -> None:
-        context = self._context
-        for context.time_domain, context.timestamp in due:
-            self.fired += 1
-            outputs = self._function.on_timer(context.timestamp, context)
-            if outputs is not None:
-                self.given.extend(outputs)
-        context.time_domain = None
-
-
-def _calls(function: ProcessFunction) -> tuple[Callable[..., Any], ...]:
-    """What is called for a row of each input."""
-    if isinstance(function, KeyedCoProcessFunction):
-        return function.process_element1, function.process_element2
-    return (function.process_element,)
+def _due_before(row: KeyRow | None, watermark: int) -> bool:
+    """Whether a key may have timers of event time that have not fired with this watermark."""
+    return row is not None and (row.watermark is None or watermark > row.watermark)
 
 
 def _with_alarm(row: KeyRow, watermark: int, last: int | None = None) -> KeyRow:
