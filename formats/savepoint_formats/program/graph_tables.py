@@ -132,7 +132,7 @@ class _Table:
     def addresses(self) -> tuple[int, ...]:
         """Of classes, their count, and of parts, fields and arguments."""
         classes, *others = self._held
-        return (classes.ctypes.data, len(classes), *(one.ctypes.data for one in others))
+        return (classes.ctypes.data, len(classes), *(table.ctypes.data for table in others))
 
     def _usual_names(self) -> list[str]:
         """The classes that may come by their names or numbers, those of the user first."""
@@ -213,7 +213,7 @@ class _Table:
 
     def _of_fields(self, described: KryoClass) -> tuple[int, int, int]:
         fields: list[tuple[int, int]] = []
-        for field in sorted(described.fields, key=lambda one: one.name):
+        for field in sorted(described.fields, key=lambda field: field.name):
             if field.type in _BOXED:
                 fields.append((_part_of(field.type), 0))
             elif self._known.is_final(field.type):

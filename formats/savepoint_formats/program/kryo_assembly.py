@@ -117,7 +117,7 @@ class _GraphAssembly:
     ) -> None:
         self._writes = writes
         self._known = known_classes(layout, dialect)
-        self._described = {one.class_name: one for one in layout.classes}
+        self._described = {described.class_name: described for described in layout.classes}
         self._is_5 = dialect.is_5
         self._listing = listing
         self._classes = classes
@@ -221,7 +221,7 @@ class _GraphAssembly:
         drafts = dict(zip(names, self._listing.fields(draft, names), strict=True))
         if UNDECODED in drafts:
             drafts[UNDECODED].is_nullable = True
-        for field in sorted(described.fields, key=lambda one: one.name):
+        for field in sorted(described.fields, key=lambda field: field.name):
             column = drafts[field.name]
             if field.type in _BOXED:
                 if self._writes:
@@ -276,8 +276,8 @@ class _GraphAssembly:
         if self._writes and usual not in WRITTEN_MAPS:
             self._null(declared.type, draft, lead)
             return
-        finals = [final_class(one, self._known) is not None for one in known] or [False, False]
-        inner = [inner_arguments(one, self._known) for one in known] or [(), ()]
+        finals = [final_class(part, self._known) is not None for part in known] or [False, False]
+        inner = [inner_arguments(part, self._known) for part in known] or [(), ()]
         forms: dict[int, list[str]] = {}
         for name, form in MAP_FORMS.items():
             is_sorted = form.is_sorted_in_5 if self._is_5 else form.is_sorted_in_2

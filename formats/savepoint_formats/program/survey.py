@@ -57,8 +57,8 @@ def unknown_classes(layout: Layout, data: pa.LargeBinaryArray, reads: KryoDialec
     if program is not None and tables.known:
         held, spans = spans_in(data)
         chunk = Chunk(held)
-        found = _found(program, tables, chunk, spans)
-        counts, is_told = _names(chunk, found, tables)
+        ended = _ended(program, tables, chunk, spans)
+        counts, is_told = _names(chunk, ended, tables)
         rows = np.flatnonzero(~is_told)
     for value in data.take(pa.array(rows)).to_pylist():
         name = unknown_class(layout, value, reads)
@@ -67,10 +67,10 @@ def unknown_classes(layout: Layout, data: pa.LargeBinaryArray, reads: KryoDialec
     return counts
 
 
-def _found(program: Program, tables: GraphTables, chunk: Chunk, spans: Spans) -> NDArray[np.int64]:
+def _ended(program: Program, tables: GraphTables, chunk: Chunk, spans: Spans) -> NDArray[np.int64]:
     """What ended each record: see ``survey_graphs``."""
     starts, ends = (np.ascontiguousarray(part, np.int64) for part in (spans.starts, spans.ends))
-    found = np.zeros((len(spans), 2), np.int64)
+    ended = np.zeros((len(spans), 2), np.int64)
     addresses, memory = tables.addresses(), np.zeros(SKIPPED_MEMORY_SIZE, np.uint8)
     buffers = Buffers(program, 1, int(spans.sizes.max(initial=0)))
     job = Walk(
@@ -90,24 +90,24 @@ def _found(program: Program, tables: GraphTables, chunk: Chunk, spans: Spans) ->
     graphs = Graphs(0, memory.ctypes.data)
     has_others = not OTHER_OPS.isdisjoint(program.ops[:, 0].tolist())
     survey = survey_graphs_among_others if has_others else survey_graphs
-    survey(job, graphs, addresses.ctypes.data, found.ctypes.data)
-    return found
+    survey(job, graphs, addresses.ctypes.data, ended.ctypes.data)
+    return ended
 
 
 def _names(
-    chunk: Chunk, found: NDArray[np.int64], tables: GraphTables
+    chunk: Chunk, ended: NDArray[np.int64], tables: GraphTables
 ) -> tuple[Counter[str], NDArray[np.bool_]]:
     """The unknown classes that were found, and of which records all is told."""
-    counts, is_told = Counter[str](), found[:, 0] == PASSED
-    numbers, rows = np.unique(found[:, 0], return_inverse=True)
+    counts, is_told = Counter[str](), ended[:, 0] == PASSED
+    numbers, rows = np.unique(ended[:, 0], return_inverse=True)
     for index, number in enumerate(numbers.tolist()):
         if 0 <= number < PASSED:
             name = tables.class_name(number)
             if name is not None:
                 counts[name] += int((rows == index).sum())
                 is_told |= rows == index
-    (named,) = np.nonzero(found[:, 0] < _NO_CLASS)
-    starts, sizes = found[named, 1], -2 - found[named, 0]
+    (named,) = np.nonzero(ended[:, 0] < _NO_CLASS)
+    starts, sizes = ended[named, 1], -2 - ended[named, 0]
     encoded = bytes_of(chunk, Spans(starts, starts + sizes)).dictionary_encode()
     of_records = encoded.indices.to_numpy()
     for index, data in enumerate(encoded.dictionary.to_pylist()):

@@ -176,8 +176,10 @@ def read_class(
     while count > 0:
         count -= 1
         at += OP_SIZE
-        one = load_native_int(at + 4)
-        if one == known or (number > 1 and load_native_long(classes + CLASS_SIZE * one) == number):
+        expected = load_native_int(at + 4)
+        if expected == known or (
+            number > 1 and load_native_long(classes + CLASS_SIZE * expected) == number
+        ):
             return at, position
     return -1, REFUSED
 
@@ -191,26 +193,26 @@ def _read_name(
     while count > 0:
         count -= 1
         at += OP_SIZE
-        one = load_native_int(at + 4)
-        size = load_native_long(classes + CLASS_SIZE * one + 16)
-        name = load_native_long(classes + CLASS_SIZE * one + 8)
+        expected = load_native_int(at + 4)
+        size = load_native_long(classes + CLASS_SIZE * expected + 16)
+        name = load_native_long(classes + CLASS_SIZE * expected + 8)
         if size <= end - position and names < MOST_NAMES and is_same(name, position, size):
-            store_long(graph + NAME_TABLE + 8 * names, one)
+            store_long(graph + NAME_TABLE + 8 * names, expected)
             store_long(graph, names + 1)
             return at, position + size
     return -1, REFUSED
 
 
 @part
-def is_same(one: int, other: int, size: int) -> bool:
+def is_same(first: int, second: int, size: int) -> bool:
     """Whether so many bytes are the same."""
     done = 0
     while size - done >= 8:
-        if load_native_long(one + done) != load_native_long(other + done):
+        if load_native_long(first + done) != load_native_long(second + done):
             return False
         done += 8
     while done < size:
-        if load_byte(one + done) != load_byte(other + done):
+        if load_byte(first + done) != load_byte(second + done):
             return False
         done += 1
     return True

@@ -95,32 +95,32 @@ def walk_kryo_among_others(job: Walk, graphs: Graphs) -> tuple[int, int, int, in
 
 
 @entry
-def survey_graphs(job: Walk, graphs: Graphs, tables: int, found: int) -> int:
+def survey_graphs(job: Walk, graphs: Graphs, tables: int, ended: int) -> int:
     """Walks records that have ``SKIP_GRAPH``, each into the first row, and goes on behind each.
 
     Args:
         job: What to walk.
         graphs: What objects of Kryo need.
         tables: What is in their classes, see ``skipped_graphs``.
-        found: Gets two numbers for each record: what ended its graph, as ``skipped_graphs`` says;
+        ended: Gets two numbers for each record: what ended its graph, as ``skipped_graphs`` says;
             or ``PASSED``, if nothing did, or -1, if it is none of a class.
 
     Returns:
         The status.
     """
-    return _survey(job, graphs, None, tables, found)
+    return _survey(job, graphs, None, tables, ended)
 
 
 @entry
-def survey_graphs_among_others(job: Walk, graphs: Graphs, tables: int, found: int) -> int:
+def survey_graphs_among_others(job: Walk, graphs: Graphs, tables: int, ended: int) -> int:
     """The same of records that have ``OTHER_OPS``, too; it takes longer to compile."""
-    return _survey(job, graphs, 0, tables, found)
+    return _survey(job, graphs, 0, tables, ended)
 
 
 @part
-def _survey(job: Walk, graphs: Graphs, others: int | None, tables: int, found: int) -> int:
+def _survey(job: Walk, graphs: Graphs, others: int | None, tables: int, ended: int) -> int:
     for record in range(job.total):
-        one = Walk(
+        alone = Walk(
             job.ops,
             job.columns,
             job.registers,
@@ -135,10 +135,10 @@ def _survey(job: Walk, graphs: Graphs, others: int | None, tables: int, found: i
             0,
         )
         store_long(graphs.memory + FOUND, -1)
-        status, _, _, _ = _walk(one, graphs, others, None, tables)
+        status, _, _, _ = _walk(alone, graphs, others, None, tables)
         what = PASSED if status == DONE else load_native_long(graphs.memory + FOUND)
-        store_long(found + 16 * record, what)
-        store_long(found + 16 * record + 8, load_native_long(graphs.memory + FOUND + 8) - job.data)
+        store_long(ended + 16 * record, what)
+        store_long(ended + 16 * record + 8, load_native_long(graphs.memory + FOUND + 8) - job.data)
     return DONE
 
 

@@ -109,5 +109,5 @@ def test_most_values_are_never_looked_at_one_by_one() -> None:
         assert program is not None
         chunk = Chunk(np.frombuffer(data, np.uint8))
         spans = Spans(np.array([0]), np.array([len(data)]))
-        passed += int(survey._found(program, tables, chunk, spans)[0, 0] == PASSED)
+        passed += int(survey._ended(program, tables, chunk, spans)[0, 0] == PASSED)
     assert passed >= 0.8 * len(VECTORS)
