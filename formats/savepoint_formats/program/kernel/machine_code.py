@@ -176,18 +176,16 @@ def load_kernels() -> None:
 
 def _parts_of(function: Callable[..., Any]) -> set[Callable[..., Any]]:
     """The functions that are compiled into a function."""
-    inner: set[Callable[..., Any]] = set()
-    parts = set(PARTS)
-    sought = [function]
-    while sought:
-        calling = sought.pop()
-        named = map(calling.__globals__.get, calling.__code__.co_names)
-        called = {
-            callee for callee in named if isinstance(callee, FunctionType) and callee in parts
-        } - inner
-        inner |= called
-        sought += called
-    return inner
+    known, parts = set(PARTS), cast("set[Callable[..., Any]]", set())
+    callers = [function]
+    while callers:
+        caller = callers.pop()
+        named = map(caller.__globals__.get, caller.__code__.co_names)
+        functions = {value for value in named if isinstance(value, FunctionType)}
+        called = functions & known - parts
+        parts |= called
+        callers += called
+    return parts
 
 
 def part(function: FunctionT) -> FunctionT:
