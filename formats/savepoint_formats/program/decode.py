@@ -343,7 +343,7 @@ class _Decoding:
             raise self.chunk.error(
                 f"values of {column.path} that share bytes", self.position, FormatError
             )
-        inner = program_of(column.layout, self.program.kryo)
+        inner = program_of(column.layout, self.program.kryo, reads_graphs=False)
         if inner.columns[0].storage != Storage.PIECES:
             return self._inner_records(inner, starts, ends)
         spans = zip(starts.tolist(), ends.tolist(), strict=True)

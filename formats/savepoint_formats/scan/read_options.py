@@ -126,7 +126,11 @@ class ReadOptions:
             >>> ReadOptions.of({"keys": ["a"], "table": "summarize.keyed_state"}).keys
             ('a',)
         """
-        given = {one.name: arguments[one.name] for one in fields(cls) if one.name in arguments}
+        given = {
+            option.name: arguments[option.name]
+            for option in fields(cls)
+            if option.name in arguments
+        }
         for name in ("columns", "keys"):
             if name in given:
                 given[name] = _as_tuple(name, given[name])

@@ -153,8 +153,8 @@ def history(  # noqa: PLR0913  # as Snapshot.open
     moments: list[KeyMoment] = []
     missing: OperatorNotFoundError | StateNotFoundError | None = None
     is_missing = True
-    found = snapshots(directory, allow_paths=allow_paths, strict_paths=strict_paths)
-    for retained in reversed(found):
+    snapshots_below = snapshots(directory, allow_paths=allow_paths, strict_paths=strict_paths)
+    for retained in reversed(snapshots_below):
         if not retained.is_complete:
             continue
         in_table, problem = None, ""

@@ -104,8 +104,12 @@ class SstFiles:
         if listed is None:
             return replace(table, reach_is_known=False)
         deletions = (
-            replace(one, start=max(one.start, listed.smallest), end=min(one.end, listed.end))
-            for one in table.range_deletions
+            replace(
+                deletion,
+                start=max(deletion.start, listed.smallest),
+                end=min(deletion.end, listed.end),
+            )
+            for deletion in table.range_deletions
         )
         own = tuple(deletion for deletion in deletions if deletion.start < deletion.end)
         return replace(table, range_deletions=own)

@@ -102,7 +102,7 @@ class SstMerge:
         size = sum(int(each.sum()) for each in sizes)
         is_little = merge_tables.is_spared(size)
         most = Compression.NONE if is_little else Compression.SNAPPY
-        merged = (MergedBlocks.of(*one, most) for one in zip(stored, sizes, strict=True))
+        merged = (MergedBlocks.of(*sized, most) for sized in zip(stored, sizes, strict=True))
         return cls(stored, tuple(merged), size, is_little)
 
     def living(

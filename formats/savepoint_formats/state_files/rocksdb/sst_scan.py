@@ -227,8 +227,8 @@ class SstScan:
 
     def _evenly_deleted(self, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, bytes, int]]:
         """Ranges of keys of which entries before the same sequence number were deleted, and this number."""
-        deletions = sorted(self._range_deletions(lower, upper), key=lambda one: one.start)
-        bounds = {bound for one in deletions for bound in (one.start, one.end)}
+        deletions = sorted(self._range_deletions(lower, upper), key=lambda deletion: deletion.start)
+        bounds = {bound for deletion in deletions for bound in (deletion.start, deletion.end)}
         borders = sorted({lower, upper, *(bound for bound in bounds if lower < bound < upper)})
         begun, newest = 0, list[tuple[int, bytes]]()
         for start, end in pairwise(borders):
