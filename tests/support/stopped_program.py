@@ -103,6 +103,11 @@ def has_worker(pid: int) -> bool:
     return any("daemon" in words for words in _marked(_mark(pid)).values())
 
 
+def has_loaded(pid: int, library: str) -> bool:
+    """Whether a program has loaded a library whose path has this in it."""
+    return library in Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
+
+
 def _marked(mark: str) -> dict[int, str]:
     """The processes that have a mark, with their words."""
     processes = {}

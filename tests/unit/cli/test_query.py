@@ -11,6 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from support.commands import result_of
 from support.sample_rows import SAMPLES, Sample, copy_of, file_of
+from support.stopped_program import has_loaded, interrupt, stopped
+
+from savepoint_cli import STOPPED, STOPPED_CODE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -173,3 +176,14 @@ def test_a_reader_that_has_enough_is_no_error() -> None:
         process.stdout.close()
         told = process.stderr.read()
     assert (process.returncode, b"Error" in told, b"Traceback" in told) == (0, False, False)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.parametrize("library", ["pyarrow", "_duckdb"])
+def test_ctrl_c_is_a_line_and_leaves_nothing(library: str) -> None:
+    query = "SELECT count(*) FROM range(1000000000000) a, range(1000000000000) b"
+    ended = stopped(
+        ("query", str(CURRENCY), query), lambda pid: has_loaded(pid, library), interrupt
+    )
+    assert (ended.code, ended.told) == (STOPPED_CODE, [STOPPED])
+    assert (ended.left, ended.files) == ([], [])
