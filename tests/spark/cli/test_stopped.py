@@ -59,5 +59,7 @@ def test_a_java_that_dies_is_a_line_and_leaves_nothing(is_ready: Callable[[int],
     ended = stopped(LONG, is_ready, kill_java)
     assert ended.code == 1
     (line,) = ended.told
-    assert line.startswith(("Error: the Java that Spark runs on has died", "Error: [JAVA_GATEWAY"))
+    assert line.startswith(
+        ("Error: the Java that Spark runs on has died", "Error: Spark's Java did not start")
+    )
     assert (ended.left, ended.files) == ([], [])
