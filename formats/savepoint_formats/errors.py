@@ -83,6 +83,10 @@ if TYPE_CHECKING:
     _Reduced = tuple[type["FormatError"], tuple[str | int, ...], dict[str, tuple[str, ...]]]
 
 
+READABLE = "a canonical savepoint of the job can be read"
+"""The way out where only RocksDB reads a table."""
+
+
 class SavepointError(Exception):
     """The root: everything that a savepoint can be wrong in.
 
@@ -394,8 +398,10 @@ class UnsupportedVersionError(FormatError):
 class RocksDbError(FormatError):
     """A table of RocksDB has something that only RocksDB reads; Flink itself never writes it."""
 
-    def __str__(self) -> str:
-        return f"{super().__str__()}; a canonical savepoint of the job can be read"
+    @classmethod
+    def at(cls, message: str, path: str, offset: int) -> Self:
+        """The error, with the way out."""
+        return cls(f"{message}; {READABLE}", path, offset)
 
 
 class UnknownSnapshotError(FormatError):

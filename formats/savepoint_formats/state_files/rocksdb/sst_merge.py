@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from savepoint_formats.entries.entry_spans import EntrySpans
-from savepoint_formats.errors import RocksDbError
+from savepoint_formats.errors import READABLE, RocksDbError
 from savepoint_formats.program.kernel.memory import wrapped
 from savepoint_formats.state_files.rocksdb.room import Room
 from savepoint_formats.state_files.rocksdb.snappy_kernel import SLACK
@@ -154,7 +154,7 @@ class SstMerge:
         """The error that a status is about a block of a table, from 1."""
         if status == UNKNOWN:
             message = f"an entry of type {kind}, which is not read here"
-            return self.stored[table].error(block - 1, message, RocksDbError)
+            return self.stored[table].error(block - 1, f"{message}; {READABLE}", RocksDbError)
         return self.stored[table].error(block - 1, "a damaged block")
 
     def _cursors(
