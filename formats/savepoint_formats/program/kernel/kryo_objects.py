@@ -120,6 +120,9 @@ def read_object(
         marker, position = kryo_varint(position, end)
         if position < 0 or (marker == 0 and form != OR_NULL):
             return REFUSED, 0
+        # What is never referred to has a flag there, and no number of an object.
+        if not is_tracked and marker > 1:
+            return REFUSED, 0
     set_valid(column, row, marker != 0)
     if marker == 0:
         return position, load_native_int(at + 8)
