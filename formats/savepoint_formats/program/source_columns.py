@@ -222,7 +222,7 @@ class SourceColumns:
 def _forbids_null(column: Column) -> bool:
     """Whether a null of the column cannot be written, unless it lies behind another null."""
     match column.storage:
-        case Storage.NOTHING | Storage.ROW_KINDS:
+        case Storage.NOTHING | Storage.ROW_KINDS | Storage.NAMES:  # the kernel refuses null names
             return column.forbids_null
         case Storage.PIECES if column.layout is not None and knows_null(column.layout):
             return False

@@ -260,6 +260,13 @@ def test_objects_are_copied_as_bytes(layout: Layout) -> None:
     assert encoded(framed, rows) == written(framed, rows)
 
 
+def test_a_raw_value_needs_no_reason() -> None:
+    raw = LogicalType("RAW")
+    layout = BinaryRow(("a",), (raw,))
+    values = [{"$row_kind": "+I", "a": {"bytes": b"abc", "reason": None}}]
+    assert encoded(layout, values) == written(layout, values)
+
+
 def test_fields_that_say_that_they_are_never_null_are_taken() -> None:
     layout = Repeated(Struct(("a",), (layouts.Long(),)))
     field = pa.field("element", pa.struct([pa.field("a", pa.int64(), nullable=False)]), False)
