@@ -1,6 +1,6 @@
 """Errors of a user's function begin with the user's own code, not with what called it.
 
-A traceback of a task is all that a user gets to see of an error. The frames of this package, through
+A traceback of a task is all that a user gets to see of an error. The frames of our packages, through
 which the call went, come first in it and say nothing of the mistake.
 """
 
@@ -24,8 +24,12 @@ if TYPE_CHECKING:
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 _INSTALLED = "site-packages"
 _LIBRARIES = frozenset({"pyspark", "pyarrow", "numpy", "numba", "pandas"})
-_OURS = tuple(
-    f"{Path(file).parent}/" for file in (str(Path(__file__).parent), savepoint_formats.__file__)
+_OURS = (
+    f"{Path(savepoint_formats.__file__).parent}/",
+    *(
+        f"{Path(__file__).parents[2] / name}/"
+        for name in ("savepoint_database", "savepoint_spark", "savepoint_functions")
+    ),
 )
 
 
