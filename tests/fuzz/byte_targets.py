@@ -133,19 +133,24 @@ _INPUT = GuardedMemory(1 << 20)
 
 
 def stored_values(inputs: Inputs) -> Target:
-    """Keys and values: the kernel and the general path have the same value, or the same error."""
+    """Keys and values: the kernel and the general path have the same value, or the same error.
+
+    Behind bytes that can't be decoded there are several ways to go on, of which only the whole
+    decoder knows the one that fits: such values have to be valid, whatever they are.
+    """
 
     def read(data: bytes, context: tuple[Layout, KryoDialect | None, bool]) -> None:
         layout, dialect, is_first = context
         place = _INPUT.first(len(data)) if is_first else _INPUT.last(len(data))
         place[:] = np.frombuffer(data, np.uint8)
         chunk, ends = Chunk(place, "values"), np.array([len(data)], np.int64)
-        general: Any = _general(layout, dialect, data)
+        general, is_certain = _general(layout, dialect, data)
         try:
             bulk: Any = decode(program(layout, dialect), chunk, np.zeros(1, np.int64), ends)
         except FormatError as error:
             bulk = error
-        _expect_same(general, bulk, program(layout, dialect).type)
+        if is_certain:
+            _expect_same(general, bulk, program(layout, dialect).type)
         if isinstance(bulk, FormatError):
             raise bulk
         bulk.validate(full=True)
@@ -158,14 +163,16 @@ def stored_values(inputs: Inputs) -> Target:
     return Target("values", seeds, read)
 
 
-def _general(layout: Layout, dialect: KryoDialect | None, data: bytes) -> Any:
+def _general(layout: Layout, dialect: KryoDialect | None, data: bytes) -> tuple[Any, bool]:
+    """The value or the error of the general path, and whether there is no other way to read it."""
     view = DataInputView(data, "values")
+    reader = EntryReader(view, dialect)
     try:
-        value = EntryReader(view, dialect).read(layout)
+        value = reader.read(layout)
         view.expect_end()
     except FormatError as error:
-        return error
-    return value
+        return error, reader.described is None
+    return value, not (reader.is_lost or reader.hides or reader.is_ambiguous)
 
 
 def _expect_same(general: Any, bulk: Any, data_type: pa.DataType) -> None:
