@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 from support.s3_server import S3Server
+from support.tests_of import files_of
 
 from savepoint_formats.program.kernel.machine_code import ALLOWANCE
 from state_processor import local_session
@@ -55,8 +56,16 @@ _COMPILING_NOTHING = (
 )
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds ``--of``, which finds the tests of a module by its name."""
+    parser.addoption("--of", metavar="MODULE", help="only test files that import this module")
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Passes over what lies in folders that are not asked for: its imports take seconds."""
+    module = config.getoption("of")
+    if module and collection_path.is_file() and collection_path not in files_of(module):
+        return True
     folder, *inner = collection_path.relative_to(ROOT / "tests").parts or ("",)
     is_left_out = f"not {_FOLDERS.get(folder)}" in config.getoption("markexpr")
     return True if is_left_out and inner and collection_path != _SMOKE else None
