@@ -6,8 +6,8 @@ last has 80 in its key's first byte. Runs of any origin may follow each other in
 
 | source          | max parallelism stays            | it changes                            |
 |-----------------|----------------------------------|---------------------------------------|
-| canonical file  | runs as they lie, with other ids | keys are decoded, and entries sorted  |
-| RocksDB         | entries as they lie              | the same                              |
+| canonical file, | entries as they lie              | keys are decoded, and entries sorted  |
+| RocksDB         |                                  |                                       |
 | heap file       | entries put together of bytes    | the same                              |
 | changelog       | entries of its base, with the    | the same                              |
 |                 | changes applied byte by byte     |                                       |
@@ -25,9 +25,7 @@ from savepoint_formats.entries.joined_runs import RunEntries, joined_runs
 from savepoint_formats.entries.stored_entries import runs
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
-from savepoint_formats.pass_through.stored_canonical import DROPPED, canonical_runs
 from savepoint_formats.program.spans import Spans
-from savepoint_formats.sources.canonical_source import CanonicalSource
 from savepoint_formats.sources.entry_source import EntrySource
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
@@ -104,11 +102,7 @@ def stored_runs(
         FormatError: A file is damaged.
     """
     source = keyed_source(directory, handle, key, settings)
-    keeps_key_groups = settings.max_parallelism == target.max_parallelism
-    if isinstance(source, CanonicalSource) and keeps_key_groups and target.keeps_entries:
-        ids = [target.state_ids.get(state.name, DROPPED) for state in source.states]
-        yield from canonical_runs(source.entries, np.array(ids, np.int32), key_groups)
-    elif isinstance(source, EntrySource) and target.keeps_entries:
+    if isinstance(source, EntrySource) and target.keeps_entries:
         parts = source.blocks(frozenset(target.state_ids), key_groups)
         yield from _runs_of_parts(parts, source.states, settings, target, hash_keys)
     else:

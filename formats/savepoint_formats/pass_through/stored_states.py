@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from savepoint_formats.key_groups.ranges import KeyGroupRange, prefix_size
-from savepoint_formats.pass_through.divided_block import DividedBlock
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.pass_through.divided_entries import DividedEntries
 from savepoint_formats.pass_through.stored_runs import PassThrough, raw_timer_runs, stored_runs
 from savepoint_formats.scan.splits import pieces_of
 from savepoint_formats.scan.subtasks import check_subtasks
-from savepoint_formats.sources.canonical_source import CanonicalSource
-from savepoint_formats.sources.entry_source import BATCH_SIZE, SourceSettings
+from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
 from savepoint_formats.tables.catalog import raw_keyed_handle
@@ -88,26 +86,8 @@ class StoredStates:
             yield from timers.pieces(names, wanted)
 
     def divided(self, names: frozenset[str], key_groups: KeyGroupRange) -> DividedEntries:
-        """The entries of these states, to be divided by keys; those of canonical files where they lie.
-
-        Raises:
-            SavepointError: As ``pieces`` does.
-        """
-        pieces: list[Iterator[StatePiece]] = []
-        blocks: list[DividedBlock] = []
-        for managed, wanted in self._managed(key_groups):
-            source = keyed_source(self.directory, managed, self.key, self.settings)
-            if isinstance(source, CanonicalSource):
-                states = [state if state.name in names else None for state in source.states]
-                for block in source.entries.blocks(wanted, BATCH_SIZE):
-                    prefix = prefix_size(self.record.max_parallelism)
-                    blocks.append(DividedBlock(block, states, prefix, self.kryo))
-            else:
-                pieces.append(source.pieces(names, wanted))
-        for raw, wanted in self._raw(key_groups):
-            timers = RawKeyedSource(self.directory, raw, self.kryo, self.record.max_parallelism)
-            pieces.append(timers.pieces(names, wanted))
-        return DividedEntries(chain.from_iterable(pieces), self.kryo, blocks)
+        """The entries of these states, to be divided by keys; errors as of ``pieces``."""
+        return DividedEntries(self.pieces(names, key_groups), self.kryo)
 
     def runs(self, ids: Mapping[str, int], key_groups: KeyGroupRange) -> Iterator[pa.RecordBatch]:
         """All entries of these states as runs of a new savepoint, which has as many key groups.
