@@ -27,12 +27,8 @@ from savepoint_formats.errors import FormatError, SchemaChangeError
 from savepoint_formats.snapshots.avro_names import AvroNames
 from savepoint_formats.snapshots.fields import JavaBytes, OptionalEntry
 from savepoint_formats.snapshots.legacy import ResilientList
-from savepoint_formats.snapshots.resynchronised import read_resynchronised
-from savepoint_formats.snapshots.snapshot import (
-    OpaqueSnapshot,
-    SnapshotView,
-    TypeSerializerSnapshot,
-)
+from savepoint_formats.snapshots.nested import framed_snapshot, snapshot_bytes
+from savepoint_formats.snapshots.snapshot import OpaqueSnapshot, TypeSerializerSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -218,21 +214,3 @@ _VALUES: dict[str, Callable[[_Names, bytes, OptionalEntry], bytes]] = {
     "default_serializers": _Names._java,
     "default_serializer_classes": _Names._class,
 }
-
-
-def framed_snapshot(entry: OptionalEntry) -> TypeSerializerSnapshot | None:
-    """The snapshot of an entry; None if there is none, or it can't be read."""
-    if entry.value is None:
-        return None
-    view = SnapshotView(entry.value, entry.name, entry.value_offset, entry.depth)
-    try:
-        return read_resynchronised(TypeSerializerSnapshot.read, view)
-    except FormatError:
-        return None
-
-
-def snapshot_bytes(snapshot: TypeSerializerSnapshot) -> bytes:
-    """A snapshot as it is framed in an entry."""
-    view = DataOutputView()
-    snapshot.write(view)
-    return view.to_bytes()

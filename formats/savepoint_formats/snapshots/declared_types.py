@@ -1,7 +1,7 @@
-"""What fields of a POJO may be declared as, which their serializers do not say for sure.
+"""Types that fields of a POJO may be declared as, told by their serializers.
 
-A serializer of ``int`` is that of ``Integer``, too. Whether a list was declared with its elements
-is not known either.
+A serializer leaves some open: that of ``int`` serves ``Integer`` too, and a list may have been
+declared with or without the type of its elements.
 """
 
 from __future__ import annotations
@@ -9,44 +9,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats.layout import KryoField, TypeArgument
-from savepoint_formats.snapshots.basic import BASE, RUNTIME, inner
+from savepoint_formats.snapshots.basic import BASE, OBJECTS, PRIMITIVES, RUNTIME, inner
 from savepoint_formats.snapshots.kryo import KRYO
 from savepoint_formats.snapshots.snapshot import OpaqueSnapshot
 
 if TYPE_CHECKING:
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 
-_PRIMITIVES = {
-    "Boolean": ("boolean", "java.lang.Boolean", "Z"),
-    "Byte": ("byte", "java.lang.Byte", "B"),
-    "Short": ("short", "java.lang.Short", "S"),
-    "Int": ("int", "java.lang.Integer", "I"),
-    "Long": ("long", "java.lang.Long", "J"),
-    "Float": ("float", "java.lang.Float", "F"),
-    "Double": ("double", "java.lang.Double", "D"),
-    "Char": ("char", "java.lang.Character", "C"),
-}
-_PRIMITIVE_TYPES = {types[0] for types in _PRIMITIVES.values()}
-_OBJECTS = {
-    "String": "java.lang.String",
-    "BigInt": "java.math.BigInteger",
-    "BigDec": "java.math.BigDecimal",
-    "Date": "java.util.Date",
-    "SqlDate": "java.sql.Date",
-    "SqlTime": "java.sql.Time",
-    "SqlTimestamp": "java.sql.Timestamp",
-    "LocalDate": "java.time.LocalDate",
-    "LocalTime": "java.time.LocalTime",
-    "LocalDateTime": "java.time.LocalDateTime",
-    "Instant": "java.time.Instant",
-}
+_PRIMITIVE_TYPES = {primitive.name for primitive in PRIMITIVES.values()}
 _TYPES: dict[str, tuple[str, ...]] = {
-    **{inner(f"{BASE}{name}Serializer"): types[:2] for name, types in _PRIMITIVES.items()},
     **{
-        inner(f"{BASE}array.{name}PrimitiveArraySerializer"): (f"[{types[2]}",)
-        for name, types in _PRIMITIVES.items()
+        inner(f"{BASE}{name}Serializer"): (kind.name, kind.box) for name, kind in PRIMITIVES.items()
     },
-    **{inner(f"{BASE}{name}Serializer"): (type_,) for name, type_ in _OBJECTS.items()},
+    **{
+        inner(f"{BASE}array.{name}PrimitiveArraySerializer"): (f"[{kind.code}",)
+        for name, kind in PRIMITIVES.items()
+    },
+    **{inner(f"{BASE}{name}Serializer"): (java_class,) for name, java_class in OBJECTS.items()},
 }
 """Snapshot of a serializer -> the types that it is the serializer of."""
 
@@ -59,7 +38,7 @@ _LIST = f"{BASE}ListSerializerSnapshot"
 
 
 def declared_as(name: str, snapshot: TypeSerializerSnapshot) -> tuple[KryoField, ...]:
-    """All that a field with this serializer may be declared as; nothing if that is not known."""
+    """Every declaration that a field with this serializer may have; empty if that is not known."""
     if isinstance(snapshot, OpaqueSnapshot):
         return ()
     if snapshot.class_name == _LIST:

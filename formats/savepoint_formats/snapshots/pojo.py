@@ -7,8 +7,8 @@
 | map   | registered   | class -> (), snapshot; a subclass by its index                     |
 | map   | unregistered | class -> (), snapshot; a subclass by its name                      |
 
-A map is an i64 magic, i32 n, then n entries of utf name and optional framed key and value. The
-key of a field that the class has lost is absent; its snapshot, and its data, are still there.
+A map is an i64 magic, i32 n, then n entries of utf name and optional framed key and value. A field
+that the class has lost has no key, but still its snapshot and data.
 
 Flink: ``PojoSerializerSnapshotData``, ``LinkedOptionalMapSerializer``.
 """
@@ -22,13 +22,9 @@ from savepoint_formats.layout import KryoField, Layout, Nullable, Opaque, Pojo
 from savepoint_formats.snapshots.basic import RUNTIME
 from savepoint_formats.snapshots.declared_types import declared_as
 from savepoint_formats.snapshots.fields import OPTIONAL_MAP, UTF
+from savepoint_formats.snapshots.nested import framed_snapshot, framed_view
 from savepoint_formats.snapshots.resynchronised import read_resynchronised
-from savepoint_formats.snapshots.snapshot import (
-    SnapshotKind,
-    SnapshotView,
-    TypeSerializerSnapshot,
-    register,
-)
+from savepoint_formats.snapshots.snapshot import SnapshotKind, TypeSerializerSnapshot, register
 
 if TYPE_CHECKING:
     from savepoint_formats.snapshots.fields import OptionalEntry
@@ -50,15 +46,8 @@ def _pojo(snapshot: TypeSerializerSnapshot) -> Layout:
 
 
 def _declared(entry: OptionalEntry) -> tuple[KryoField, ...]:
-    """All that a field may be declared as; nothing if that is not known, or it is lost."""
-    if entry.key is None or entry.value is None:
-        return ()
-    view = SnapshotView(entry.value, entry.name, entry.value_offset, entry.depth)
-    try:
-        snapshot = read_resynchronised(TypeSerializerSnapshot.read, view)
-    except FormatError:
-        return ()
-    return declared_as(entry.name, snapshot)
+    snapshot = None if entry.key is None else framed_snapshot(entry)
+    return () if snapshot is None else declared_as(entry.name, snapshot)
 
 
 def _subclasses(entries: tuple[OptionalEntry, ...]) -> tuple[tuple[str, Layout], ...]:
@@ -66,12 +55,11 @@ def _subclasses(entries: tuple[OptionalEntry, ...]) -> tuple[tuple[str, Layout],
 
 
 def _layout_of(entry: OptionalEntry) -> Layout:
-    """The layout of a framed snapshot; bytes where there is none, or a damaged one."""
+    """The layout of a framed snapshot; bytes if it is absent or damaged."""
     if entry.value is None:
         return Opaque(entry.name, "its serializer could not be loaded when the snapshot was taken")
-    view = SnapshotView(entry.value, entry.name, entry.value_offset, entry.depth)
     try:
-        return read_resynchronised(TypeSerializerSnapshot.read, view).layout()
+        return read_resynchronised(TypeSerializerSnapshot.read, framed_view(entry)).layout()
     except UnknownSnapshotError as error:
         return Opaque(error.class_name, error.message)
     except FormatError as error:

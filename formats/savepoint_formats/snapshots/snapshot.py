@@ -17,7 +17,7 @@ Flink: ``TypeSerializerSnapshot``, ``CompositeTypeSerializerSnapshot``,
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from savepoint_formats.bytes.data_view import DataInputView
@@ -110,6 +110,11 @@ class TypeSerializerSnapshot:
     def outer_version(self) -> int:
         """The version of a composite's own part."""
         return int(self["outer_version"]) if "outer_version" in self.names else self.version
+
+    def with_fields(self, **values: Any) -> Self:
+        """The snapshot with other values of fields of its body."""
+        pairs = zip(self.names, self.values, strict=True)
+        return replace(self, values=tuple(values.get(name, value) for name, value in pairs))
 
     def nested_layouts(self) -> tuple[Layout, ...]:
         """The layouts of the nested serializers."""
