@@ -1,12 +1,12 @@
-"""Snapshots of Flink's Avro serializer: a schema, by which values lie in a form of its own.
+"""Snapshots of Flink's Avro serializer, which hold a schema.
 
 | version          | body                            |
 |------------------|---------------------------------|
 | 1 (up to 1.7)    | utf schema                      |
 | 2 (1.8 to 1.11)  | utf runtime class, utf schema   |
-| 3 (from 1.12 on) | the same as ``StringValue``     |
+| 3 (from 1.12 on) | both as ``StringValue``         |
 
-The data is not Avro's binary encoding: numbers have a fixed size, strings an i32 size.
+Values are not in Avro's binary encoding: numbers have a fixed size, strings an i32 size.
 
 Flink: ``AvroSerializerSnapshot``, ``DataOutputEncoder``.
 """
@@ -40,27 +40,26 @@ _PRIMITIVES: dict[str, Layout] = {
     "bytes": layouts.Bytes(),
 }
 _MAX_DEPTH = 50
-# A type that is named twice is laid out twice, so that a short schema can mean a vast layout.
+# A type that is named twice is laid out twice: a short schema can mean a vast layout.
 _MAX_TYPES = 10_000
 
 
 def _avro(snapshot: TypeSerializerSnapshot) -> Layout:
     try:
         return layouts.varying(_SchemaReader().layout(json.loads(snapshot["schema"] or ""), "", ()))
-    # The parser of JSON recurses, too.
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return Opaque(snapshot.class_name, f"its Avro schema can't be read: {error!r}")
 
 
 class _SchemaReader:
-    """Turns a schema into a layout; remembers named types, which later parts refer to."""
+    """Turns a schema into a layout; remembers named types because later ones refer to them."""
 
     def __init__(self) -> None:
         self._named: dict[str, dict[str, Any]] = {}
         self._types = 0
 
     def layout(self, schema: Any, namespace: str, path: tuple[str, ...]) -> Layout:
-        """The layout of a schema inside the named types of ``path``."""
+        """The layout of a schema inside the named types ``path``."""
         self._types += 1
         if self._types > _MAX_TYPES:
             raise ValueError(f"more than {_MAX_TYPES} types")
@@ -112,7 +111,6 @@ class _SchemaReader:
 
 
 def _full_name(schema: dict[str, Any], namespace: str) -> str:
-    """The name with its namespace, which it brings along, is given, or is the one around it."""
     name = schema["name"]
     if "." in name:
         return str(name).lstrip(".")

@@ -1,7 +1,7 @@
-"""Names of classes in an Avro schema: those of its named types, which are classes of Java too.
+"""Names of Java classes in an Avro schema: its named types, and some properties.
 
-A name without a dot is of the namespace around it, so that one that changes may change others. A
-schema in which a name changes is written anew, with all names in full; what else is in it stays.
+A name without a dot belongs to the namespace around it, so that a change of one name may change
+others. Therefore a schema in which a name changes is written with all names in full.
 """
 
 from __future__ import annotations
@@ -20,23 +20,17 @@ _PROPERTIES = ("java-class", "java-key-class", "java-element-class")
 
 @dataclass(frozen=True, slots=True)
 class AvroNames:
-    """A walk over the names in a schema.
-
-    Attributes:
-        change: Gives the name that is to be there.
-        known: The named types so far, in full.
-    """
+    """A walk that changes names in a schema; ``known`` has the full names of types so far."""
 
     change: Callable[[str], str]
     known: set[str] = field(default_factory=set)
 
     def of(self, schema: str) -> str:
-        """The schema, as it is if no name changes."""
+        """The changed schema; the same text if no name changes."""
         try:
             before = json.loads(schema)
             plain = AvroNames(lambda name: name)._schema(before, "")
             changed = self._schema(before, "")
-        # What is no schema names nothing.
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return schema
         return schema if changed == plain else json.dumps(changed, ensure_ascii=False)

@@ -1,7 +1,7 @@
 """Snapshots of the serializers that exchange SQL values with Python workers.
 
-They lie in the package ``serializers.python`` beside those of SQL, under nearly the same names,
-but their values are no binary rows: each is one behind the other, and numbers are big endian.
+They have nearly the same names as those of SQL. Their values are not binary rows: fields follow
+each other, and numbers are big endian.
 
 | class                 | body                                         | values              |
 |-----------------------|----------------------------------------------|---------------------|
@@ -51,7 +51,7 @@ _BY_ROOT: dict[str, Layout] = {
 
 
 def _layout_of(logical_type: LogicalType) -> Layout:
-    """How a value of a SQL type lies; elements of arrays and maps have no snapshot that says."""
+    """The layout of an element of an array or map, which has no snapshot of its own."""
     children = tuple(map(_layout_of, logical_type.children))
     match logical_type.root:
         case "TIMESTAMP_WITHOUT_TIME_ZONE" | "TIMESTAMP_WITH_LOCAL_TIME_ZONE":
