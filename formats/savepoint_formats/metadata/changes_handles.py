@@ -1,6 +1,6 @@
-"""Handles of the changes in a changelog: increments since state was materialized.
+"""Handles of changes since state was materialized, inside a ``ChangelogHandle``.
 
-They lie inside of a ``ChangelogHandle``. Flink: ``MetadataV2V3SerializerBase``.
+Flink: ``MetadataV2V3SerializerBase``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """A piece of a changelog in memory: i32 key group (-1 = metadata), i32 size, bytes."""
+    """Changes in memory: i32 key group (-1 = metadata), i32 size, bytes."""
 
     key_group: int
     data: bytes
@@ -41,7 +41,7 @@ class StateChange:
 
 @dataclass(frozen=True, slots=True)
 class InMemoryChanges:
-    """An increment of a changelog that lies in ``_metadata`` itself.
+    """Changes in ``_metadata`` itself.
 
     | bytes  | field           | meaning                                     |
     |--------|-----------------|---------------------------------------------|
@@ -92,7 +92,7 @@ class ChangeSetStream:
 
 @dataclass(frozen=True, slots=True)
 class FileChanges:
-    """An increment of a changelog that lies in files.
+    """Changes in files.
 
     | bytes  | field             | meaning                                   |
     |--------|-------------------|-------------------------------------------|

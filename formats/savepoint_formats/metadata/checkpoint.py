@@ -1,4 +1,4 @@
-"""The ``_metadata`` file: what a savepoint or checkpoint consists of.
+"""The ``_metadata`` file of a savepoint or checkpoint.
 
 | bytes  | field         | meaning                                                           |
 |--------|---------------|-------------------------------------------------------------------|
@@ -28,11 +28,7 @@ from savepoint_formats.metadata.operator_handles import (
     write_channel_handles,
 )
 from savepoint_formats.metadata.properties import CheckpointProperties
-from savepoint_formats.metadata.stream_handles import (
-    InlineStream,
-    read_stream,
-    write_stream,
-)
+from savepoint_formats.metadata.stream_handles import InlineStream, read_stream, write_stream
 
 if TYPE_CHECKING:
     from savepoint_formats.metadata.keyed_handles import KeyedStateHandle
@@ -45,7 +41,7 @@ NO_DURATION = -1
 
 
 class MetadataVersion:
-    """The versions of the file, by what each of them added."""
+    """Versions of the file, named for what each of them added."""
 
     OLDEST = 2
     CHANNEL_STATE = 3
@@ -97,7 +93,7 @@ class MasterState:
 
 @dataclass(frozen=True, slots=True)
 class SubtaskState:
-    """The state of one subtask: at most one handle in each place.
+    """The state of one subtask.
 
     | bytes  | field                  | meaning                                              |
     |--------|------------------------|------------------------------------------------------|
@@ -281,7 +277,7 @@ def _read_coordinator_state(view: DataInputView) -> InlineStream | None:
 
 
 def _read_subtasks(view: DataInputView, version: int) -> tuple[SubtaskState, ...] | None:
-    """The subtasks; None if the operator is finished as a whole."""
+    """None if the operator is finished as a whole."""
     if version >= MetadataVersion.CHANNEL_STATE and view.peek_int() == FULLY_FINISHED:
         view.read_int()
         return None
@@ -291,7 +287,7 @@ def _read_subtasks(view: DataInputView, version: int) -> tuple[SubtaskState, ...
 
 @dataclass(frozen=True, slots=True)
 class CheckpointMetadata:
-    """The content of a ``_metadata`` file; equal bytes make equal objects, and back."""
+    """The content of a ``_metadata`` file; equal objects have equal bytes."""
 
     version: int
     checkpoint_id: int
@@ -301,18 +297,12 @@ class CheckpointMetadata:
 
     @classmethod
     def new(cls, operators: tuple[OperatorState, ...], checkpoint_id: int = 1) -> Self:
-        """That of a new savepoint, of the version that every Flink from 1.11 on restores."""
+        """A new savepoint, in the version that every Flink from 1.11 on restores."""
         return cls(MetadataVersion.CHANNEL_STATE, checkpoint_id, operators)
 
     @classmethod
     def read(cls, view: DataInputView) -> Self:
-        """Reads a whole file.
-
-        Raises:
-            NotASavepointError: The file does not begin as a ``_metadata`` file does.
-            UnsupportedVersionError: Its version is none that this release knows.
-            FormatError: Its content is damaged.
-        """
+        """Raises ``NotASavepointError`` for other files, ``UnsupportedVersionError``."""
         version = _read_envelope(view)
         checkpoint_id = view.read_long()
         if checkpoint_id < 0:

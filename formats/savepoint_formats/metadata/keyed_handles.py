@@ -1,6 +1,6 @@
-"""Keyed state handles: which key groups of an operator lie where.
+"""Keyed state handles: the places of an operator's key groups.
 
-``keyed_handle_types`` has a table of their types; those of changes are in ``changes_handles``.
+``keyed_handle_types`` has a table of their types, ``changes_handles`` the handles of changes.
 
 Flink: ``MetadataV2V3SerializerBase.serializeKeyedStateHandle``.
 """
@@ -26,7 +26,7 @@ from savepoint_formats.metadata.stream_handles import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
 
     from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
     from savepoint_formats.key_groups.ranges import KeyGroupRange
@@ -50,7 +50,7 @@ class KeyGroupsHandle:
 
     @property
     def key_groups(self) -> KeyGroupRange:
-        """The key groups that it holds."""
+        """The key groups in the file."""
         return self.groups.key_groups
 
     @classmethod
@@ -67,7 +67,7 @@ class KeyGroupsHandle:
 
 @dataclass(frozen=True, slots=True)
 class LocalFile:
-    """A file of a RocksDB directory: its name there, and where its bytes are."""
+    """A file of a RocksDB directory: its name there, and the stream with its bytes."""
 
     name: str
     stream: StreamHandle
@@ -142,15 +142,12 @@ BaseHandle = KeyGroupsHandle | IncrementalHandle
 
 
 def header_of(handle: BaseHandle) -> tuple[StreamHandle, int | None]:
-    """Where the header of keyed state is: a stream, and where it ends; None for all of it."""
+    """The stream of the header of keyed state, and the header's end; None for the whole stream."""
     if isinstance(handle, IncrementalHandle):
         return handle.meta, None
-    # 0 is no position, but says that the key group is empty.
+    # 0 means that the key group is empty.
     starts = [offset for offset in handle.groups.offsets if offset > 0]
     return handle.stream, min(starts, default=None)
-
-
-PartT = TypeVar("PartT", bound=BaseHandle | ChangesHandle)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +177,8 @@ class ChangelogHandle:
     @classmethod
     def read(cls, view: DataInputView, handle_type: KeyedHandleType) -> Self:
         key_groups, checkpointed_size = read_key_groups(view), view.read_long()
-        base = tuple(_read_part(view, _read_base, key_groups) for _ in range(view.read_count()))
-        changes = tuple(
-            _read_part(view, _read_changes, key_groups) for _ in range(view.read_count())
-        )
+        base = tuple(_read_part(view, _BASE, key_groups) for _ in range(view.read_count()))
+        changes = tuple(_read_part(view, _CHANGES, key_groups) for _ in range(view.read_count()))
         materialization_id = view.read_long()
         checkpoint_id = view.read_long() if handle_type is KeyedHandleType.CHANGELOG else None
         return cls(
@@ -211,6 +206,7 @@ class ChangelogHandle:
 
 
 KeyedStateHandle = BaseHandle | ChangelogHandle
+HandleT = TypeVar("HandleT", bound=KeyedStateHandle | ChangesHandle)
 
 _BASE: dict[int, type[BaseHandle]] = {
     KeyedHandleType.KEY_GROUPS_V1: KeyGroupsHandle,
@@ -230,7 +226,7 @@ _KEYED: dict[int, type[KeyedStateHandle]] = {
     KeyedHandleType.CHANGELOG: ChangelogHandle,
 }
 
-# Each class has a type with fields that its older types do not have.
+# The newest type of each class has fields that older types don't have.
 _NEWEST = (
     KeyedHandleType.KEY_GROUPS,
     KeyedHandleType.INCREMENTAL,
@@ -246,22 +242,17 @@ _FIELDS_OF_NEWEST: dict[type, tuple[str, ...]] = {
 
 
 def read_keyed_handle(view: DataInputView) -> KeyedStateHandle | None:
-    """The next keyed handle of a subtask; None where there is none."""
-    tag = view.read_unsigned_byte()
-    if tag == NO_HANDLE:
+    """The next keyed handle of a subtask; None if there is none."""
+    if view.read_unsigned_byte() == NO_HANDLE:
         return None
-    handle_type = _handle_type(view, tag, tuple(_KEYED))
-    return _KEYED[tag].read(view, handle_type)
+    view.position -= 1
+    return _read_typed(view, _KEYED)
 
 
 def write_keyed_handle(
     handle: KeyedStateHandle | ChangesHandle | None, view: DataOutputView
 ) -> None:
-    """The mirror of ``read_keyed_handle``.
-
-    Raises:
-        RefusedError: The handle has a field that its type does not have, or lacks one that it has.
-    """
+    """Raises ``RefusedError`` if the handle has a field too many or too few for its type."""
     if handle is None:
         view.write_byte(NO_HANDLE)
         return
@@ -271,7 +262,6 @@ def write_keyed_handle(
 
 
 def _check_fields(handle: KeyedStateHandle | ChangesHandle) -> None:
-    """Bytes with a field more or less would be read as those of something else."""
     is_newest = handle.type in _NEWEST
     for name in _FIELDS_OF_NEWEST.get(type(handle), ()):
         if (getattr(handle, name) is not None) != is_newest:
@@ -282,27 +272,23 @@ def _check_fields(handle: KeyedStateHandle | ChangesHandle) -> None:
             )
 
 
-def _read_base(view: DataInputView) -> BaseHandle:
+def _read_typed(view: DataInputView, kinds: Mapping[int, type[HandleT]]) -> HandleT:
     tag = view.read_unsigned_byte()
-    handle_type = _handle_type(view, tag, tuple(_BASE))
-    return _BASE[tag].read(view, handle_type)
-
-
-def _read_changes(view: DataInputView) -> ChangesHandle:
-    tag = view.read_unsigned_byte()
-    handle_type = _handle_type(view, tag, tuple(_CHANGES))
-    return _CHANGES[tag].read(view, handle_type)
+    if tag not in kinds:
+        view.position -= 1
+        raise view.error(f"a keyed state handle of type {tag}, expected one of {sorted(kinds)}")
+    return kinds[tag].read(view, KeyedHandleType(tag))
 
 
 def _read_part(
-    view: DataInputView, read: Callable[[DataInputView], PartT], key_groups: KeyGroupRange
-) -> PartT:
-    """A handle within the handle of a changelog.
+    view: DataInputView, kinds: Mapping[int, type[HandleT]], key_groups: KeyGroupRange
+) -> HandleT:
+    """A handle inside the handle of a changelog.
 
-    After rescaling it may have key groups that the changelog has not, but never such alone.
+    After rescaling it may have more key groups than the changelog, but at least one in common.
     """
     start = view.position
-    part = read(view)
+    part = _read_typed(view, kinds)
     if not part.key_groups.intersection(key_groups):
         view.position = start
         raise view.error(
@@ -310,13 +296,6 @@ def _read_part(
             f" changelog of {key_groups.start} to {key_groups.end}"
         )
     return part
-
-
-def _handle_type(view: DataInputView, tag: int, allowed: tuple[int, ...]) -> KeyedHandleType:
-    if tag not in allowed:
-        view.position -= 1
-        raise view.error(f"a keyed state handle of type {tag}, expected one of {sorted(allowed)}")
-    return KeyedHandleType(tag)
 
 
 def _write_handle_id(handle_id: str | None, view: DataOutputView) -> None:

@@ -27,7 +27,7 @@ _FILE_MERGING = 17
 
 
 class DistributionMode(IntEnum):
-    """How the elements of an operator state are spread over subtasks on restore."""
+    """How a restore spreads the elements of an operator state over subtasks."""
 
     SPLIT_DISTRIBUTE = 0
     UNION = 1
@@ -59,7 +59,7 @@ class OperatorStateOffsets:
 
 @dataclass(frozen=True, slots=True)
 class MergedDirectories:
-    """What file merging adds to an operator handle: two directories and whether it is empty."""
+    """Fields that file merging adds to an operator handle."""
 
     task_owned: str
     shared: str
@@ -85,7 +85,7 @@ class OperatorStateHandle:
 
     @classmethod
     def read(cls, view: DataInputView) -> Self | None:
-        """None where there is no handle. Raises ``FormatError`` for an unknown type."""
+        """None if there is no handle. Raises ``FormatError`` for an unknown type."""
         tag = view.read_unsigned_byte()
         if tag == NO_HANDLE:
             return None
@@ -103,7 +103,7 @@ class OperatorStateHandle:
 
     @property
     def header_end(self) -> int | None:
-        """Where the header of the file ends, in front of the first element; None if there is none."""
+        """Where the first element begins; None if there are no elements."""
         return min((offset for state in self.states for offset in state.offsets), default=None)
 
     def write(self, view: DataOutputView) -> None:

@@ -1,4 +1,4 @@
-"""Stream handles: where the bytes of a piece of state are.
+"""Stream handles: references to files with state, or the bytes themselves.
 
 | type | class             | fields after the type byte                                          |
 |------|-------------------|---------------------------------------------------------------------|
@@ -28,7 +28,7 @@ NO_HANDLE = 0
 
 @dataclass(frozen=True, slots=True)
 class KeyGroupRangeOffsets:
-    """Where each key group of a state file begins.
+    """The beginning of each key group of a state file.
 
     | bytes | field   | meaning                                                       |
     |-------|---------|---------------------------------------------------------------|
@@ -43,7 +43,6 @@ class KeyGroupRangeOffsets:
 
     @classmethod
     def read(cls, view: DataInputView) -> Self:
-        """Raises ``FormatError`` if the range is no range of key groups."""
         key_groups = read_key_groups(view)
         return cls(key_groups, view.read_longs(len(key_groups)))
 
@@ -53,11 +52,7 @@ class KeyGroupRangeOffsets:
 
 
 def read_key_groups(view: DataInputView) -> KeyGroupRange:
-    """A range as first key group and number of key groups.
-
-    Raises:
-        FormatError: It reaches below 0, above the greatest max parallelism, or is empty.
-    """
+    """A range as first key group and count. Raises ``FormatError`` if it is empty or invalid."""
     start, count = view.read_int(), view.read_int()
     if count <= 0 or not 0 <= start <= MAX_PARALLELISM - count:
         raise view.error(
@@ -74,7 +69,7 @@ def write_key_groups(key_groups: KeyGroupRange, view: DataOutputView) -> None:
 
 @dataclass(frozen=True, slots=True)
 class InlineStream:
-    """Bytes that lie in ``_metadata`` itself, under a name that is unique in it."""
+    """Bytes in ``_metadata`` itself, under a unique name."""
 
     TYPE: ClassVar[int] = 1
     name: str
@@ -97,7 +92,7 @@ class InlineStream:
 
 @dataclass(frozen=True, slots=True)
 class FileStream:
-    """A file by its absolute path, as Flink writes paths: ``file:/a``, ``s3://bucket/a``."""
+    """A file by its absolute path: ``file:/a``, ``s3://bucket/a``."""
 
     TYPE: ClassVar[int] = 2
     size: int
@@ -131,7 +126,7 @@ class RelativeFile:
 
 @dataclass(frozen=True, slots=True)
 class SegmentStream:
-    """A piece of a file that several handles share (file merging)."""
+    """A range of a file that several handles share (file merging)."""
 
     TYPE: ClassVar[int] = 15
     start: int
@@ -142,7 +137,6 @@ class SegmentStream:
 
     @classmethod
     def read(cls, view: DataInputView) -> Self:
-        """Raises ``FormatError`` if start or size are negative."""
         start, size = view.read_long(), view.read_long()
         if start < 0 or size < 0:
             raise view.error(f"a segment of {size} bytes at {start}, expected neither below 0")
@@ -158,7 +152,7 @@ class SegmentStream:
 
 @dataclass(frozen=True, slots=True)
 class EmptySegment:
-    """No bytes: what file merging writes for a subtask without state."""
+    """No bytes; file merging writes it for a subtask without state."""
 
     TYPE: ClassVar[int] = 16
 
@@ -180,7 +174,7 @@ PlainStream = InlineStream | FileStream | RelativeFile | SegmentStream | EmptySe
 
 @dataclass(frozen=True, slots=True)
 class KeyGroupsStream:
-    """A stream with key-group offsets, as lists of incremental handles may hold one."""
+    """A stream with key-group offsets, which lists of incremental handles may hold."""
 
     TYPE: ClassVar[int] = 3
     groups: KeyGroupRangeOffsets
@@ -209,7 +203,7 @@ _PLAIN_STREAMS: dict[int, type[PlainStream]] = {
 
 
 def read_stream(view: DataInputView) -> StreamHandle | None:
-    """The next stream handle; None where there is none."""
+    """The next stream handle; None if there is none."""
     tag = view.read_unsigned_byte()
     match tag:
         case 0:
@@ -221,11 +215,7 @@ def read_stream(view: DataInputView) -> StreamHandle | None:
 
 
 def read_plain_stream(view: DataInputView) -> PlainStream:
-    """The next stream handle, where one must be.
-
-    Raises:
-        FormatError: There is none, or none of a plain kind.
-    """
+    """The next stream handle. Raises ``FormatError`` if there is none, or not a plain one."""
     return _read_plain(view, view.read_unsigned_byte())
 
 
@@ -237,7 +227,7 @@ def _read_plain(view: DataInputView, tag: int) -> PlainStream:
 
 
 def read_required_stream(view: DataInputView) -> StreamHandle:
-    """The next stream handle, of any kind, where one must be."""
+    """The next stream handle of any kind. Raises ``FormatError`` if there is none."""
     handle = read_stream(view)
     if handle is None:
         view.position -= 1
