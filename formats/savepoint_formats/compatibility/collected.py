@@ -22,11 +22,11 @@ from savepoint_formats.state_files.header import (
     BackendStateType,
 )
 from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.tables.catalog import registered_infos
 from savepoint_formats.tables.stored_infos import (
     keyed_headers,
     operator_infos,
     raw_timers,
-    registered_infos,
 )
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.scan.read_options import ReadOptions
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_formats.tables.catalog_problem import CatalogProblem
+    from savepoint_formats.tables.unread import CatalogProblem
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
