@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from savepoint_formats.entries.stored_entries import StoredEntries, runs
 from savepoint_formats.key_groups.ranges import prefix_size
-from savepoint_formats.pass_through.deleted_keys import encoded_keys
+from savepoint_formats.pass_through.deleted_keys import chosen, encoded_keys
 from savepoint_formats.program.spans import spans_in
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ class DividedEntries:
             wanted &= ~entries.is_taken
             if wanted.any():
                 entries.is_taken[wanted] = True
-                chosen = _chosen(entries.piece, wanted)
-                taken.setdefault(chosen.state.name, []).append(chosen)
+                piece = chosen(entries.piece, wanted)
+                taken.setdefault(piece.state.name, []).append(piece)
         return [_joined(pieces) for pieces in taken.values()]
 
     def due(self, reached: Mapping[str, int]) -> DueKeys:
@@ -83,7 +83,7 @@ class DividedEntries:
         for entries in self._states:
             piece = entries.piece
             if entries.is_taken.any():
-                piece = _chosen(piece, ~entries.is_taken)
+                piece = chosen(piece, ~entries.is_taken)
             if len(piece.entries):
                 state_id, prefix = ids[piece.state.name], prefix_size(max_parallelism)
                 yield runs(piece.entries, piece.key_groups, state_id, prefix)
@@ -99,12 +99,6 @@ class _Entries(NamedTuple):
     @classmethod
     def of(cls, piece: StatePiece, kryo: KryoDialect | None) -> _Entries:
         return cls(piece, encoded_keys(piece, kryo), np.zeros(len(piece.entries), np.bool_))
-
-
-def _chosen(piece: StatePiece, wanted: NDArray[np.bool_]) -> StatePiece:
-    mask = pa.array(wanted)
-    entries = StoredEntries(piece.entries.keys.filter(mask), piece.entries.values.filter(mask))
-    return replace(piece, entries=entries, key_groups=piece.key_groups[wanted])
 
 
 def _joined(pieces: list[StatePiece]) -> StatePiece:

@@ -1,4 +1,4 @@
-"""Key groups of local state that are put together of several instances."""
+"""Key groups of local state, joined from several instances."""
 
 from __future__ import annotations
 
@@ -26,27 +26,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LocalSections:
-    """How instances of key groups become one.
-
-    Attributes:
-        states: The local states, by their ids in the header.
-        max_parallelism: That of the operator.
-        merged: What makes ordinary state of each; nothing if they stay local.
-    """
+    """Joins instances of key groups; with ``merged`` they become ordinary state."""
 
     states: tuple[State, ...]
     max_parallelism: int
     merged: tuple[MergedInstances, ...] = ()
 
     def runs(self, key_group: int, instances: Iterable[bytes]) -> Iterator[pa.Buffer]:
-        """One run per state, in which each key comes once.
+        """One run per state with each key once, from the runs of all instances in order.
 
-        Args:
-            key_group: The key group.
-            instances: The runs of all its instances, in the order of these.
-
-        Raises:
-            MergeError: Something merges no instances of a key, though it is to become ordinary.
+        Raises ``MergeError`` if nothing merges instances of a key of a state that becomes ordinary.
         """
         data = np.frombuffer(b"".join([*instances, END_OF_SECTION]), np.uint8)
         chunk, prefix = Chunk(data), prefix_size(self.max_parallelism)

@@ -1,8 +1,7 @@
-"""Local state becomes ordinary keyed state: of the instances of a key one value is made.
+"""Merges the instances of a key, so that local state becomes ordinary keyed state.
 
-What has but one instance keeps its bytes: a list state of one element stores what a value state
-stores of it. Values are decoded where there are several, and of local lists, whose instances are
-lists of their own.
+A single instance keeps its bytes: a list state with one element stores the bytes of a value state.
+Values are decoded if there are several instances, or if instances are lists.
 """
 
 from __future__ import annotations
@@ -36,12 +35,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MergedInstances:
-    """How the entries of a local state become those of ordinary state.
+    """Turns entries of a local state into those of ordinary state.
 
-    Attributes:
-        state: The state.
-        merge: Makes a value of several instances, without the times of TTL; not for lists.
-        kryo: What is known of the Kryo that wrote object graphs.
+    ``merge`` gets instances without times of TTL; lists don't need it.
     """
 
     state: State
@@ -49,15 +45,10 @@ class MergedInstances:
     kryo: KryoDialect | None = None
 
     def entries(self, entries: StoredEntries) -> StoredEntries:
-        """The entries of the state once it is ordinary keyed state.
+        """Entries of the ordinary state, from local ones with each key once.
 
-        Args:
-            entries: Those of the local state, each key once.
-
-        Raises:
-            MergeError: A key has several instances, and nothing merges them.
-            FormatError: An entry is damaged.
-            UnencodableError: What is made of several instances is no value of the state.
+        Raises ``MergeError`` if several instances need a ``merge``, ``UnencodableError`` if its
+        result is no value of the state.
         """
         kind = self.state.job_kind
         if kind is StateKind.TIMERS:
@@ -101,7 +92,7 @@ class MergedInstances:
 
 
 def _without_sizes(values: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
-    """Values of maps of lists of one instance as those of maps: the flag of null, the instance."""
+    """Removes the size from values that are a null flag and a list of one instance."""
     data, spans = spans_in(values)
     flags = Spans(spans.starts, spans.starts + 1)
     instances = Spans(np.minimum(spans.starts + LIST_START, spans.ends), spans.ends)

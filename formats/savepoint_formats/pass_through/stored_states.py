@@ -1,4 +1,4 @@
-"""Some keyed states of an operator, wherever they lie: as entries, or on their way to a new savepoint."""
+"""Keyed states of an operator, as entries or as runs of a new savepoint."""
 
 from __future__ import annotations
 
@@ -30,14 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StoredStates:
-    """Keyed state of an operator, whichever format it has.
-
-    Attributes:
-        directory: Where the savepoint is.
-        record: What ``_metadata`` says of the operator.
-        key: The layout of its keys.
-        kryo: What is known of the Kryo that wrote object graphs.
-    """
+    """Keyed state of an operator in any format."""
 
     directory: SnapshotDirectory
     record: OperatorState
@@ -46,21 +39,17 @@ class StoredStates:
 
     @property
     def settings(self) -> SourceSettings:
-        """How its files are read."""
+        """Settings for reading the files."""
         return SourceSettings(self.record.max_parallelism, self.kryo)
 
     def stretches(self, size: int, borders: Collection[int] = ()) -> tuple[KeyGroupRange, ...]:
-        """Its key groups in stretches, ascending; those of no file are in none.
+        """Ranges of key groups of about ``size`` bytes, ascending; a large key group is alone.
 
-        Args:
-            size: The bytes of a stretch, about, unless a single key group is larger.
-            borders: Key groups with which a stretch has to begin.
-
-        Raises:
-            FormatError: Subtasks have not the key groups that they must have.
+        A range begins at each of the ``borders``. Raises ``FormatError`` if subtasks have wrong key
+        groups.
         """
         check_subtasks(self.record, self.directory.metadata_path)
-        stretches = []
+        ranges = []
         for subtask in self.record.subtasks:
             handle = subtask.managed_keyed_state or raw_keyed_handle(subtask)
             if handle is None:
@@ -68,16 +57,11 @@ class StoredStates:
             for piece in pieces_of(handle, handle.key_groups, size):
                 inner = sorted(border for border in borders if piece.start < border <= piece.end)
                 starts = [piece.start, *inner, piece.end + 1]
-                stretches += [KeyGroupRange(start, end - 1) for start, end in pairwise(starts)]
-        return tuple(sorted(stretches, key=lambda stretch: stretch.start))
+                ranges += [KeyGroupRange(start, end - 1) for start, end in pairwise(starts)]
+        return tuple(sorted(ranges, key=lambda key_groups: key_groups.start))
 
     def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
-        """The entries of these states as they are stored, some megabytes at a time.
-
-        Raises:
-            StateFileNotFoundError: A file is gone.
-            FormatError: A file is damaged.
-        """
+        """The stored entries of these states, some megabytes at a time."""
         for managed, wanted in self._managed(key_groups):
             source = keyed_source(self.directory, managed, self.key, self.settings)
             yield from source.pieces(names, wanted)
@@ -86,18 +70,13 @@ class StoredStates:
             yield from timers.pieces(names, wanted)
 
     def divided(self, names: frozenset[str], key_groups: KeyGroupRange) -> DividedEntries:
-        """The entries of these states, to be divided by keys; errors as of ``pieces``."""
+        """The entries of these states, to be divided by keys."""
         return DividedEntries(self.pieces(names, key_groups), self.kryo)
 
     def runs(self, ids: Mapping[str, int], key_groups: KeyGroupRange) -> Iterator[pa.RecordBatch]:
-        """All entries of these states as runs of a new savepoint, which has as many key groups.
+        """All entries of these states as runs of a new savepoint with the same max parallelism.
 
-        Args:
-            ids: Name of a state -> its index in the header of the new file.
-            key_groups: The key groups.
-
-        Raises:
-            SavepointError: As ``pieces`` does.
+        ``ids`` maps names of states to indexes in the new header.
         """
         target = PassThrough(ids, self.record.max_parallelism)
         for managed, wanted in self._managed(key_groups):
