@@ -111,7 +111,7 @@ class _Collected:
             counts = Counter(info.name for info in header.states)
             for info in header.states:
                 self._add(info, is_repeated=counts[info.name] > 1)
-        for info in registered_infos(self._directory, subtask):
+        for info in registered_infos(self._directory, subtask.managed_keyed_state):
             self._add(info)
 
     def _read_others(self, subtask: SubtaskState) -> None:

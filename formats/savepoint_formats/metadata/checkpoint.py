@@ -331,7 +331,6 @@ class CheckpointMetadata:
 
 
 def _read_envelope(view: DataInputView) -> int:
-    """Magic number and version."""
     start = bytes(view.buffer[: len(MAGIC)])
     if start != MAGIC[: len(start)] or not start:
         raise NotASavepointError(

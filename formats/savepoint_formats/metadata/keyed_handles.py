@@ -8,21 +8,20 @@ Flink: ``MetadataV2V3SerializerBase.serializeKeyedStateHandle``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from savepoint_formats.errors import RefusedError
 from savepoint_formats.metadata.changes_handles import ChangesHandle, FileChanges, InMemoryChanges
 from savepoint_formats.metadata.keyed_handle_types import KeyedHandleType
+from savepoint_formats.metadata.records import LONG, UTF, Codec, Record, TypedRecord, list_of
 from savepoint_formats.metadata.stream_handles import (
+    GROUPS,
+    KEY_GROUPS,
     NO_HANDLE,
+    PLAIN_STREAM,
+    STREAM,
     KeyGroupRangeOffsets,
     PlainStream,
     StreamHandle,
-    read_key_groups,
-    read_plain_stream,
-    read_required_stream,
-    write_key_groups,
-    write_stream,
 )
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyGroupsHandle:
+class KeyGroupsHandle(TypedRecord):
     """A file with a section per key group.
 
     | bytes  | field     | meaning                                       |
@@ -43,6 +42,10 @@ class KeyGroupsHandle:
     | utf    | handle_id | unique name; type 12 only                     |
     """
 
+    FIELDS: ClassVar[tuple[Codec, ...]] = (
+        *(GROUPS, PLAIN_STREAM),
+        UTF.only(KeyedHandleType.KEY_GROUPS),
+    )
     type: KeyedHandleType
     groups: KeyGroupRangeOffsets
     stream: PlainStream
@@ -53,41 +56,18 @@ class KeyGroupsHandle:
         """The key groups in the file."""
         return self.groups.key_groups
 
-    @classmethod
-    def read(cls, view: DataInputView, handle_type: KeyedHandleType) -> Self:
-        groups, stream = KeyGroupRangeOffsets.read(view), read_plain_stream(view)
-        has_id = handle_type is KeyedHandleType.KEY_GROUPS
-        return cls(handle_type, groups, stream, view.read_utf() if has_id else None)
-
-    def write(self, view: DataOutputView) -> None:
-        self.groups.write(view)
-        write_stream(self.stream, view)
-        _write_handle_id(self.handle_id, view)
-
 
 @dataclass(frozen=True, slots=True)
-class LocalFile:
+class LocalFile(Record):
     """A file of a RocksDB directory: its name there, and the stream with its bytes."""
 
+    FIELDS: ClassVar[tuple[Codec, ...]] = (UTF, STREAM)
     name: str
     stream: StreamHandle
 
-    @classmethod
-    def read_list(cls, view: DataInputView) -> tuple[Self, ...]:
-        """An i32 count, then each name and handle."""
-        count = view.read_count(element_size=3)
-        return tuple(cls(view.read_utf(), read_required_stream(view)) for _ in range(count))
-
-    @staticmethod
-    def write_list(files: tuple[LocalFile, ...], view: DataOutputView) -> None:
-        view.write_int(len(files))
-        for file in files:
-            view.write_utf(file.name)
-            write_stream(file.stream, view)
-
 
 @dataclass(frozen=True, slots=True)
-class IncrementalHandle:
+class IncrementalHandle(TypedRecord):
     """The files of a RocksDB (or ForSt) directory.
 
     | bytes  | field             | meaning                                            |
@@ -101,6 +81,11 @@ class IncrementalHandle:
     | utf    | handle_id         | unique name; type 11 only                          |
     """
 
+    FIELDS: ClassVar[tuple[Codec, ...]] = (
+        *(LONG, UTF, KEY_GROUPS, LONG.only(KeyedHandleType.INCREMENTAL), PLAIN_STREAM),
+        *(list_of(LocalFile, 3), list_of(LocalFile, 3)),
+        UTF.only(KeyedHandleType.INCREMENTAL),
+    )
     type: KeyedHandleType
     checkpoint_id: int
     backend_id: str
@@ -110,32 +95,6 @@ class IncrementalHandle:
     shared: tuple[LocalFile, ...]
     private: tuple[LocalFile, ...]
     handle_id: str | None
-
-    @classmethod
-    def read(cls, view: DataInputView, handle_type: KeyedHandleType) -> Self:
-        is_current = handle_type is KeyedHandleType.INCREMENTAL
-        return cls(
-            handle_type,
-            view.read_long(),
-            view.read_utf(),
-            read_key_groups(view),
-            view.read_long() if is_current else None,
-            read_plain_stream(view),
-            LocalFile.read_list(view),
-            LocalFile.read_list(view),
-            view.read_utf() if is_current else None,
-        )
-
-    def write(self, view: DataOutputView) -> None:
-        view.write_long(self.checkpoint_id)
-        view.write_utf(self.backend_id)
-        write_key_groups(self.key_groups, view)
-        if self.checkpointed_size is not None:
-            view.write_long(self.checkpointed_size)
-        write_stream(self.meta, view)
-        LocalFile.write_list(self.shared, view)
-        LocalFile.write_list(self.private, view)
-        _write_handle_id(self.handle_id, view)
 
 
 BaseHandle = KeyGroupsHandle | IncrementalHandle
@@ -151,7 +110,7 @@ def header_of(handle: BaseHandle) -> tuple[StreamHandle, int | None]:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangelogHandle:
+class ChangelogHandle(TypedRecord):
     """Materialized state, and the changes since then.
 
     | bytes  | field              | meaning                                      |
@@ -165,6 +124,16 @@ class ChangelogHandle:
     | utf    | handle_id          | unique name                                  |
     """
 
+    FIELDS: ClassVar[tuple[Codec, ...]] = (
+        *(KEY_GROUPS, LONG),
+        list_of(
+            Codec(lambda view: _read_typed(view, _BASE), lambda v, h: write_keyed_handle(h, v))
+        ),
+        list_of(
+            Codec(lambda view: _read_typed(view, _CHANGES), lambda v, h: write_keyed_handle(h, v))
+        ),
+        *(LONG, LONG.only(KeyedHandleType.CHANGELOG), UTF),
+    )
     type: KeyedHandleType
     key_groups: KeyGroupRange
     checkpointed_size: int
@@ -173,36 +142,6 @@ class ChangelogHandle:
     materialization_id: int
     checkpoint_id: int | None
     handle_id: str
-
-    @classmethod
-    def read(cls, view: DataInputView, handle_type: KeyedHandleType) -> Self:
-        key_groups, checkpointed_size = read_key_groups(view), view.read_long()
-        base = tuple(_read_part(view, _BASE, key_groups) for _ in range(view.read_count()))
-        changes = tuple(_read_part(view, _CHANGES, key_groups) for _ in range(view.read_count()))
-        materialization_id = view.read_long()
-        checkpoint_id = view.read_long() if handle_type is KeyedHandleType.CHANGELOG else None
-        return cls(
-            handle_type,
-            key_groups,
-            checkpointed_size,
-            base,
-            changes,
-            materialization_id,
-            checkpoint_id,
-            view.read_utf(),
-        )
-
-    def write(self, view: DataOutputView) -> None:
-        write_key_groups(self.key_groups, view)
-        view.write_long(self.checkpointed_size)
-        for handles in (self.base, self.changes):
-            view.write_int(len(handles))
-            for handle in handles:
-                write_keyed_handle(handle, view)
-        view.write_long(self.materialization_id)
-        if self.checkpoint_id is not None:
-            view.write_long(self.checkpoint_id)
-        view.write_utf(self.handle_id)
 
 
 KeyedStateHandle = BaseHandle | ChangelogHandle
@@ -226,27 +165,24 @@ _KEYED: dict[int, type[KeyedStateHandle]] = {
     KeyedHandleType.CHANGELOG: ChangelogHandle,
 }
 
-# The newest type of each class has fields that older types don't have.
-_NEWEST = (
-    KeyedHandleType.KEY_GROUPS,
-    KeyedHandleType.INCREMENTAL,
-    KeyedHandleType.CHANGELOG,
-    KeyedHandleType.FILE_CHANGES,
-)
-_FIELDS_OF_NEWEST: dict[type, tuple[str, ...]] = {
-    KeyGroupsHandle: ("handle_id",),
-    IncrementalHandle: ("checkpointed_size", "handle_id"),
-    ChangelogHandle: ("checkpoint_id",),
-    FileChanges: ("storage",),
-}
-
 
 def read_keyed_handle(view: DataInputView) -> KeyedStateHandle | None:
     """The next keyed handle of a subtask; None if there is none."""
+    start = view.position
     if view.read_unsigned_byte() == NO_HANDLE:
         return None
-    view.position -= 1
-    return _read_typed(view, _KEYED)
+    view.position = start
+    handle = _read_typed(view, _KEYED)
+    if isinstance(handle, ChangelogHandle):
+        # After rescaling, handles may have more key groups than the changelog, but some in common.
+        for part in (*handle.base, *handle.changes):
+            if not part.key_groups.intersection(handle.key_groups):
+                view.position = start
+                raise view.error(
+                    f"a handle of key groups {part.key_groups.start} to {part.key_groups.end} in a"
+                    f" changelog of {handle.key_groups.start} to {handle.key_groups.end}"
+                )
+    return handle
 
 
 def write_keyed_handle(
@@ -256,20 +192,8 @@ def write_keyed_handle(
     if handle is None:
         view.write_byte(NO_HANDLE)
         return
-    _check_fields(handle)
     view.write_byte(handle.type)
     handle.write(view)
-
-
-def _check_fields(handle: KeyedStateHandle | ChangesHandle) -> None:
-    is_newest = handle.type in _NEWEST
-    for name in _FIELDS_OF_NEWEST.get(type(handle), ()):
-        if (getattr(handle, name) is not None) != is_newest:
-            raise RefusedError(
-                f"a keyed state handle of type {handle.type.value} ({handle.type.name})"
-                f" {'without' if is_newest else 'with'} {name}, so that nobody could read it;"
-                f" {'set it' if is_newest else 'leave it out'}"
-            )
 
 
 def _read_typed(view: DataInputView, kinds: Mapping[int, type[HandleT]]) -> HandleT:
@@ -278,26 +202,3 @@ def _read_typed(view: DataInputView, kinds: Mapping[int, type[HandleT]]) -> Hand
         view.position -= 1
         raise view.error(f"a keyed state handle of type {tag}, expected one of {sorted(kinds)}")
     return kinds[tag].read(view, KeyedHandleType(tag))
-
-
-def _read_part(
-    view: DataInputView, kinds: Mapping[int, type[HandleT]], key_groups: KeyGroupRange
-) -> HandleT:
-    """A handle inside the handle of a changelog.
-
-    After rescaling it may have more key groups than the changelog, but at least one in common.
-    """
-    start = view.position
-    part = _read_typed(view, kinds)
-    if not part.key_groups.intersection(key_groups):
-        view.position = start
-        raise view.error(
-            f"a handle of key groups {part.key_groups.start} to {part.key_groups.end} in a"
-            f" changelog of {key_groups.start} to {key_groups.end}"
-        )
-    return part
-
-
-def _write_handle_id(handle_id: str | None, view: DataOutputView) -> None:
-    if handle_id is not None:
-        view.write_utf(handle_id)

@@ -49,9 +49,9 @@ def with_nested(
                 return change(value)
             case OptionalEntry():
                 inside = framed_snapshot(value)
-                new = None if inside is None else change(inside)
-                same = new is None or new == inside
-                return value if same else replace(value, value=snapshot_bytes(new))
+                if inside is None or (new := change(inside)) == inside:
+                    return value
+                return replace(value, value=snapshot_bytes(new))
             case tuple():
                 return tuple(map(changed, value))
             case _:
