@@ -7,7 +7,6 @@ Kafka's connector: ``KafkaWriterStateSerializer``, ``KafkaCommittableSerializer`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.bytes.data_view import DataInputView
@@ -19,13 +18,7 @@ if TYPE_CHECKING:
 
 _MAGIC = 0xB91F252C - (1 << 32)
 _COMMITTABLE_VERSION = 1
-
-
-class TransactionOwnership(IntEnum):
-    """Who may write to the transactional ids of a writer."""
-
-    IMPLICIT_BY_SUBTASK_ID = 0
-    EXPLICIT_BY_WRITER_STATE = 1
+_SUBTASKS_SIZE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +38,13 @@ class KafkaWriter:
     | utf   | prefix of transactional ids                                  | 1, 2       |
     | i32   | owned subtask, -1 for all of its prefix                      | 2          |
     | i32   | number of owned subtasks                                     | 2          |
-    | i32   | ownership                                                    | 2          |
+    | i32   | ownership: 0 implicit by subtask, 1 explicit by this state   | 2          |
     | i32 n | transactions: utf transactional id, i64 checkpoint           | 2          |
 
     The element is ``Versioned``; releases before 4.0 write version 1.
     """
 
     prefix: str
-    owned_subtask: int | None = None
-    owned_subtasks: int | None = None
-    ownership: TransactionOwnership | None = None
     transactions: tuple[CheckpointTransaction, ...] = ()
 
     @classmethod
@@ -68,15 +58,16 @@ class KafkaWriter:
         if versioned.version == 1:
             view.expect_end()
             return cls(prefix)
-        subtask, subtasks, number = view.read_int(), view.read_int(), view.read_int()
-        if number not in (0, 1):
-            raise view.error(f"an ownership {number}, expected 0 or 1")
+        view.read_bytes(_SUBTASKS_SIZE)
+        ownership = view.read_int()
+        if ownership not in (0, 1):
+            raise view.error(f"an ownership {ownership}, expected 0 or 1")
         count = view.read_count(10)
         transactions = tuple(
             CheckpointTransaction(view.read_utf(), view.read_long()) for _ in range(count)
         )
         view.expect_end()
-        return cls(prefix, subtask, subtasks, TransactionOwnership(number), transactions)
+        return cls(prefix, transactions)
 
 
 @dataclass(frozen=True, slots=True)
