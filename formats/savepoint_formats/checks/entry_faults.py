@@ -281,7 +281,6 @@ def _path(error: SavepointError) -> str:
 def _repeated(
     hashes: dict[str, list[NDArray[np.uint64]]], part: KeyGroupRange, file: str
 ) -> Iterator[Fault]:
-    """A fault per state with duplicate keys."""
     for name, parts in hashes.items():
         keys = np.concatenate(parts)
         sorted_halves = np.sort(keys[:, 0])

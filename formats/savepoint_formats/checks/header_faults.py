@@ -131,7 +131,6 @@ def _looks(
 def _tables(
     directory: SnapshotDirectory, handle: IncrementalHandle
 ) -> Iterator[tuple[str, Check, Look]]:
-    """Footers, indexes and properties of RocksDB tables."""
     for sst in (*handle.shared, *handle.private):
         if sst.name.endswith(SST_SUFFIX):
             file = directory.file(sst.stream)

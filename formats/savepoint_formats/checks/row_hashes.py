@@ -132,7 +132,6 @@ def _of_bytes(column: pa.Array) -> Hashes:
 
 
 def _of_elements(column: pa.Array, *, is_set: bool) -> Hashes:
-    """Hashes of lists and maps, from those of their elements."""
     collections = Collections(column)
     lengths = collections.lengths.astype(np.int64)
     elements = value_hashes(collections.elements)
@@ -150,7 +149,6 @@ def _of_elements(column: pa.Array, *, is_set: bool) -> Hashes:
 
 
 def _of_numbers(column: pa.Array) -> Hashes:
-    """Hashes of values of a fixed size."""
     kind = column.type
     if pa.types.is_boolean(kind):
         column = column.cast(pa.uint8())

@@ -265,7 +265,6 @@ class NewSnapshot:
             )
 
     def _referred(self, present: Mapping[str, fs.FileInfo]) -> frozenset[str]:
-        """Files of the directory that its ``_metadata`` refers to."""
         if METADATA_FILE not in present:
             return frozenset()
         directory = self._directory

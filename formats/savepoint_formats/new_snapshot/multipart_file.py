@@ -64,7 +64,6 @@ def _upload(client: Any, place: dict[str, str], parts: Iterator[bytes | StoredRa
 
 
 def _sent(client: Any, upload: dict[str, Any], part: bytes | StoredRange) -> str:
-    """Sends or copies a part, and returns its tag."""
     if isinstance(part, bytes):
         return str(client.upload_part(**upload, Body=part)["ETag"])
     last = part.start + part.size - 1

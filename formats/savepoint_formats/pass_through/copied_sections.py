@@ -148,7 +148,6 @@ def _is_whole(file: int, section: Section, base: int, states: int, prefix: int) 
 
 
 def _joined(ranges: Iterable[StoredRange]) -> Iterator[StoredRange]:
-    """Joins ranges that follow each other in a file."""
     last: StoredRange | None = None
     for following in ranges:
         if last is not None and last.is_followed_by(following):

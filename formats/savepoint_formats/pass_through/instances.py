@@ -52,7 +52,6 @@ def appended(entries: StoredEntries, kind: StateKind) -> StoredEntries:
 
 
 def _numbered(keys: pa.LargeBinaryArray) -> tuple[Positions, pa.LargeBinaryArray]:
-    """The number of each key, and the distinct keys."""
     distinct = keys.dictionary_encode()
     return distinct.indices.to_numpy().astype(np.int64), distinct.dictionary
 

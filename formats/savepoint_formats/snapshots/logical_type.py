@@ -145,7 +145,6 @@ class _TypeReader:
     def _parts(
         self, value: JavaObject, root: str, depth: int
     ) -> tuple[tuple[str, ...], tuple[LogicalType, ...]]:
-        """Names and types of the fields or elements of a type."""
         if root in _CHILDREN:
             parts = (self.read(value.fields.get(name), depth) for name in _CHILDREN[root])
             return (), tuple(parts)

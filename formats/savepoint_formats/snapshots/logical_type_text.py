@@ -131,7 +131,6 @@ class _Parser:
         raise self.error("a type such as BIGINT, DECIMAL(10, 2) or ARRAY<STRING>")
 
     def _read_number(self, default: int, low: int, high: int) -> int:
-        """An optional number in parentheses."""
         if not self.take("("):
             return default
         number = self._read_limited(low, high)

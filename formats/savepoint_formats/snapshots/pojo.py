@@ -18,18 +18,60 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import FormatError, UnknownSnapshotError
-from savepoint_formats.layout import KryoField, Layout, Nullable, Opaque, Pojo
-from savepoint_formats.snapshots.basic import RUNTIME
-from savepoint_formats.snapshots.declared_types import declared_as
+from savepoint_formats.layout import KryoField, Layout, Nullable, Opaque, Pojo, TypeArgument
+from savepoint_formats.snapshots.basic import BASE, OBJECTS, PRIMITIVES, RUNTIME, inner
 from savepoint_formats.snapshots.fields import OPTIONAL_MAP, UTF
+from savepoint_formats.snapshots.kryo import KRYO
 from savepoint_formats.snapshots.nested import framed_snapshot, framed_view
 from savepoint_formats.snapshots.resynchronised import read_resynchronised
-from savepoint_formats.snapshots.snapshot import SnapshotKind, TypeSerializerSnapshot, register
+from savepoint_formats.snapshots.snapshot import (
+    OpaqueSnapshot,
+    SnapshotKind,
+    TypeSerializerSnapshot,
+    register,
+)
 
 if TYPE_CHECKING:
     from savepoint_formats.snapshots.fields import OptionalEntry
 
 POJO = f"{RUNTIME}PojoSerializerSnapshot"
+
+_PRIMITIVE_TYPES = {primitive.name for primitive in PRIMITIVES.values()}
+_TYPES: dict[str, tuple[str, ...]] = {
+    **{
+        inner(f"{BASE}{name}Serializer"): (kind.name, kind.box) for name, kind in PRIMITIVES.items()
+    },
+    **{
+        inner(f"{BASE}array.{name}PrimitiveArraySerializer"): (f"[{kind.code}",)
+        for name, kind in PRIMITIVES.items()
+    },
+    **{inner(f"{BASE}{name}Serializer"): (java_class,) for name, java_class in OBJECTS.items()},
+}
+"""Snapshot of a serializer -> the types that it is the serializer of."""
+
+_CLASSES = {
+    POJO: "pojo_class",
+    inner(f"{BASE}EnumSerializer"): "enum_class",
+    KRYO: "type_class",
+}
+_LIST = f"{BASE}ListSerializerSnapshot"
+
+
+def _declared_as(name: str, snapshot: TypeSerializerSnapshot) -> tuple[KryoField, ...]:
+    """Every declaration that a field with this serializer may have; empty if that is not known.
+
+    The serializer of ``int`` serves ``Integer`` too, and a list may be declared with its elements or not.
+    """
+    if isinstance(snapshot, OpaqueSnapshot):
+        return ()
+    if snapshot.class_name == _LIST:
+        elements = [element for part in snapshot.nested for element in _declared_as("", part)]
+        objects = [element for element in elements if element.type not in _PRIMITIVE_TYPES]
+        own = [(TypeArgument(element.type, element.arguments),) for element in objects]
+        return tuple(KryoField(name, "java.util.List", arguments) for arguments in [(), *own])
+    if snapshot.class_name in _CLASSES:
+        return (KryoField(name, snapshot[_CLASSES[snapshot.class_name]]),)
+    return tuple(KryoField(name, type_) for type_ in _TYPES.get(snapshot.class_name, ()))
 
 
 def _pojo(snapshot: TypeSerializerSnapshot) -> Layout:
@@ -47,7 +89,7 @@ def _pojo(snapshot: TypeSerializerSnapshot) -> Layout:
 
 def _declared(entry: OptionalEntry) -> tuple[KryoField, ...]:
     snapshot = None if entry.key is None else framed_snapshot(entry)
-    return () if snapshot is None else declared_as(entry.name, snapshot)
+    return () if snapshot is None else _declared_as(entry.name, snapshot)
 
 
 def _subclasses(entries: tuple[OptionalEntry, ...]) -> tuple[tuple[str, Layout], ...]:

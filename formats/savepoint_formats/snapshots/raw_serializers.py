@@ -32,8 +32,6 @@ class UnknownSerializerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Fields:
-    """The fields of a serializer's Java object."""
-
     values: dict[str, Any]
     of_serializer: Callable[[Any], Layout]
     of_type: Callable[[Any], LogicalType]

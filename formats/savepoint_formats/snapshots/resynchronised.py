@@ -132,7 +132,6 @@ class _Search(Generic[T]):
 
 
 def _positions(data: bytes, name: str) -> Iterator[int]:
-    """Positions of a name with its size in front."""
     mark = utf_bytes(name)
     position = data.find(mark)
     while position >= 0:

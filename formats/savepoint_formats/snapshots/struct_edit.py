@@ -102,7 +102,6 @@ def edited(snapshot: TypeSerializerSnapshot, path: str, change: StructChange) ->
 def _nested(
     snapshot: TypeSerializerSnapshot, field: str, rest: str, change: StructChange
 ) -> StructEdit:
-    """The change of a field inside another field of a POJO."""
     if snapshot.class_name == _ROW:
         raise SchemaChangeError(
             f"field {field}.{rest}: rows inside rows of SQL can't be changed, only rows as a whole"

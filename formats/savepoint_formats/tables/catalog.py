@@ -101,8 +101,6 @@ def _sizes(operator: OperatorState) -> Iterator[tuple[bool, int]]:
 
 @dataclass(slots=True)
 class _CatalogReader:
-    """Collects the states of an operator."""
-
     directory: SnapshotDirectory
     kryo: KryoDialect | None
     states: dict[tuple[bool, bool, str], State]

@@ -66,5 +66,4 @@ class TimerRows:
 
 
 def _has_fields(timer_type: pa.DataType) -> bool:
-    """Whether timers are decoded."""
     return bool(pa.types.is_struct(timer_type)) and timer_type != UNDECODED_TYPE
