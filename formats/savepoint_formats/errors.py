@@ -98,7 +98,7 @@ class JobError(SavepointError):
 
 
 class WriteError(SavepointError):
-    """Rows that are to be written do not fit their state."""
+    """New rows do not fit their state."""
 
 
 class SavepointWarning(UserWarning):
@@ -131,7 +131,7 @@ def within(*places: str) -> Iterator[None]:
 
 
 class SavepointNotFoundError(NotFoundError):
-    """Nothing lies at the path, or a directory without a ``_metadata`` file."""
+    """Nothing exists at the path, or a directory without a ``_metadata`` file."""
 
 
 class NotASavepointError(DamagedError):
@@ -139,7 +139,7 @@ class NotASavepointError(DamagedError):
 
 
 class SavepointExistsError(RefusedError):
-    """A savepoint, or something else, lies where a new one is to be written."""
+    """A savepoint, or something else, exists at the path of a new savepoint."""
 
 
 class StateFileNotFoundError(NotFoundError):
@@ -305,7 +305,7 @@ class KeyGroupError(WriteError, ValueError):
 
 
 class NullKeyError(WriteError, ValueError):
-    """A key that is to be written is null; keys in Flink never are."""
+    """A new key is null; keys in Flink never are."""
 
 
 class KeyTypeError(RefusedError, UsageError, ValueError):

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 MOST_LISTED = 1000
 """Undecodable entries of a piece that are counted one by one; the last one counts the rest."""
 
-# Types with a hash code that is certain. Classes of the user may lie like tuples, but hash differently.
+# Types with a certain hash code. A class of the user may have the bytes of a tuple and another hash code.
 _SURE = (Boolean, Byte, Short, Int, Long, Text)
 
 

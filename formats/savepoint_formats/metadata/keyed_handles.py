@@ -145,7 +145,7 @@ class ChangelogHandle(TypedRecord):
 
 
 KeyedStateHandle = BaseHandle | ChangelogHandle
-HandleT = TypeVar("HandleT", bound=KeyedStateHandle | ChangesHandle)
+HandleT = TypeVar("HandleT", bound=TypedRecord)
 
 _BASE: dict[int, type[BaseHandle]] = {
     KeyedHandleType.KEY_GROUPS_V1: KeyGroupsHandle,

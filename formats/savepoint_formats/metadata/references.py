@@ -121,7 +121,7 @@ def with_streams(operator: OperatorState, replacement: Replacement) -> OperatorS
     """The operator with its streams replaced, except that of the coordinator.
 
     File merging writes a handle without bytes for a subtask without operator state; it is dropped.
-    Directories that other handles name are dropped too because new streams lie somewhere else.
+    Directories that other handles name are dropped too because new streams are elsewhere.
     """
     return replace(operator, subtasks=_replaced(operator.subtasks, replacement))
 

@@ -5,7 +5,7 @@ the process. Elsewhere the sign is renewed every minute, and a write is dead if 
 old. A write without a sign is dead.
 
 The age of a sign is measured by the clock of the store, from the newest file of the directory. A write
-that has no files there yet uses its own clock too. Otherwise nobody could ever take over a directory
+that has no files there yet uses its own clock too. Otherwise no write could ever take over a directory
 in which nothing happens any more.
 
 An error here does no harm to a savepoint: whoever removes files of another write has completed a

@@ -8,12 +8,16 @@
 
 Values are not in Avro's binary encoding: numbers have a fixed size, strings an i32 size.
 
+A name without a dot belongs to the namespace around it, so that a change of one name may change
+others. Therefore a schema in which a name changes is written with all names in full.
+
 Flink: ``AvroSerializerSnapshot``, ``DataOutputEncoder``.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats import layout as layouts
@@ -22,6 +26,8 @@ from savepoint_formats.snapshots.fields import TEXT, UTF
 from savepoint_formats.snapshots.snapshot import SnapshotKind, TypeSerializerSnapshot, register
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from savepoint_formats.snapshots.fields import Field
 
 _BODIES: dict[int, tuple[Field, ...]] = {
@@ -39,6 +45,8 @@ _PRIMITIVES: dict[str, Layout] = {
     "string": layouts.Utf8(),
     "bytes": layouts.Bytes(),
 }
+_NAMED_TYPES = ("record", "enum", "fixed", "error")
+_PROPERTIES = ("java-class", "java-key-class", "java-element-class")
 _MAX_DEPTH = 50
 # A type that is named twice is laid out twice: a short schema can mean a vast layout.
 _MAX_TYPES = 10_000
@@ -126,6 +134,64 @@ def _branch_name(schema: Any, namespace: str) -> str:
         case {"type": inner_schema}:
             return _branch_name(inner_schema, namespace)
     return "union"
+
+
+@dataclass(frozen=True, slots=True)
+class AvroNames:
+    """A walk that changes names in a schema; ``known`` has the full names of types so far."""
+
+    change: Callable[[str], str]
+    known: set[str] = field(default_factory=set)
+
+    def of(self, schema: str) -> str:
+        """The changed schema; the same text if no name changes."""
+        try:
+            before = json.loads(schema)
+            plain = AvroNames(lambda name: name)._schema(before, "")
+            changed = self._schema(before, "")
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return schema
+        return schema if changed == plain else json.dumps(changed, ensure_ascii=False)
+
+    def _schema(self, schema: Any, namespace: str) -> Any:
+        match schema:
+            case str():
+                return self._reference(schema, namespace)
+            case list():
+                return [self._schema(branch, namespace) for branch in schema]
+            case {"type": kind} if kind in _NAMED_TYPES:
+                return self._definition(schema, namespace)
+            case dict():
+                return self._with_properties(schema) | {
+                    part: self._schema(schema[part], namespace)
+                    for part in ("type", "items", "values")
+                    if part in schema
+                }
+            case _:
+                return schema
+
+    def _reference(self, name: str, namespace: str) -> str:
+        if name in _PRIMITIVES or name in _NAMED_TYPES or name in ("array", "map"):
+            return name
+        full = name if "." in name or not namespace else f"{namespace}.{name}"
+        return self.change(full if full in self.known else name)
+
+    def _definition(self, schema: dict[str, Any], namespace: str) -> dict[str, Any]:
+        full = _full_name(schema, namespace)
+        around = full.rpartition(".")[0]
+        self.known.add(full)
+        made = self._with_properties(schema)
+        made["namespace"], _, made["name"] = self.change(full).rpartition(".")
+        if "fields" in schema:
+            made["fields"] = [
+                {**self._with_properties(field), "type": self._schema(field["type"], around)}
+                for field in schema["fields"]
+            ]
+        return made
+
+    def _with_properties(self, schema: dict[str, Any]) -> dict[str, Any]:
+        named = {key: self.change(schema[key]) for key in _PROPERTIES if key in schema}
+        return {**schema, **named}
 
 
 register(

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, SchemaChangeError
-from savepoint_formats.snapshots.avro_names import AvroNames
+from savepoint_formats.snapshots.avro import AvroNames
 from savepoint_formats.snapshots.fields import JavaBytes, OptionalEntry
+from savepoint_formats.snapshots.kryo import SERIALIZER_CLASS
 from savepoint_formats.snapshots.legacy import ResilientList
 from savepoint_formats.snapshots.nested import framed_snapshot, snapshot_bytes
 from savepoint_formats.snapshots.snapshot import OpaqueSnapshot, TypeSerializerSnapshot
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     Change = Callable[[str], str]
 
 _NAMED_BY = frozenset(["pojo_class", "type_class", "component", "enum_class", "runtime_class"])
-_SERIALIZER_CLASS = 1
 _ARRAY = re.compile(r"(\[+L)(.+)(;)")
 
 
@@ -174,7 +174,7 @@ class _Names:
             written.write_utf(view.read_utf())
             definition = view.read_int()
             written.write_int(definition)
-            if definition == _SERIALIZER_CLASS:
+            if definition == SERIALIZER_CLASS:
                 written.write_utf(self.change(view.read_utf()))
         except FormatError:
             self.refuse(data, f"a damaged entry {entry.name!r}")

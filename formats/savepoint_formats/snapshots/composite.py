@@ -115,7 +115,7 @@ def map_of(key: Layout, value: Layout) -> Layout:
 
 
 def alternatives(*names: str, tags: tuple[int, ...] = (1, 0)) -> Callable[..., Layout]:
-    """One of several values, told by a tag."""
+    """One of several values behind a tag."""
     return lambda *values: Tagged(tags, names, values)
 
 

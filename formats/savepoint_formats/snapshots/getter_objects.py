@@ -117,7 +117,7 @@ _ELEMENT = _Getters(
     },
     checked="95d74a6c$1",
 )
-# Elements that need to know nothing but the index are taken by a method of the array itself.
+# For these elements the getter is a method of the array itself.
 _METHODS: dict[str, tuple[str, str]] = {
     "CHAR": ("getString", f"L{_DATA}StringData;"),
     "VARCHAR": ("getString", f"L{_DATA}StringData;"),
@@ -139,7 +139,7 @@ _METHODS: dict[str, tuple[str, str]] = {
 
 
 class GetterObjects:
-    """The Java objects of getters that lie in one stream."""
+    """Java objects of getters in one stream."""
 
     def __init__(self) -> None:
         self._boxes: dict[int, JavaObject] = {}

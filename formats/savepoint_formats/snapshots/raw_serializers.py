@@ -1,4 +1,4 @@
-"""Layouts of RAW values, told by the serializer that the SQL type holds as a Java object.
+"""Layouts of RAW values, from the serializer that the SQL type holds as a Java object.
 
 ``_LAYOUTS`` has a row per serializer: its fields give the layout. Serializers of ``basic`` have
 none. Values of any other serializer are bytes, with a reason that names it.

@@ -249,7 +249,7 @@ _UNKNOWN_KEY = Opaque(
 
 
 def _key_of(states: Iterable[State]) -> Layout | None:
-    """The layout of keys, told by the serializer of timers."""
+    """The layout of keys, from the serializer of timers."""
     for state in states:
         if state.kind is StateKind.TIMERS and isinstance(state.stored, Struct):
             return dict(zip(state.stored.names, state.stored.fields, strict=True)).get("key")
