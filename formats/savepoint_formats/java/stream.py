@@ -27,12 +27,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from savepoint_formats.bytes.data_view import DataInputView
 
 STREAM_HEADER = 0xACED0005 - (1 << 32)
 FIRST_HANDLE = 0x7E0000
@@ -222,7 +222,7 @@ class JavaStreamReader:
         kind, name = chr(self.view.read_unsigned_byte()), self.view.read_utf()
         declared = self._content(depth) if kind in "L[" else kind
         is_class = kind in "L[" and isinstance(declared, str) and declared.startswith(kind)
-        if not is_class and kind not in _PRIMITIVES:
+        if not is_class and kind not in PRIMITIVES:
             raise self.view.error(f"a Java field of type {kind!r}")
         return declared, name
 
@@ -255,7 +255,7 @@ class JavaStreamReader:
             target.annotations += self._annotation(depth)
 
     def _value(self, kind: str, depth: int) -> Any:
-        return self._content(depth) if kind in "L[" else _PRIMITIVES[kind](self.view)
+        return self._content(depth) if kind in "L[" else PRIMITIVES[kind].read(self.view)
 
     def _annotation(self, depth: int) -> list[Any]:
         """Contents and block data, up to the end mark."""
@@ -297,17 +297,29 @@ class JavaStreamReader:
         return constant
 
 
-_PRIMITIVES: dict[str, Callable[[DataInputView], Any]] = {
-    "B": lambda view: view.read_byte(),
-    "C": lambda view: chr(view.read_unsigned_short()),
-    "D": lambda view: view.read_double(),
-    "F": lambda view: view.read_float(),
-    "I": lambda view: view.read_int(),
-    "J": lambda view: view.read_long(),
-    "S": lambda view: view.read_short(),
-    "Z": lambda view: view.read_bool(),
+class Primitive(NamedTuple):
+    """A primitive type: its size in bytes, and how a value is read and written."""
+
+    size: int
+    read: Callable[[DataInputView], Any]
+    write: Callable[[DataOutputView, Any], None]
+
+
+PRIMITIVES = {
+    "B": Primitive(1, DataInputView.read_byte, DataOutputView.write_byte),
+    "C": Primitive(
+        2,
+        lambda view: chr(view.read_unsigned_short()),
+        lambda view, value: view.write_unsigned_short(ord(value)),
+    ),
+    "D": Primitive(8, DataInputView.read_double, DataOutputView.write_double),
+    "F": Primitive(4, DataInputView.read_float, DataOutputView.write_float),
+    "I": Primitive(4, DataInputView.read_int, DataOutputView.write_int),
+    "J": Primitive(8, DataInputView.read_long, DataOutputView.write_long),
+    "S": Primitive(2, DataInputView.read_short, DataOutputView.write_short),
+    "Z": Primitive(1, DataInputView.read_bool, DataOutputView.write_bool),
 }
-_ELEMENT_SIZES = {"B": 1, "C": 2, "D": 8, "F": 4, "I": 4, "J": 8, "S": 2, "Z": 1, "L": 1, "[": 1}
+_ELEMENT_SIZES = {"L": 1, "[": 1} | {code: kind.size for code, kind in PRIMITIVES.items()}
 
 _CONTENTS: dict[Tag, Callable[[JavaStreamReader, int], Any]] = {
     Tag.NULL: JavaStreamReader._null,

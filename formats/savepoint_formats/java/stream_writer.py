@@ -15,6 +15,7 @@ from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.java.stream import (
     EXTERNALIZABLE,
     FIRST_HANDLE,
+    PRIMITIVES,
     SERIALIZABLE,
     STREAM_HEADER,
     WRITE_METHOD,
@@ -26,7 +27,7 @@ from savepoint_formats.java.stream import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Hashable
 
 _ENUM = 0x10
 _MAX_SHORT_BLOCK = 0xFF
@@ -142,7 +143,7 @@ class JavaStreamWriter:
         if kind in "L[":
             self.write_object(value)
         else:
-            _PRIMITIVES[kind](self.view, value)
+            PRIMITIVES[kind].write(self.view, value)
 
     def _write_array(self, value: JavaArray) -> None:
         self._write_tag(Tag.ARRAY)
@@ -172,18 +173,6 @@ def _same_value(value: Any) -> Hashable:
             return "class", name
         case _:
             return id(value)
-
-
-_PRIMITIVES: dict[str, Callable[[DataOutputView, Any], None]] = {
-    "B": DataOutputView.write_byte,
-    "C": lambda view, value: view.write_unsigned_short(ord(value)),
-    "D": DataOutputView.write_double,
-    "F": DataOutputView.write_float,
-    "I": DataOutputView.write_int,
-    "J": DataOutputView.write_long,
-    "S": DataOutputView.write_short,
-    "Z": DataOutputView.write_bool,
-}
 
 
 def java_object_bytes(value: Any) -> bytes:

@@ -28,6 +28,7 @@ from savepoint_formats.metadata.operator_handles import (
     write_channel_handles,
 )
 from savepoint_formats.metadata.properties import CheckpointProperties
+from savepoint_formats.metadata.records import BYTES, Codec, list_of
 from savepoint_formats.metadata.stream_handles import InlineStream, read_stream, write_stream
 
 if TYPE_CHECKING:
@@ -71,12 +72,11 @@ class MasterState:
 
     @classmethod
     def read(cls, view: DataInputView) -> Self:
-        """Raises ``FormatError`` for a wrong magic number or size."""
         magic = view.read_int()
         if magic != MASTER_STATE_MAGIC:
             raise view.error(f"a master state that begins with {magic:#x}")
         body = view.read_view(view.read_count())
-        state = cls(body.read_int(), body.read_utf(), body.read_bytes(body.read_count()))
+        state = cls(body.read_int(), body.read_utf(), BYTES.read(body))
         body.expect_end()
         return state
 
@@ -84,11 +84,12 @@ class MasterState:
         body = DataOutputView()
         body.write_int(self.version)
         body.write_utf(self.name)
-        body.write_int(len(self.payload))
-        body.write_bytes(self.payload)
+        BYTES.write(body, self.payload)
         view.write_int(MASTER_STATE_MAGIC)
-        view.write_int(body.position)
-        view.write_bytes(body.to_bytes())
+        BYTES.write(view, body.to_bytes())
+
+
+_MASTER_STATES = list_of(Codec(MasterState.read, lambda view, state: state.write(view)), 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,8 @@ class SubtaskState:
         duration = NO_DURATION
         if version < MetadataVersion.CHANNEL_STATE:
             duration = view.read_long()
-            _expect_int(view, 0, "legacy states")
+            if (count := view.read_int()) != 0:
+                raise view.error(f"{count} legacy states, expected 0")
         managed, raw = _read_operator_state(view), _read_operator_state(view)
         managed_keyed, raw_keyed = read_keyed_handle(view), read_keyed_handle(view)
         inputs: tuple[ChannelHandle, ...] = ()
@@ -307,7 +309,7 @@ class CheckpointMetadata:
         checkpoint_id = view.read_long()
         if checkpoint_id < 0:
             raise view.error(f"checkpoint id {checkpoint_id}, expected 0 or more")
-        master_states = tuple(MasterState.read(view) for _ in range(view.read_count(8)))
+        master_states = _MASTER_STATES.read(view)
         count = view.read_count(element_size=OperatorId.SIZE)
         operators = tuple(OperatorState.read(view, version) for _ in range(count))
         properties = None
@@ -320,9 +322,7 @@ class CheckpointMetadata:
         view.write_bytes(MAGIC)
         view.write_int(self.version)
         view.write_long(self.checkpoint_id)
-        view.write_int(len(self.master_states))
-        for state in self.master_states:
-            state.write(view)
+        _MASTER_STATES.write(view, self.master_states)
         view.write_int(len(self.operators))
         for operator in self.operators:
             operator.write(view, self.version)
@@ -347,9 +347,3 @@ def _read_envelope(view: DataInputView) -> int:
             UnsupportedVersionError,
         )
     return version
-
-
-def _expect_int(view: DataInputView, expected: int, what: str) -> None:
-    value = view.read_int()
-    if value != expected:
-        raise view.error(f"{value} {what}, expected {expected}")
