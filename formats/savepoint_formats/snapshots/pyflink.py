@@ -24,7 +24,7 @@ from savepoint_formats.snapshots.basic import inner, simple
 from savepoint_formats.snapshots.composite import numbered
 from savepoint_formats.snapshots.fields import JAVA, JAVA_LIST, number
 from savepoint_formats.snapshots.logical_type import logical_type
-from savepoint_formats.snapshots.row_data import plain
+from savepoint_formats.snapshots.row_data import plain, timestamp
 from savepoint_formats.snapshots.snapshot import NESTED, register
 
 if TYPE_CHECKING:
@@ -83,10 +83,6 @@ def _map(snapshot: TypeSerializerSnapshot) -> Layout:
     return MapOf(_layout_of(key), Nullable(_layout_of(value)))
 
 
-def _timestamp(snapshot: TypeSerializerSnapshot) -> Layout:
-    return layouts.TimestampData(snapshot["precision"])
-
-
 register(
     {
         inner(f"{_PYTHON}RowDataSerializer"): plain(_row, types=JAVA_LIST, nested=NESTED),
@@ -99,7 +95,7 @@ register(
         f"{_PYTHON}DecimalDataSerializer$DecimalSerializerSnapshot": plain(
             lambda _snapshot: layouts.Utf8(), precision=number(1, 38), scale=number(0, 38)
         ),
-        inner(f"{_PYTHON}TimestampSerializer"): plain(_timestamp, precision=number(0, 9)),
+        inner(f"{_PYTHON}TimestampSerializer"): plain(timestamp, precision=number(0, 9)),
         inner(f"{_PYTHON}StringSerializer"): simple(layouts.Utf8()),
         inner(f"{_PYTHON}BigDecSerializer"): simple(layouts.Utf8()),
         inner(f"{_PYTHON}DateSerializer"): simple(layouts.Int()),

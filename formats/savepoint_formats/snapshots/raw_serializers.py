@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.java.stream import JavaArray, JavaObject
-from savepoint_formats.layout import Framed, Layout, LogicalType, MapOf, Nullable, Repeated
+from savepoint_formats.layout import Framed, Layout, LogicalType, Nullable, Repeated
 from savepoint_formats.snapshots.basic import BASE, RUNTIME, SERIALIZERS
+from savepoint_formats.snapshots.composite import map_of, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +82,7 @@ def _linked_list(fields: _Fields) -> Layout:
 
 def _tuple(fields: _Fields) -> Layout:
     parts = tuple(map(fields.of_serializer, fields.elements("fieldSerializers")))
-    return layouts.Struct(tuple(f"f{index}" for index in range(len(parts))), parts)
+    return layouts.Struct(numbered("f", len(parts)), parts)
 
 
 def _nullable(fields: _Fields) -> Layout:
@@ -91,46 +92,42 @@ def _nullable(fields: _Fields) -> Layout:
 
 def _row(fields: _Fields) -> Layout:
     types = tuple(map(fields.of_type, fields.elements("types")))
-    return Framed(layouts.BinaryRow(tuple(f"f{index}" for index in range(len(types))), types))
-
-
-def _map(fields: _Fields) -> Layout:
-    return MapOf(fields.layout("keySerializer"), Nullable(fields.layout("valueSerializer")))
-
-
-def _null_aware_map(fields: _Fields) -> Layout:
-    key, value = fields.layout("keySerializer"), fields.layout("valueSerializer")
-    return MapOf(Nullable(key), Nullable(value))
-
-
-def _list(fields: _Fields) -> Layout:
-    return Repeated(fields.layout("elementSerializer"))
-
-
-def _binary_map(fields: _Fields) -> Layout:
-    return Framed(layouts.BinaryMap(fields.type("keyType"), fields.type("valueType")))
+    return Framed(layouts.BinaryRow(numbered("f", len(types)), types))
 
 
 def _decimal(fields: _Fields) -> Layout:
     return layouts.DecimalData(fields.values["precision"], fields.values["scale"])
 
 
+def _of_serializers(compose: Callable[..., Layout], *names: str) -> Callable[[_Fields], Layout]:
+    return lambda fields: compose(*map(fields.layout, names))
+
+
+def _of_types(compose: Callable[..., Layout], *names: str) -> Callable[[_Fields], Layout]:
+    return lambda fields: Framed(compose(*map(fields.type, names)))
+
+
+def _same(layout: Layout) -> Layout:
+    return layout
+
+
+_LIST = _of_serializers(Repeated, "elementSerializer")
 _LAYOUTS: dict[str, Callable[[_Fields], Layout]] = {
-    f"{BASE}ListSerializer": _list,
-    "org.apache.flink.runtime.state.ArrayListSerializer": _list,
-    f"{BASE}MapSerializer": _map,
+    f"{BASE}ListSerializer": _LIST,
+    "org.apache.flink.runtime.state.ArrayListSerializer": _LIST,
+    f"{BASE}MapSerializer": _of_serializers(map_of, "keySerializer", "valueSerializer"),
     f"{RUNTIME}TupleSerializer": _tuple,
     f"{RUNTIME}NullableSerializer": _nullable,
-    f"{_DATA_VIEW}NullAwareMapSerializer": _null_aware_map,
-    f"{_DATA_VIEW}ListViewSerializer": lambda fields: fields.layout("listSerializer"),
-    f"{_DATA_VIEW}MapViewSerializer": lambda fields: fields.layout("mapSerializer"),
-    f"{_TABLE}ExternalSerializer": lambda fields: fields.layout("internalSerializer"),
-    f"{_TABLE}RawValueDataSerializer": lambda fields: Framed(fields.layout("serializer")),
-    f"{_TABLE}LinkedListSerializer": _linked_list,
-    f"{_TABLE}ArrayDataSerializer": lambda fields: Framed(
-        layouts.BinaryArray(fields.type("eleType"))
+    f"{_DATA_VIEW}NullAwareMapSerializer": _of_serializers(
+        lambda key, value: map_of(Nullable(key), value), "keySerializer", "valueSerializer"
     ),
-    f"{_TABLE}MapDataSerializer": _binary_map,
+    f"{_DATA_VIEW}ListViewSerializer": _of_serializers(_same, "listSerializer"),
+    f"{_DATA_VIEW}MapViewSerializer": _of_serializers(_same, "mapSerializer"),
+    f"{_TABLE}ExternalSerializer": _of_serializers(_same, "internalSerializer"),
+    f"{_TABLE}RawValueDataSerializer": _of_serializers(Framed, "serializer"),
+    f"{_TABLE}LinkedListSerializer": _linked_list,
+    f"{_TABLE}ArrayDataSerializer": _of_types(layouts.BinaryArray, "eleType"),
+    f"{_TABLE}MapDataSerializer": _of_types(layouts.BinaryMap, "keyType", "valueType"),
     f"{_TABLE}RowDataSerializer": _row,
     f"{_TABLE}StringDataSerializer": lambda _fields: layouts.Utf8(),
     f"{_TABLE}DecimalDataSerializer": _decimal,

@@ -81,11 +81,8 @@ def _untyped_row(snapshot: TypeSerializerSnapshot) -> Layout:
     return Framed(Opaque(snapshot.class_name, reason))
 
 
-def _decimal(snapshot: TypeSerializerSnapshot) -> Layout:
-    return layouts.DecimalData(snapshot["precision"], snapshot["scale"])
-
-
-def _timestamp(snapshot: TypeSerializerSnapshot) -> Layout:
+def timestamp(snapshot: TypeSerializerSnapshot) -> Layout:
+    """The layout of a timestamp of this precision."""
     return layouts.TimestampData(snapshot["precision"])
 
 
@@ -105,7 +102,7 @@ _KINDS: dict[SnapshotKind, tuple[str, ...]] = {
     ),
     plain(_untyped_row, arity=_ARITY): ("BinaryRowDataSerializer", "BinaryRowSerializer"),
     simple(layouts.Utf8()): ("StringDataSerializer", "BinaryStringSerializer"),
-    plain(_timestamp, precision=_TIMESTAMP_PRECISION): (
+    plain(timestamp, precision=_TIMESTAMP_PRECISION): (
         "TimestampDataSerializer",
         "SqlTimestampSerializer",
     ),
@@ -118,7 +115,11 @@ _KINDS: dict[SnapshotKind, tuple[str, ...]] = {
         "BaseMapSerializer",
     ),
 }
-_DECIMAL = plain(_decimal, precision=_DECIMAL_PRECISION, scale=_DECIMAL_SCALE)
+_DECIMAL = plain(
+    lambda snapshot: layouts.DecimalData(snapshot["precision"], snapshot["scale"]),
+    precision=_DECIMAL_PRECISION,
+    scale=_DECIMAL_SCALE,
+)
 
 for _kind, _names in _KINDS.items():
     register({inner(_TABLE + name): _kind for name in _names})
