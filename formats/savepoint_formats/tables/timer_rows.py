@@ -37,11 +37,6 @@ class TimerRows:
         """Timers of one key group."""
         return cls(state, timers, np.full(len(timers), key_group, np.int32))
 
-    def chosen(self, is_wanted: NDArray[np.bool_]) -> TimerRows:
-        """The wanted timers."""
-        timers = self.timers.filter(pa.array(is_wanted))
-        return TimerRows(self.state, timers, self.key_groups[is_wanted])
-
     def columns(self, wanted: pa.DataType) -> dict[str, pa.Array]:
         """Columns of the timers, which elsewhere have the type ``wanted``.
 
