@@ -87,15 +87,12 @@ class Extraction:
     kryo: TypeSerializerSnapshot
     is_of_flink_1: bool = False
 
-    def collection(self, class_name: str, elements: Sequence[str]) -> TypeSerializerSnapshot:
-        """The serializer of a collection that is declared as this class."""
-        return self._collection(class_name, elements, ())
-
-    def _collection(
-        self, class_name: str, elements: Sequence[str], around: tuple[str, ...]
+    def collection(
+        self, class_name: str, elements: Sequence[str], around: tuple[str, ...] = ()
     ) -> TypeSerializerSnapshot:
+        """The serializer of a collection that is declared as this class."""
         nullable = constructed.nullable
-        parts = [self._of_class(element, (), around) for element in elements]
+        parts = [self.of_class(element, (), around) for element in elements]
         match FLINK_2_COLLECTIONS[class_name], parts:
             case "list", [element]:
                 return nullable(constructed.list_of(nullable(element)))
@@ -106,12 +103,8 @@ class Extraction:
             case _:
                 raise SchemaChangeError(f"a {class_name} of {len(elements)} types")
 
-    def of_class(self, name: str) -> TypeSerializerSnapshot:
-        """The serializer of a class."""
-        return self._of_class(name, (), ())
-
-    def _of_class(
-        self, name: str, within: tuple[str, ...], around: tuple[str, ...]
+    def of_class(
+        self, name: str, within: tuple[str, ...] = (), around: tuple[str, ...] = ()
     ) -> TypeSerializerSnapshot:
         """The serializer of a class inside the POJOs ``within``; one of them would get Kryo.
 
@@ -162,18 +155,18 @@ class Extraction:
             )
         within, around = (*within, name), (*around, name)
         fields = {field.name: self._field(field, within, around) for field in described.fields}
-        return self._with_subclasses(constructed.pojo(name, fields), within, around)
+        return self.with_subclasses(constructed.pojo(name, fields), within, around)
 
-    def with_subclasses(self, pojo: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
-        """The serializer of a POJO, with its described subclasses that it doesn't name yet."""
-        return self._with_subclasses(pojo, (), ())
-
-    def _with_subclasses(
-        self, pojo: TypeSerializerSnapshot, within: tuple[str, ...], around: tuple[str, ...]
+    def with_subclasses(
+        self,
+        pojo: TypeSerializerSnapshot,
+        within: tuple[str, ...] = (),
+        around: tuple[str, ...] = (),
     ) -> TypeSerializerSnapshot:
+        """The serializer of a POJO, with its described subclasses that it doesn't name yet."""
         known = {entry.name for entry in (*pojo["registered"], *pojo["unregistered"])}
         added = tuple(
-            OptionalEntry(name, b"", snapshot_bytes(self._of_class(name, within, around)))
+            OptionalEntry(name, b"", snapshot_bytes(self.of_class(name, within, around)))
             for name in subclasses_of(pojo["pojo_class"], self.classes)
             if name not in known
         )
@@ -187,8 +180,8 @@ class Extraction:
         elements = elements_of(field)
         is_collection = field.type in FLINK_2_COLLECTIONS and not self.is_of_flink_1
         if is_collection and elements is not None:
-            return self._collection(field.type, elements, around)
-        return self._of_class(field.type, within, around)
+            return self.collection(field.type, elements, around)
+        return self.of_class(field.type, within, around)
 
     def _of_kryo(self, name: str) -> TypeSerializerSnapshot:
         """Kryo's serializer of a class; the class comes first among its registrations."""
