@@ -1,72 +1,38 @@
-"""What can be wrong with a savepoint, as one tree of exceptions.
+"""All errors and warnings, as one tree of exceptions.
 
 ::
 
     SavepointError
-    ├── NotFoundError                     what was asked for is not there
-    │   ├── SavepointNotFoundError        nothing lies at the path
-    │   ├── StateFileNotFoundError        a file that the savepoint refers to is gone
-    │   ├── UnreachableError              a file system refuses to read, or does not answer
-    │   ├── OperatorNotFoundError *
-    │   ├── TableNotFoundError *
-    │   ├── StateNotFoundError *
-    │   ├── ColumnNotFoundError *
-    │   ├── FieldNotFoundError *          values of a state have no field of this name
-    │   └── ClassNotNamedError *          no serializer names this class of Java
-    ├── DamagedError                      something is there, but not what it should be
-    │   ├── NotASavepointError            something else lies there
-    │   ├── FormatError                   the bytes are not what the format says
-    │   │   ├── TruncatedError            they end too early
-    │   │   ├── WrongFileError            a file is not at all what the savepoint says that it is
-    │   │   ├── FileReplacedError         a file became another one while it was read
-    │   │   ├── UnsupportedVersionError   a version that this release does not know
-    │   │   ├── RocksDbError              a table of RocksDB has something that only RocksDB reads
-    │   │   ├── UnknownSnapshotError      a serializer snapshot of a class that is not known
-    │   │   └── UndecodableError          a value is right, but no column can hold it
-    │   │       ├── ValueOutOfRangeError  it lies beyond what its Arrow type holds
-    │   │       └── UndescribedSubclassError  a POJO of a subclass whose fields nobody knows
-    │   ├── StateTypeError                subtasks differ in the type of a state
-    │   └── TableFileError                a file of rows can't be read as its format, or as its types
-    ├── RefusedError                      it can't be done, or not exactly
-    │   ├── SavepointExistsError          something lies where a savepoint is to be written
-    │   ├── AmbiguousOperatorError *      several operators have hashes that begin so
-    │   ├── OperatorExistsError           a savepoint would have two operators of one uid
-    │   ├── StateExistsError              an operator would have two states of one name
-    │   ├── EmptySavepointError           a savepoint would have no operators at all
-    │   ├── SchemaChangeError             a change that the serializer or the bytes of a state forbid
-    │   ├── RescaleError                  state that only Flink can spread over other subtasks
-    │   ├── ConversionError               state that only its operator can read, and so no one convert
-    │   ├── MigrationError                state of Flink 1.x that can't be written for Flink 2.x
-    │   ├── MergeError                    instances of local state that nothing makes one of
-    │   ├── NotMergeableError             an aggregate whose partial results can't be combined
-    │   ├── HashCodeError                 a function of the user gives no hash code for each key
-    │   ├── UnstableHashError             nobody but the writing JVM knows the key's hash code
-    │   ├── UnstableKeyError              equal keys may have different bytes, so that none can be sorted
-    │   ├── KeyTypeError *                no row can have such a key, or nobody tells the keys' type
-    │   ├── InexactTimeError              a time has more digits than a column of Spark, or lies beyond
-    │   ├── DescriptionError              a description of what is to be imported has a mistake
-    │   ├── ConditionError *              a condition on rows that does not fit the table
-    │   ├── QueryError *                  a query that can't be understood, or failed
-    │   └── MissingPackageError           a package that a method needs is not installed
-    ├── UsageError                        the call is wrong: the errors with a * are of this class, too
-    ├── JobError                          a job has lost its processes, and was not done again
-    └── WriteError                        rows do not fit the state that they are to become
-        ├── ColumnTypeError               a column has another type than what it is to become
-        ├── UnencodableError              a column holds a value that its serializer cannot write
-        │   └── NullValueError            a null that it has no bytes for
-        ├── DuplicateKeyError             a key that is to be written has two rows
-        ├── OverlappingWindowsError       windows of a session that are to be written have not merged
-        ├── NullKeyError                  a key that is to be written is null
-        ├── KeyGroupError                 a key group that the operator does not have
-        └── SubtaskError                  a subtask that the operator does not have
-
-A wrong call that the savepoint shows to be wrong is a ``UsageError``. One that is wrong for every savepoint is a ``ValueError``
-or a ``TypeError``. What does not stop a call is a warning::
+    ├── NotFoundError
+    │   ├── SavepointNotFoundError, StateFileNotFoundError, UnreachableError
+    │   ├── OperatorNotFoundError *, TableNotFoundError *, StateNotFoundError *
+    │   └── ColumnNotFoundError *, FieldNotFoundError *, ClassNotNamedError *
+    ├── DamagedError
+    │   ├── NotASavepointError, StateTypeError, TableFileError
+    │   └── FormatError
+    │       ├── TruncatedError, WrongFileError, FileReplacedError, UnsupportedVersionError
+    │       ├── RocksDbError, UnknownSnapshotError
+    │       └── UndecodableError
+    │           └── ValueOutOfRangeError, UndescribedSubclassError
+    ├── RefusedError
+    │   ├── SavepointExistsError, OperatorExistsError, StateExistsError, EmptySavepointError
+    │   ├── SchemaChangeError, RescaleError, ConversionError, MigrationError
+    │   ├── MergeError, NotMergeableError, HashCodeError, UnstableHashError, UnstableKeyError
+    │   ├── InexactTimeError, DescriptionError, MissingPackageError
+    │   └── AmbiguousOperatorError *, KeyTypeError *, ConditionError *, QueryError *
+    ├── UsageError, of which are all errors with a *
+    ├── JobError
+    └── WriteError
+        ├── ColumnTypeError, DuplicateKeyError, OverlappingWindowsError
+        ├── NullKeyError, KeyGroupError, SubtaskError
+        └── UnencodableError
+            └── NullValueError
 
     SavepointWarning
-    ├── UnreadTableWarning        a table is left out, as its files are missing or damaged
-    ├── UnknownUidWarning         a uid was given that no operator of the savepoint has
-    └── NewestSnapshotWarning     of a directory of snapshots the newest complete one is read
+    └── UnreadTableWarning, UnknownUidWarning, NewestSnapshotWarning
+
+A wrong call is a ``UsageError`` if the savepoint shows that it is wrong. A call that is wrong for
+every savepoint is a ``ValueError`` or ``TypeError``.
 """
 
 from __future__ import annotations
@@ -84,21 +50,21 @@ if TYPE_CHECKING:
 
 
 READABLE = "a canonical savepoint of the job can be read"
-"""The way out where only RocksDB reads a table."""
+"""The way out if only RocksDB can read a table."""
 
 
 class SavepointError(Exception):
-    """The root: everything that a savepoint can be wrong in.
+    """The root of all errors.
 
     Attributes:
-        places: What of the savepoint it is in, from the inside out: ``state 'total'``,
-            ``key group 17``, ``operator summarize``.
+        places: Places in the savepoint, from the inside out: ``state 'total'``, ``key group 17``,
+            ``operator summarize``.
     """
 
     places: tuple[str, ...] = ()
 
     def within(self, *places: str) -> Self:
-        """The error, after it was given the place that it is in."""
+        """Adds places to the error, and returns it."""
         self.places += tuple(place for place in places if place not in self.places)
         return self
 
@@ -106,21 +72,21 @@ class SavepointError(Exception):
         return self._placed(super().__str__())
 
     def _placed(self, message: str) -> str:
-        # Names in it come from the savepoint; no terminal and no log is to obey them.
-        told = f"{message}; in {', '.join(self.places)}" if self.places else message
-        return printable(without_secrets(told))
+        # Names come from the savepoint; no terminal and no log may obey them.
+        whole = f"{message}; in {', '.join(self.places)}" if self.places else message
+        return printable(without_secrets(whole))
 
 
 class NotFoundError(SavepointError):
-    """What was asked for is not there."""
+    """Something that was asked for does not exist."""
 
 
 class DamagedError(SavepointError):
-    """Something is there, but it is not what it should be."""
+    """Something exists, but it is damaged or something else."""
 
 
 class RefusedError(SavepointError):
-    """What was asked for can't be done, or not exactly."""
+    """The call can't be done, or not exactly."""
 
 
 class UsageError(SavepointError):
@@ -128,22 +94,22 @@ class UsageError(SavepointError):
 
 
 class JobError(SavepointError):
-    """A job has lost its processes, or what runs it: it has no result, and no error of its own."""
+    """A job has lost its processes; it has no result and no error of its own."""
 
 
 class WriteError(SavepointError):
-    """Rows that are to be written do not fit the state that they are to become."""
+    """New rows do not fit their state."""
 
 
 class SavepointWarning(UserWarning):
-    """The root of warnings: a call goes on, but not with all that it was asked for."""
+    """The root of warnings: a call goes on, but does less than it was asked for."""
 
     def __str__(self) -> str:
         return without_secrets(super().__str__())
 
 
 class UnreadTableWarning(SavepointWarning):
-    """A table is left out, as its files are missing or damaged."""
+    """A table is left out because its files are missing or damaged."""
 
 
 class UnknownUidWarning(SavepointWarning):
@@ -151,12 +117,12 @@ class UnknownUidWarning(SavepointWarning):
 
 
 class NewestSnapshotWarning(SavepointWarning):
-    """A directory of snapshots was given, of which the newest complete one is read."""
+    """The path is a directory of snapshots; the newest complete one is read."""
 
 
 @contextmanager
 def within(*places: str) -> Iterator[None]:
-    """Tells every ``SavepointError`` that comes out of it what it is in."""
+    """Adds places to every ``SavepointError`` that leaves the context."""
     try:
         yield
     except SavepointError as error:
@@ -165,7 +131,7 @@ def within(*places: str) -> Iterator[None]:
 
 
 class SavepointNotFoundError(NotFoundError):
-    """Nothing lies at the path, or a directory without a ``_metadata`` file."""
+    """Nothing exists at the path, or a directory without a ``_metadata`` file."""
 
 
 class NotASavepointError(DamagedError):
@@ -173,7 +139,7 @@ class NotASavepointError(DamagedError):
 
 
 class SavepointExistsError(RefusedError):
-    """A savepoint, or something else, lies where a new one is to be written."""
+    """A savepoint, or something else, exists at the path of a new savepoint."""
 
 
 class StateFileNotFoundError(NotFoundError):
@@ -189,17 +155,17 @@ class OperatorNotFoundError(NotFoundError, UsageError):
 
     @classmethod
     def among(cls, path: str, uid: str, names: Iterable[str]) -> Self:
-        """The error that lists the operators there are."""
+        """The error that lists the operators of the savepoint."""
         listed = ", ".join(known := sorted(names)) or "none"
         return cls(f"{path} has no operator {uid!r}; it has: {listed}{did_you_mean(uid, known)}")
 
 
 class AmbiguousOperatorError(RefusedError, UsageError, ValueError):
-    """An operator is named by the first digits of its hash, which are those of others, too."""
+    """Several operators have hashes that begin with the given digits."""
 
     @classmethod
     def among(cls, path: str, digits: str, candidates: Iterable[str]) -> Self:
-        """The error that lists the operators that may be meant."""
+        """The error that lists these operators."""
         listed = ", ".join(candidates)
         return cls(f"{path} has several operators whose hash begins with {digits}: {listed}")
 
@@ -245,7 +211,7 @@ class UnstableKeyError(RefusedError):
 
 
 class NotMergeableError(RefusedError, TypeError):
-    """An aggregate of which partial results, one per partition, can't be combined."""
+    """An aggregate whose partial results, one per partition, can't be combined."""
 
 
 class ConditionError(RefusedError, UsageError):
@@ -261,11 +227,11 @@ class MissingPackageError(RefusedError, ImportError):
 
 
 class TableFileError(DamagedError):
-    """A file of rows is none of its format, or a value in it is none of its column's type."""
+    """A file of rows doesn't have its format, or a value doesn't have its column's type."""
 
 
 class DescriptionError(RefusedError, ValueError):
-    """A description says something that is not understood, or leaves out what is needed."""
+    """A description has a mistake, or something is missing in it."""
 
 
 class TableNotFoundError(NotFoundError, UsageError):
@@ -277,20 +243,20 @@ class ColumnNotFoundError(NotFoundError, UsageError):
 
 
 class ColumnTypeError(WriteError, TypeError):
-    """A column has a type that is none of what it is to become."""
+    """The type of a column doesn't fit what the column must become."""
 
 
 class InexactTimeError(RefusedError, ValueError):
-    """A time is not the same in microseconds, the finest that Spark has."""
+    """A time can't be given exactly in microseconds, the finest unit that Spark has."""
 
 
 class UnencodableError(WriteError, ValueError):
     """A column holds a value that its serializer cannot write.
 
     Attributes:
-        message: What was found and what was expected.
-        column: Where in the column the value is: ``$.tags[]``; empty if that is not known.
-        row: The row of the column, from 0; -1 if it is not known.
+        message: The value, and what was expected.
+        column: The place in the column: ``$.tags[]``; empty if unknown.
+        row: The row of the column, from 0; -1 if unknown.
     """
 
     def __init__(self, message: str, column: str = "", row: int = -1) -> None:
@@ -315,35 +281,35 @@ class OverlappingWindowsError(WriteError):
 
 
 class RescaleError(RefusedError):
-    """An operator is to have other subtasks, but has state that only Flink can spread anew."""
+    """An operator with state that only Flink can spread over other subtasks."""
 
 
 class ConversionError(RefusedError):
-    """An operator is to have canonical state, but has state that only it can read."""
+    """An operator with state that only it can read, so that nobody can convert it."""
 
 
 class MigrationError(RefusedError):
-    """State of Flink 1.x that can't be written for Flink 2.x, or of which nobody says what it is."""
+    """State of Flink 1.x that can't be written for Flink 2.x, or whose type is unknown."""
 
 
 class MergeError(RefusedError):
-    """A key has several instances of local state, and nothing makes one value of them."""
+    """A key has several instances of local state, and nothing merges them."""
 
 
 class SubtaskError(WriteError, ValueError):
-    """A row is of a subtask that the operator does not have."""
+    """A row names a subtask that the operator does not have."""
 
 
 class KeyGroupError(WriteError, ValueError):
-    """A key is said to be of a key group that the operator does not have."""
+    """A row names a key group that the operator does not have."""
 
 
 class NullKeyError(WriteError, ValueError):
-    """A key that is to be written is null, which no key of Flink is."""
+    """A new key is null; keys in Flink never are."""
 
 
 class KeyTypeError(RefusedError, UsageError, ValueError):
-    """A key that is none of the type of the table's keys; or nobody tells what type that is."""
+    """A key doesn't have the type of the table's keys, or that type is unknown."""
 
 
 class StateTypeError(DamagedError):
@@ -355,11 +321,11 @@ class FormatError(DamagedError):
     """The bytes of a file are not what its format says.
 
     Attributes:
-        message: What was found and what was expected.
+        message: What is wrong, and what was expected.
         path: The file, or the name of the bytes inside another file.
-        offset: The byte in it, from 0; -1 if it is none in particular.
-        record: The index of its record among those that were decoded together; -1 = of none.
-        state: The number of its state in its file; -1 = of none that is known.
+        offset: The byte in it, from 0; -1 if there is no particular one.
+        record: The index of its record among those decoded together; -1 if there is none.
+        state: The number of its state in its file; -1 if unknown.
     """
 
     message: str
@@ -372,7 +338,7 @@ class FormatError(DamagedError):
         where = self.path if self.offset < 0 else f"{self.path} at byte {self.offset}"
         return self._placed(f"{where}: {self.message}")
 
-    # A dataclass is compared by value, which would take the hash away that `raise from` needs.
+    # Dataclasses have no hash by default, but `raise from` needs one.
     __hash__ = Exception.__hash__
 
     def __reduce__(self) -> _Reduced:
@@ -380,11 +346,11 @@ class FormatError(DamagedError):
 
 
 class TruncatedError(FormatError):
-    """The bytes end before the structure that they hold."""
+    """The bytes end in the middle of a structure."""
 
 
 class WrongFileError(FormatError):
-    """A file is not what the savepoint says that it is; it is neither read nor copied."""
+    """A file is not of the kind that the savepoint says; it is neither read nor copied."""
 
 
 class FileReplacedError(FormatError):
@@ -396,16 +362,16 @@ class UnsupportedVersionError(FormatError):
 
 
 class RocksDbError(FormatError):
-    """A table of RocksDB has something that only RocksDB reads; Flink itself never writes it."""
+    """A table of RocksDB has a feature that only RocksDB reads; Flink itself never writes it."""
 
     @classmethod
     def at(cls, message: str, path: str, offset: int) -> Self:
-        """The error, with the way out."""
+        """The error with the way out."""
         return cls(f"{message}; {READABLE}", path, offset)
 
 
 class UnknownSnapshotError(FormatError):
-    """A serializer snapshot of an unknown class, whose body begins at ``offset`` and has no known end."""
+    """A serializer snapshot of an unknown class; its body begins at ``offset`` and its end is unknown."""
 
     def __init__(
         self, message: str, path: str, offset: int, class_name: str = "", version: int = 0
@@ -419,11 +385,11 @@ class UnknownSnapshotError(FormatError):
 
 
 class UndecodableError(FormatError):
-    """A value is as Flink wrote it, but its column cannot hold it; its bytes may be shown instead."""
+    """An undamaged value that its column cannot hold; its bytes may be shown instead."""
 
 
 class ValueOutOfRangeError(UndecodableError):
-    """A value lies beyond what its Arrow type holds, such as a timestamp of the year 9999."""
+    """A value is too large for its Arrow type, such as a timestamp of the year 9999."""
 
 
 class UndescribedSubclassError(UndecodableError):

@@ -1,6 +1,6 @@
-"""Packages that only some uses need; each comes with an extra of the installation.
+"""Packages of extras, which are imported where they are used.
 
-A package of an extra is imported where it is used. If it is missing, the error names the extra.
+If a package is missing, the error names the extra to install.
 """
 
 from __future__ import annotations
@@ -30,11 +30,7 @@ EXTRAS = {
 
 
 def imported(module: str) -> Any:
-    """A module of an extra.
-
-    Raises:
-        MissingPackageError: Its package is not installed.
-    """
+    """A module of an extra. Raises ``MissingPackageError`` if it is not installed."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -42,7 +38,7 @@ def imported(module: str) -> Any:
 
 
 def missing(error: ImportError, module: str = "") -> ImportError:
-    """The error that names the extra to install; the given one if no extra has the package."""
+    """The error that names the extra to install; ``error`` itself if no extra has the package."""
     package = (error.name or module).partition(".")[0]
     if package not in EXTRAS:
         return error

@@ -1,8 +1,7 @@
-r"""Text from a savepoint as a terminal or a page may show it.
+r"""Text from a savepoint in a form that is safe to show in a terminal or page.
 
-Names and values come from whoever wrote the savepoint. Some characters are commands to what shows
-them: they clear a terminal, end a line, or make text read backwards. They are shown by their
-escapes, as Python writes them: ``\x1b``, ``\u202e``.
+Anybody may have written names and values. Some characters are commands: they clear a terminal, end
+a line, or make text read backwards. They are replaced by Python's escapes: ``\x1b``, ``\u202e``.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-# C0 with escape and line ends, delete and C1, the controls of direction, separators of lines, and
-# lone surrogates, which no encoding takes.
+# C0, delete, C1, controls of direction, separators of lines, and lone surrogates, which have no
+# encoding.
 _COMMANDS = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
-# user:password@, behind the scheme. A name without a colon, as of a container of Azure, is no secret.
+# user:password@ behind the scheme. A name without a colon, such as an Azure container, is no secret.
 _CREDENTIALS = re.compile(r"://[^\s/?#@:'\"]*:[^\s/?#'\"]*@")
 _SECRET_OPTIONS = re.compile(
     r"([?&;][^\s=&#'\"]*(?:key|secret|token|password|passwd|credential|signature|\bsig)[^\s=&#'\"]*=)"
@@ -32,7 +31,7 @@ _SECRET_OPTIONS = re.compile(
 
 _IDENTIFYING = re.compile(r"\b(id|offset|partition|epoch|version|key group|subtask|parallelism)$")
 
-# Notebooks align all cells to the right, by rules that name three things.
+# Notebooks align all cells to the right, by rules of higher precedence than a single class.
 _TABLE = ".savepoint-table" * 4
 _TABLE_STYLE = (
     f"{_TABLE} td,{_TABLE} th{{text-align:left;vertical-align:top}}"
@@ -42,11 +41,7 @@ _MOST_ROWS = 500
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    r"""The text on one line, with escapes for all that is no plain letter or sign.
-
-    Args:
-        text: Any text.
-        keep: Characters that stay as they are, such as the line ends of a value.
+    r"""The text on one line, with escapes for commands except the characters of ``keep``.
 
     Example:
         >>> printable("total\x1b[2J")
@@ -56,7 +51,7 @@ def printable(text: str, *, keep: str = "") -> str:
 
 
 def without_secrets(text: str) -> str:
-    """The text with three stars for each password, key, token or signature of a URI in it.
+    """The text with ``***`` for each password, key, token or signature of a URI in it.
 
     Example:
         >>> without_secrets("s3://AKIA:secret@jobs/sp-1?session_token=abc&region=eu")
@@ -66,10 +61,7 @@ def without_secrets(text: str) -> str:
 
 
 def json_printable(text: str) -> str:
-    r"""JSON that says the same, with the escapes of JSON for such characters.
-
-    Args:
-        text: JSON on one line; in JSON they stand nowhere but in strings.
+    r"""JSON on one line, with JSON's escapes for commands.
 
     Example:
         >>> json_printable('"\u202e"')
@@ -79,7 +71,7 @@ def json_printable(text: str) -> str:
 
 
 def html_printable(text: str) -> str:
-    r"""The text as HTML that shows it: no markup, and no change of direction.
+    r"""The text as HTML without markup or change of direction.
 
     Example:
         >>> html_printable("<b>\u202e")
@@ -89,13 +81,7 @@ def html_printable(text: str) -> str:
 
 
 def html_table(title: str, names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """What a notebook shows of an object: a line of text, and a table.
-
-    Args:
-        title: The line.
-        names: The names of the columns.
-        rows: Rows of as many values: texts, numbers, whether something is so, None for nothing.
-    """
+    """HTML of an object in a notebook: a line of text, and a table with these columns."""
     shown = list(rows)
     left_out = len(shown) - _MOST_ROWS
     shown = shown[:_MOST_ROWS]
@@ -119,7 +105,7 @@ def html_table(title: str, names: Sequence[str], rows: Iterable[Sequence[object]
 
 
 def identifies(name: str) -> bool:
-    """Whether numbers of this name tell which one, and not how many: nobody groups their digits.
+    """Whether numbers of this name are ids rather than counts, so that digits are not grouped.
 
     Example:
         >>> identifies("checkpoint id"), identifies("size")
@@ -145,10 +131,7 @@ def _cell_text(value: object, name: str) -> str:
 
 
 def call_text(made: Any) -> str:
-    """The call that makes a dataclass, without the arguments that are as by default.
-
-    Args:
-        made: An instance, whose values have short texts of their own.
+    """The call that makes this instance of a dataclass, without default arguments.
 
     Example:
         >>> call_text(ReadOptions(keys=("a",)))
@@ -168,7 +151,7 @@ def call_text(made: Any) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message: whether one of these names was meant; empty if none is like it.
+    """The end of a message that suggests a similar name; empty if there is none.
 
     Example:
         >>> did_you_mean("sumarize", ["source", "summarize"])
@@ -180,7 +163,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def alternatives(name: str, known: Collection[str]) -> str:
-    """The end of a message about a name that there is not: those there are, and which was meant.
+    """The end of a message about an unknown name: the known names, and a similar one.
 
     Example:
         >>> alternatives("totl", ["total", "count"])

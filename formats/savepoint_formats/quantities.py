@@ -1,4 +1,4 @@
-"""Numbers that people read with their unit. To programs they are plain numbers."""
+"""Numbers that people see with a unit; programs get plain numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ByteCount(int):
 
 
 class Share(float):
-    """A part of a whole, which is 1."""
+    """A fraction of 1."""
 
     __slots__ = ()
 

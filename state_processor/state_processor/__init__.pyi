@@ -165,11 +165,11 @@ from savepoint_formats.snapshots.snapshot import (
 from savepoint_formats.state_files.state import (
     StateKind,
 )
-from savepoint_formats.tables.catalog_problem import (
-    CatalogProblem,
-)
 from savepoint_formats.tables.tables import (
     Table,
+)
+from savepoint_formats.tables.unread import (
+    CatalogProblem,
 )
 from savepoint_formats.values.kryo.descriptions import (
     kryo_class,

@@ -1,1 +1,1 @@
-"""Bytes: checked views of them, pieces of files, compression."""
+"""Checked views of bytes, chunks of files, compression."""

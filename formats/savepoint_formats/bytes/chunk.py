@@ -1,4 +1,4 @@
-"""A piece of a file in memory."""
+"""A range of a file in memory."""
 
 from __future__ import annotations
 
@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Bytes of a file.
-
-    Attributes:
-        data: The bytes, one behind the other in memory.
-        path: The file; named in errors.
-        base: The offset of the first byte in it.
-    """
+    """Contiguous bytes of a file; errors name ``path``. ``base`` is the offset of the first byte."""
 
     data: npt.NDArray[np.uint8]
     path: str = "<bytes>"
@@ -38,15 +32,11 @@ class Chunk:
 
     @property
     def address(self) -> int:
-        """Where the bytes are, for the kernel."""
+        """The address of the bytes, for the kernel."""
         return int(self.data.ctypes.data)
 
     def size_from(self, position: int) -> int:
-        """The number of bytes from a position on.
-
-        Raises:
-            ValueError: There is no such position.
-        """
+        """The number of bytes from a position on. Raises ``ValueError`` outside of the chunk."""
         if not 0 <= position <= len(self):
             raise ValueError(f"position {position}, outside of the chunk of {len(self)} bytes")
         return len(self) - position

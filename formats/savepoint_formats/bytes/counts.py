@@ -1,4 +1,4 @@
-"""How many elements a list may claim to have, where their bytes do not bound them."""
+"""Limit for the number of elements of a list, if the bytes that are left don't limit it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
 
 MAX_EMPTY_ELEMENTS = 1 << 20
-"""How many elements without any bytes a list may have; Flink's own lists of such are tiny."""
+"""Most elements without any bytes in a list; Flink's own lists of such elements are tiny."""
 
 
 def can_be_empty(layout: Layout) -> bool:
-    """Whether a value may have no bytes at all, so that they bound no count."""
+    """Whether a value may have no bytes at all."""
     match layout:
         case layouts.Marker(value):
             return value is None

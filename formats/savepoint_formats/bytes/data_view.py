@@ -1,7 +1,7 @@
-"""Checked views of bytes in Java's ``DataInput`` encoding: big endian, nothing believed unread.
+"""Checked views of bytes in Java's ``DataInput`` encoding, which is big endian.
 
-Every read checks that its bytes are there; every count is checked against the bytes that are
-left before it decides a loop or an allocation. The error names the path and the byte.
+Every read checks that its bytes exist. Every count is checked against the bytes that are left before
+it decides a loop or an allocation. Errors name the path and the byte.
 """
 
 from __future__ import annotations
@@ -29,13 +29,7 @@ ErrorT = TypeVar("ErrorT", bound=FormatError)
 
 
 class DataInputView:
-    """Reads values from a buffer, in order.
-
-    Args:
-        buffer: The bytes.
-        path: Where they come from; named in errors.
-        base: The offset of the buffer's first byte in ``path``.
-    """
+    """Reads values from a buffer in order; ``base`` is the offset of its first byte in ``path``."""
 
     __slots__ = ("base", "buffer", "end", "path", "position")
 
@@ -48,16 +42,16 @@ class DataInputView:
 
     @property
     def remaining(self) -> int:
-        """The number of bytes that are left."""
+        """Number of bytes that are left."""
         return self.end - self.position
 
     @property
     def offset(self) -> int:
-        """The position in the file that the bytes come from."""
+        """The position in the file."""
         return self.base + self.position
 
     def error(self, message: str, kind: Callable[[str, str, int], ErrorT] | None = None) -> ErrorT:
-        """A ``FormatError``, or one of its ``kind``, that names this place."""
+        """A ``FormatError``, or a ``kind`` of it, that names this place."""
         make = kind or FormatError
         return make(message, self.path, self.offset)  # type: ignore[return-value]
 
@@ -77,7 +71,7 @@ class DataInputView:
         return bytes(self.buffer[start : start + size])
 
     def read_view(self, size: int) -> DataInputView:
-        """A view of the next ``size`` bytes, which this view passes by."""
+        """A view of the next ``size`` bytes; this view goes on behind them."""
         if size < 0:
             raise self.error(f"a size of {size} bytes")
         base = self.offset
@@ -102,7 +96,7 @@ class DataInputView:
         return self.read_unsigned_byte() != 0
 
     def read_strict_bool(self) -> bool:
-        """One byte that Flink only ever writes as 0 or 1, so that a rewrite is byte-exact."""
+        """One byte that is 0 or 1, as Flink writes it; so a rewrite is exact."""
         value = self.buffer[self._advance(1)]
         if value > 1:
             self.position -= 1
@@ -140,15 +134,14 @@ class DataInputView:
         return float(_DOUBLE.unpack_from(self.buffer, self._advance(8))[0])
 
     def read_longs(self, count: int) -> tuple[int, ...]:
-        """``count`` i64, as one piece."""
+        """``count`` i64."""
         start = self._advance(8 * count)
         return struct.unpack_from(f">{count}q", self.buffer, start)
 
     def read_count(self, element_size: int = 1) -> int:
         """An i32 that counts elements of at least ``element_size`` bytes each.
 
-        Raises:
-            FormatError: It is negative, or more than the bytes that are left can hold.
+        Raises ``FormatError`` if it is negative or needs more bytes than are left.
         """
         count = self.read_int()
         if count < 0 or count * element_size > self.remaining:
@@ -227,7 +220,7 @@ class DataOutputView:
 
     @property
     def position(self) -> int:
-        """The number of bytes written so far."""
+        """Number of bytes written so far."""
         return len(self._buffer)
 
     def to_bytes(self) -> bytes:
@@ -276,11 +269,7 @@ class DataOutputView:
             self.write_long(value)
 
     def write_utf(self, text: str) -> None:
-        """A string as ``DataOutput.writeUTF`` writes it.
-
-        Raises:
-            ValueError: It takes more than 65,535 bytes.
-        """
+        """A string as ``DataOutput.writeUTF`` writes it. Raises ``ValueError`` beyond 65,535 bytes."""
         data = modified_utf8(text)
         if len(data) > _MAX_UTF_SIZE:
             raise ValueError(f"a string of {len(data)} bytes, expected {_MAX_UTF_SIZE} at most")
@@ -320,6 +309,6 @@ def modified_utf8(text: str) -> bytes:
 
 
 def _join_surrogates(text: str) -> str:
-    """``text`` with each pair of surrogates as the character that it stands for."""
+    """Replaces pairs of surrogates by their characters."""
     data = text.encode("utf-16-be", "surrogatepass")
     return data.decode("utf-16-be", "surrogatepass")

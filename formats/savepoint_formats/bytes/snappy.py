@@ -3,7 +3,7 @@
 | bytes        | field | meaning                                                           |
 |--------------|-------|-------------------------------------------------------------------|
 | 10 bytes     |       | identifier chunk: ``ff 06 00 00 73 4e 61 50 70 59``               |
-| u8, u24 LE   |       | of each further chunk: type and size                              |
+| u8, u24 LE   |       | type and size of each further chunk                               |
 | u32 LE       |       | masked CRC-32C of the uncompressed data                           |
 | …            |       | type 0: a snappy block, type 1: the data itself                   |
 
@@ -20,16 +20,7 @@ IDENTIFIER = bytes.fromhex("ff060000") + b"sNaPpY"
 
 
 def decompress(data: bytes | memoryview, path: str, offset: int) -> bytes:
-    """The content of framed chunks, with or without an identifier in front.
-
-    Args:
-        data: The chunks.
-        path: The file that they are from.
-        offset: Where they begin in it.
-
-    Raises:
-        FormatError: They are damaged.
-    """
+    """The content of framed chunks with or without an identifier, at this place of a file."""
     chunks = bytes(data)
     if not chunks.startswith(IDENTIFIER):
         chunks = IDENTIFIER + chunks

@@ -1,1 +1,1 @@
-"""What can be wrong with a snapshot, looked for in every structure; a fault never ends the search."""
+"""Searches for faults in every structure of a snapshot; a fault never ends the search."""

@@ -1,7 +1,7 @@
-"""Whether entries of two snapshots are the same bytes, whatever files they are from.
+"""Digests of entries, which show whether two snapshots have the same entries in any files.
 
-Entries are compared as canonical files have them. A digest is the sum of the hashes of all
-entries: it needs no order, and no more memory than a piece of a file.
+Entries are compared in canonical form. A digest is the sum of the hashes of all entries, so that
+it needs no order and little memory.
 """
 
 from __future__ import annotations
@@ -33,34 +33,25 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class EntryDigest:
-    """What entries come to.
+    """Sums per state: the number of entries, and both halves of their hashes.
 
-    Attributes:
-        sums: State -> the sum of the hashes of its entries.
-        rows: Hashes of what tells rows apart, of all states.
+    ``rows`` has hashes of the keys of rows, of all states.
     """
 
     sums: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     rows: list[Hashes] = field(default_factory=list)
 
     def row_count(self) -> int:
-        """How many rows of a table the entries make."""
-        if not self.rows:  # each entry is a row of its own
+        """The number of rows that the entries make in a table."""
+        if not self.rows:  # each entry is a row
             return sum(count for count, _, _ in self.sums.values())
-        # One half of the hashes will do to count: 64 bits of some million keys hardly ever clash.
+        # Half of a hash is enough to count: 64 bits of some million keys hardly ever clash.
         keys = np.sort(np.concatenate([row[:, 0] for row in self.rows]))
         return int((keys[1:] != keys[:-1]).sum()) + min(len(keys), 1)
 
 
 class EntryDigests:
-    """Digests entries of some states of an operator.
-
-    Args:
-        directory: Where the savepoint is.
-        operator: The operator.
-        states: The states, all keyed.
-        settings: How it is read.
-    """
+    """Digests entries of some keyed states of an operator."""
 
     def __init__(
         self,
@@ -80,15 +71,7 @@ class EntryDigests:
         }
 
     def of(self, key_groups: KeyGroupRange, *, with_rows: bool) -> EntryDigest:
-        """The digest of some key groups.
-
-        Args:
-            key_groups: The key groups.
-            with_rows: Whether to tell how many rows there are.
-
-        Raises:
-            SavepointError: A file can't be read, or its entries have no borders.
-        """
+        """The digest of some key groups; ``with_rows`` is for ``row_count``."""
         digest = EntryDigest()
         is_timers = self._states[0].kind is StateKind.TIMERS
         is_shared = not is_timers and (len(self._states) > 1 or bool(self._decoders))

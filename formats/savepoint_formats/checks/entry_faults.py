@@ -1,7 +1,7 @@
-"""Whether the entries of keyed state are what they should be.
+"""Faults of the entries of keyed state, in canonical form whatever their file.
 
-Entries come as canonical files have them, whatever they are read from. What cannot be read is
-halved until it is one key group, then taken state by state: the others are looked at all the same.
+A range of key groups that can't be read is halved until it is one key group, then read state by
+state, so that everything else is still checked.
 """
 
 from __future__ import annotations
@@ -38,21 +38,17 @@ if TYPE_CHECKING:
     _Place = tuple[str, str, int | None]
 
 MOST_LISTED = 1000
-"""Undecodable entries of a piece that are counted one by one; the rest goes with the last."""
+"""Undecodable entries of a piece that are counted one by one; the last one counts the rest."""
 
-# Types whose hash code is known for sure; a class of the user may lie as a tuple does, and hash
-# otherwise.
+# Types with a certain hash code. A class of the user may have the bytes of a tuple and another hash code.
 _SURE = (Boolean, Byte, Short, Int, Long, Text)
 
 
 @dataclass(slots=True)
 class KeyGroupTally:
-    """How many keys lie in the key group that their hash code says.
+    """Counts of keys with a known hash code, and of those in a ``wrong`` key group.
 
-    Attributes:
-        checked: The keys whose hash code is known.
-        wrong: Key group -> the keys in it that belong to another one.
-        example: The bytes of one of these, and the key group that it belongs to.
+    ``example`` has the bytes of one of these per key group, and its right key group.
     """
 
     checked: int = 0
@@ -62,15 +58,9 @@ class KeyGroupTally:
 
 @dataclass(slots=True)
 class CheckedEntries:
-    """What was seen of a range of key groups.
+    """Counts and faults of a range of key groups, by state; ``size`` counts bytes.
 
-    Attributes:
-        entries: State -> entries.
-        size: Bytes of keys and values.
-        faults: What is wrong with them.
-        hashes: State -> a hash of each key.
-        expected: State -> what was seen of the key groups of its keys.
-        unhashed: State -> why nobody knows the hash codes of its keys.
+    ``hashes`` has a hash of each key. ``unhashed`` says why hash codes of keys are unknown.
     """
 
     entries: Counter[str] = field(default_factory=Counter)
@@ -81,7 +71,7 @@ class CheckedEntries:
     unhashed: dict[str, str] = field(default_factory=dict)
 
     def take(self, other: CheckedEntries) -> None:
-        """Adds what was seen of other key groups, whose keys are other ones."""
+        """Adds the counts and faults of other key groups."""
         self.entries.update(other.entries)
         self.size += other.size
         self.faults += other.faults
@@ -94,11 +84,7 @@ class CheckedEntries:
 
 
 class EntryChecks:
-    """Looks at the entries of one operator.
-
-    Args:
-        settings: How its state is read.
-    """
+    """Checks entries of one operator."""
 
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
@@ -109,14 +95,7 @@ class EntryChecks:
     def check(
         self, source: StoredSource, names: frozenset[str], part: KeyGroupRange, file: str
     ) -> CheckedEntries:
-        """All entries of a range of key groups.
-
-        Args:
-            source: Where they are.
-            names: The states.
-            part: The key groups.
-            file: What faults call the file, where no error knows better.
-        """
+        """Checks all entries of key groups; faults name ``file`` unless their error has a path."""
         try:
             return self._read(source, names, part, file)
         except SavepointError as error:
@@ -136,10 +115,10 @@ class EntryChecks:
         names: frozenset[str],
         part: KeyGroupRange,
     ) -> bool:
-        """Whether all key groups of a range meet an error: the first and the last do.
+        """Whether the first and last key group of a range have the same error.
 
-        Then a table does not open, or they share a block. That is one fault, and not one per key
-        group, for each of which all tables would be opened again.
+        Then a table does not open, or they share a block. That is one fault rather than one per key
+        group, and tables are not opened again for each.
         """
         if len(part) == 1:
             return True
@@ -159,11 +138,11 @@ class EntryChecks:
         part: KeyGroupRange,
         known: tuple[str, SavepointError],
     ) -> CheckedEntries:
-        """Key groups with a fault: what is whole of them, and the fault of each other state."""
+        """Checks each state of key groups with a fault by itself."""
         file, first = known
         checked = CheckedEntries()
         faults: dict[_Place, Fault] = {}
-        is_told = False
+        has_own_faults = False
         for name in sorted(names) if len(names) > 1 else ():
             try:
                 checked.take(self._read(source, frozenset((name,)), part, file))
@@ -173,12 +152,12 @@ class EntryChecks:
                     own = self.check(source, frozenset((name,)), part, file)
                     own.faults = [replace(fault, state=name) for fault in own.faults]
                     checked.take(own)
-                    is_told = True
+                    has_own_faults = True
                     continue
                 fault = _section_fault(error.within(f"state {name!r}"), part, file)
-                # A fault between entries is met whichever state is wanted.
+                # A fault between entries shows for every state.
                 faults[place] = replace(fault, state="") if place in faults else fault
-        if not faults and not is_told:
+        if not faults and not has_own_faults:
             checked.faults.append(_section_fault(first, part, file))
         checked.faults += faults.values()
         return checked
@@ -206,12 +185,12 @@ class EntryChecks:
         except UnstableHashError as error:
             checked.unhashed[name] = str(error.args[0])
         except SavepointError:
-            return  # a key that is damaged is a fault already
+            return  # a damaged key is a fault already
         else:
             _count(checked.expected.setdefault(name, KeyGroupTally()), piece, expected)
 
     def _undecodable(self, piece: StatePiece, file: str) -> Iterator[Fault]:
-        """A fault per key group of a piece that has entries which cannot be decoded."""
+        """A fault per key group with entries that cannot be decoded."""
         firsts: dict[tuple[int, type], FormatError] = {}
         lost: Counter[tuple[int, type]] = Counter()
         for entry, error, count in _errors(self._decoder(piece.state), piece.entries):
@@ -223,7 +202,7 @@ class EntryChecks:
             entries = lost[place]
             cost = f"{entries:,} of the state's entries in this key group"
             fault = Fault.of(Check.VALUES, error, file=file, cost=cost, lost_entries=entries)
-            # The offset counts in bytes that were put together.
+            # The offset is none of the file.
             yield replace(fault, offset=None)
 
     def _decoder(self, state: State) -> Decode:
@@ -255,7 +234,7 @@ class EntryChecks:
 
 
 def joined(entries: StoredEntries) -> tuple[Chunk, EntrySpans]:
-    """Keys and values in one chunk, and where they lie."""
+    """A chunk of keys and values, and their positions."""
     key_data, keys = spans_in(entries.keys)
     value_data, values = spans_in(entries.values)
     data = np.concatenate([key_data, value_data])
@@ -265,7 +244,7 @@ def joined(entries: StoredEntries) -> tuple[Chunk, EntrySpans]:
 
 
 def _errors(read: Decode, entries: StoredEntries) -> Iterator[tuple[int, FormatError, int]]:
-    """The index of each entry that cannot be decoded, why, and how many are lost with it."""
+    """Index and error of each entry that cannot be decoded, and how many are lost with it."""
     start, listed = 0, 0
     while start < len(entries):
         rest = StoredEntries(entries.keys.slice(start), entries.values.slice(start))
@@ -302,7 +281,6 @@ def _path(error: SavepointError) -> str:
 def _repeated(
     hashes: dict[str, list[NDArray[np.uint64]]], part: KeyGroupRange, file: str
 ) -> Iterator[Fault]:
-    """A fault per state of which some keys are there twice."""
     for name, parts in hashes.items():
         keys = np.concatenate(parts)
         sorted_halves = np.sort(keys[:, 0])
@@ -342,13 +320,7 @@ def _count(tally: KeyGroupTally, piece: StatePiece, expected: NDArray[np.uint16]
 def key_group_faults(
     states: Iterable[State], checked: CheckedEntries, max_parallelism: int
 ) -> Iterator[Fault]:
-    """What the key groups of an operator's keys say.
-
-    Args:
-        states: The states of the operator.
-        checked: What was seen of all its entries.
-        max_parallelism: That of the operator.
-    """
+    """Faults of the key groups of an operator's keys."""
     by_name = {state.name: state for state in states}
     for name, reason in checked.unhashed.items():
         yield Fault(Severity.UNCHECKED, Check.KEY_GROUPS, reason, state=name)
@@ -357,7 +329,7 @@ def key_group_faults(
         if not wrong:
             continue
         is_sure = name in by_name and isinstance(key_layout(by_name[name]), _SURE)
-        # By chance, one key of so many has the right key group.
+        # By chance, one key in max_parallelism has the right key group.
         if not is_sure and wrong * 2 > tally.checked * (1 - 1 / max_parallelism):
             message = f"{wrong:,} of {tally.checked:,} keys have a hash code of their class's own"
             yield Fault(Severity.UNCHECKED, Check.KEY_GROUPS, message, state=name)

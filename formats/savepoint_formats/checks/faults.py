@@ -1,4 +1,4 @@
-"""What a check found: what is wrong, where it is, and what it costs."""
+"""Results of checks: faults, their places and their costs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Severity(StrEnum):
     | value     | meaning                                                                   |
     |-----------|---------------------------------------------------------------------------|
     | damage    | bytes are missing, or are not what their format says                      |
-    | unchecked | nobody can tell from the savepoint alone, as a class of the job decides it |
+    | unchecked | the savepoint alone does not tell; a class of the job decides              |
     """
 
     DAMAGE = "damage"
@@ -31,7 +31,7 @@ class Severity(StrEnum):
 
 
 class Check(StrEnum):
-    """What was looked at."""
+    """The subject of a check."""
 
     METADATA = "metadata"
     FILES = "files"
@@ -50,17 +50,17 @@ class Fault:
 
     Attributes:
         severity: Whether state is lost.
-        check: What was looked at.
-        problem: What was found, and what was expected.
-        operator: The operator, by its uid or hash; empty if it is none in particular.
-        subtask: The index of the subtask; None of none in particular.
-        state: The state; empty if it is none in particular.
-        key_group: The key group, or a range of them as ``3 to 7``; empty if it is none.
-        file: The file, as its handle has it.
-        offset: The byte in it, from 0; None if it is none in particular.
-        lost_entries: How many entries or elements are lost; None if nobody can tell.
-        lost_bytes: How many bytes of the savepoint are lost; None if nobody can tell.
-        cost: The same in words.
+        check: The subject of the check.
+        problem: What is wrong, and what was expected.
+        operator: The operator's uid or hash; empty if there is no particular one.
+        subtask: The index of the subtask; None if there is no particular one.
+        state: The state; empty if there is no particular one.
+        key_group: The key group, or a range such as ``3 to 7``; empty if there is none.
+        file: The file, as its handle names it.
+        offset: The byte in it, from 0; None if there is no particular one.
+        lost_entries: Number of entries or elements that are lost; None if unknown.
+        lost_bytes: Number of bytes of the savepoint that are lost; None if unknown.
+        cost: The loss in words.
     """
 
     severity: Severity
@@ -87,15 +87,15 @@ class Fault:
         lost_entries: int | None = None,
         lost_bytes: int | None = None,
     ) -> Self:
-        """What an error says.
+        """The fault that an error tells.
 
         Args:
-            check: What was looked at.
+            check: The subject of the check.
             error: The error.
-            file: The file, for errors that do not know it.
-            cost: What is lost, in words.
-            lost_entries: How many entries are lost.
-            lost_bytes: How many bytes are lost.
+            file: The file; the error's path by default.
+            cost: The loss in words.
+            lost_entries: Number of entries that are lost.
+            lost_bytes: Number of bytes that are lost.
         """
         is_open = isinstance(error, UndecodableError | UnknownSnapshotError)
         problem, offset = printable(str(error.args[0]) if error.args else ""), None
@@ -106,8 +106,8 @@ class Fault:
             severity=Severity.UNCHECKED if is_open else Severity.DAMAGE,
             check=check,
             problem=problem,
-            state=_found(_STATE, error.places),
-            key_group=_found(_KEY_GROUP, error.places),
+            state=_place(_STATE, error.places),
+            key_group=_place(_KEY_GROUP, error.places),
             file=file,
             offset=offset,
             lost_entries=None if is_open else lost_entries,
@@ -121,8 +121,8 @@ class Fault:
         return self.severity is Severity.DAMAGE
 
 
-def _found(pattern: re.Pattern[str], places: tuple[str, ...]) -> str:
-    """What the first of the places that the pattern fits has in its group."""
+def _place(pattern: re.Pattern[str], places: tuple[str, ...]) -> str:
+    """The pattern's group in the first place that the pattern fits."""
     for place in places:
         if match := pattern.fullmatch(place):
             return printable(match[1])

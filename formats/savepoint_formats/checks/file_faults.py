@@ -1,4 +1,4 @@
-"""Whether every file that an operator refers to is there, as large as it must be, and of its kind."""
+"""Faults of files that an operator refers to: existence, size and kind."""
 
 from __future__ import annotations
 
@@ -21,14 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """A file that an operator refers to.
-
-    Attributes:
-        file: The file, or the piece of one.
-        size: Its bytes; 0 if it is not there.
-        fault: What is wrong with it.
-        is_readable: Whether it can be read at all.
-    """
+    """A file, or a range of one; ``size`` is 0 if it does not exist."""
 
     file: StateFile
     size: int
@@ -37,7 +30,7 @@ class CheckedFile:
 
 
 def checked_files(directory: SnapshotDirectory, operator: OperatorState) -> Iterator[CheckedFile]:
-    """Each file of an operator once."""
+    """Each file of an operator, once."""
     seen: set[tuple[str, int, int | None]] = set()
     for reference in stream_references(operator):
         file = directory.file(reference.stream)
@@ -79,12 +72,12 @@ def _check_size(file: StateFile, kind: FileKind, there: int | None) -> None:
     """Raises ``SavepointError`` if the file is missing, too short or too long."""
     whole = replace(file, start=0, size=None)
     if kind is FileKind.CHANGELOG:
-        # Flink does not count the flag in front; and others may have written behind.
+        # Flink does not count the flag in front, and others may have written behind.
         whole = replace(whole, declared_size=None)
     needed = whole.length() if file.size is None else file.start + file.size
     needed = max(needed, file.declared_size or 0)
     if there is None:
-        # It was there, if this does not raise; then it vanished meanwhile.
+        # Raises if the file is missing; otherwise it has vanished meanwhile.
         there = whole.length()
     if there < needed:
         message = f"{there:,} bytes in the file, expected {needed:,} as its handle says"

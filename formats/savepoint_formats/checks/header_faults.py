@@ -1,4 +1,4 @@
-"""Whether the headers of state files can be read, and whether offsets lie where they must."""
+"""Faults of headers of state files, and of offsets in them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from savepoint_formats.checks.faults import Check, Fault, Severity
 from savepoint_formats.errors import FormatError, SavepointError
 from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle
 from savepoint_formats.printable import printable
-from savepoint_formats.state_files.changelog import read_registrations
 from savepoint_formats.state_files.header import (
     KEY_SERIALIZER,
     KEYED_STATE_TYPE,
@@ -21,7 +20,6 @@ from savepoint_formats.state_files.header import (
     BackendStateType,
     HeaderBytes,
     KeyedBackendHeader,
-    OperatorBackendHeader,
 )
 from savepoint_formats.state_files.rocksdb.sst import Sst
 from savepoint_formats.state_files.sections import (
@@ -30,7 +28,8 @@ from savepoint_formats.state_files.sections import (
     sections_of,
 )
 from savepoint_formats.state_files.state import KINDS_BY_TYPE
-from savepoint_formats.tables.catalog import base_handles, raw_keyed_handle
+from savepoint_formats.tables.catalog import base_handles, raw_keyed_handle, registered_infos
+from savepoint_formats.tables.stored_infos import operator_infos
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 
     Infos = tuple[StateMetaInfo, ...]
     Look = Callable[[], Infos | None]
-    """Raises what is wrong; gives the states of a header."""
+    """Raises a ``SavepointError``, or returns the states of a header."""
 
 SST_SUFFIX = ".sst"
 
@@ -55,22 +54,16 @@ _NEEDED = {
     BackendStateType.OPERATOR: (VALUE_SERIALIZER,),
     BackendStateType.BROADCAST: (VALUE_SERIALIZER, KEY_SERIALIZER),
 }
-"""The serializers without which Flink does not restore a state."""
+"""Serializers that Flink needs to restore a state."""
 
 _KEYED_TYPES = {*KINDS_BY_TYPE, "UNKNOWN", ""}
-"""What headers may say that a state of keys is; old ones say nothing."""
+"""Types of keyed state in headers; old headers say nothing."""
 
 
 def header_faults(
     directory: SnapshotDirectory, subtask: SubtaskState, unreadable: frozenset[str]
 ) -> Iterator[Fault]:
-    """What is wrong with the headers and offsets of the files of a subtask.
-
-    Args:
-        directory: Where the savepoint is.
-        subtask: The subtask.
-        unreadable: The paths of files that are known to be no such files.
-    """
+    """Faults of a subtask's files, except the paths ``unreadable``."""
     for path, check, look in _looks(directory, subtask):
         if path in unreadable:
             continue
@@ -85,7 +78,7 @@ def header_faults(
 
 
 def _info_faults(info: StateMetaInfo, path: str, subtask: int) -> Iterator[Fault]:
-    """What Flink misses in what a header says of a state."""
+    """Facts about a state that Flink misses in a header."""
     problems = [
         f"the header names no {role.lower().replace('_', ' ')}, without which Flink does not"
         " restore the state"
@@ -110,7 +103,7 @@ def _info_faults(info: StateMetaInfo, path: str, subtask: int) -> Iterator[Fault
 def _looks(
     directory: SnapshotDirectory, subtask: SubtaskState
 ) -> Iterator[tuple[str, Check, Look]]:
-    """Each thing to look at: its file, what is looked at, and how."""
+    """Each check: its file, its subject, and the function."""
     handle = subtask.managed_keyed_state
     if isinstance(handle, ChangelogHandle):
         yield "", Check.HEADERS, partial(_registered, directory, handle)
@@ -128,7 +121,7 @@ def _looks(
     managed, others = subtask.managed_operator_state, subtask.raw_operator_state
     if managed is not None and managed.states:
         path = directory.file(managed.stream).path
-        yield path, Check.HEADERS, partial(_other_states, directory, managed)
+        yield path, Check.HEADERS, lambda: tuple(operator_infos(directory, subtask))
         yield path, Check.OFFSETS, partial(_check_elements, directory, managed)
     if others is not None:
         path = directory.file(others.stream).path
@@ -138,7 +131,6 @@ def _looks(
 def _tables(
     directory: SnapshotDirectory, handle: IncrementalHandle
 ) -> Iterator[tuple[str, Check, Look]]:
-    """The footers, indexes and properties of the tables of RocksDB."""
     for sst in (*handle.shared, *handle.private):
         if sst.name.endswith(SST_SUFFIX):
             file = directory.file(sst.stream)
@@ -146,19 +138,14 @@ def _tables(
 
 
 def _registered(directory: SnapshotDirectory, handle: ChangelogHandle) -> Infos:
-    """The states that a changelog registers; whoever reads its changes tells what is wrong there."""
+    """States that a changelog registers; faults are reported where its changes are read."""
     with suppress(SavepointError):
-        return tuple(registered.info for registered in read_registrations(directory, handle))
+        return tuple(registered_infos(directory, handle))
     return ()
 
 
 def _keyed_states(directory: SnapshotDirectory, handle: BaseHandle) -> Infos:
     return KeyedBackendHeader.parse(HeaderBytes.of_keyed_state(directory, handle)).states
-
-
-def _other_states(directory: SnapshotDirectory, handle: OperatorStateHandle) -> Infos:
-    header = OperatorBackendHeader.of_handle(directory, handle)
-    return (*header.list_states, *header.broadcast_states)
 
 
 def _check_table(file: StateFile, size: int) -> None:

@@ -1,4 +1,4 @@
-"""Whether the elements of operator state can be decoded, subtask by subtask."""
+"""Faults of the elements of operator state."""
 
 from __future__ import annotations
 
@@ -25,14 +25,7 @@ def checked_elements(
     states: Iterable[State],
     kryo: KryoDialect | None,
 ) -> Iterator[tuple[str, int, Fault | None]]:
-    """Of each operator state of a subtask how many elements were decoded, and what is wrong.
-
-    Args:
-        directory: Where the savepoint is.
-        subtask: The subtask.
-        states: The states of the operator.
-        kryo: What is known of the Kryo that wrote object graphs.
-    """
+    """Decodes each operator state of a subtask: its name, number of decoded elements, and fault."""
     handle = subtask.managed_operator_state
     if handle is None:
         return

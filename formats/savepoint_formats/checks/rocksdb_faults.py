@@ -1,4 +1,4 @@
-"""Whether the files of RocksDB are right: their checksums, and which tables there are."""
+"""Faults of RocksDB files: checksums, and tables that are missing or left over."""
 
 from __future__ import annotations
 
@@ -29,13 +29,7 @@ _NOT_OPENED = "all keyed state of the subtask: RocksDB does not open"
 
 
 def rocksdb_faults(file: StateFile, name: str, size: int) -> Iterator[Fault]:
-    """What the checksums of a file say.
-
-    Args:
-        file: The file.
-        name: Its name in the directory of RocksDB.
-        size: Its bytes, as its handle says.
-    """
+    """Faults of checksums; ``name`` is that in RocksDB's directory, ``size`` the handle's."""
     if name.endswith(_TABLE):
         for error, lost in table_errors(file, size):
             cost = f"entries of a block of {lost:,} bytes" if lost else ""
@@ -48,7 +42,7 @@ def rocksdb_faults(file: StateFile, name: str, size: int) -> Iterator[Fault]:
 
 
 def table_errors(file: StateFile, size: int) -> Iterator[tuple[SavepointError, int]]:
-    """What is wrong with the blocks of a table, and the bytes of each that is; of all kinds."""
+    """Errors of blocks of a table, and the size of each bad block."""
     try:
         table = Sst.open(file, size)
         index = table.read_index()
@@ -63,7 +57,7 @@ def table_errors(file: StateFile, size: int) -> Iterator[tuple[SavepointError, i
 
 
 def _borders(index: BlockIndex) -> Iterator[int]:
-    """Where to stop reading, so that some megabytes are read at a time."""
+    """Numbers of blocks at which to stop reading, so that each read has some megabytes."""
     read = 0
     for number, size in enumerate(index.sizes.tolist(), 1):
         read += size
@@ -75,7 +69,7 @@ def _borders(index: BlockIndex) -> Iterator[int]:
 def _block_errors(
     table: Sst, index: BlockIndex, first: int, last: int
 ) -> Iterator[tuple[SavepointError, int]]:
-    """Halves what has a damaged block, until each of these is alone."""
+    """Halves a range with a damaged block, until each damaged block is alone."""
     try:
         Blocks.of([table.read_blocks(index, first, last)])
     except SavepointError as error:
@@ -88,7 +82,7 @@ def _block_errors(
 
 
 def _meta_errors(table: Sst) -> Iterator[tuple[SavepointError, int]]:
-    """Of the blocks that say something about the table; opening it read but some of them."""
+    """Errors of blocks with facts about the table; opening it has read only some of them."""
     metaindex = Blocks.of([_stored(table, table.footer.metaindex)])
     for name, content in metaindex.plain_entries():
         if name == b"rocksdb.properties":
@@ -108,12 +102,7 @@ def _stored(table: Sst, handle: BlockHandle) -> StoredBlocks:
 
 
 def foreign_tables(directory: SnapshotDirectory, handle: IncrementalHandle) -> Iterator[Fault]:
-    """Tables that a handle has and its manifest has not, or the other way round.
-
-    Args:
-        directory: The savepoint.
-        handle: The handle, whose manifest can be read; what is wrong with that is said elsewhere.
-    """
+    """Tables that only a handle or only its manifest has; none if the manifest is damaged."""
     files = {file.name: directory.file(file.stream) for file in (*handle.shared, *handle.private)}
     manifests = [file for name, file in files.items() if name.startswith(_MANIFEST)]
     tables = {int(name[: -len(_TABLE)]): name for name in files if _TABLE_NAME.fullmatch(name)}
@@ -122,7 +111,7 @@ def foreign_tables(directory: SnapshotDirectory, handle: IncrementalHandle) -> I
         return
     for number in sorted(live - tables.keys()):
         error = FormatError(
-            f"the manifest lists {number:06}{_TABLE}, which the handle has not",
+            f"the manifest lists {number:06}{_TABLE}, which the handle does not have",
             manifests[0].path,
             -1,
         )
@@ -130,9 +119,7 @@ def foreign_tables(directory: SnapshotDirectory, handle: IncrementalHandle) -> I
     for number in sorted(tables.keys() - live):
         name = tables[number]
         message = f"the handle has {name}, which the manifest does not list"
-        cost = (
-            "entries that Flink has not, for RocksDB leaves them out: they are shown all the same"
-        )
+        cost = "entries that Flink does not see because RocksDB skips them; they are shown here"
         yield Fault.of(Check.FILES, FormatError(message, files[name].path, -1), cost=cost)
 
 

@@ -1,4 +1,4 @@
-"""Which rows of two tables are the same, by hashes of what tells them apart and of all else."""
+"""Rows that differ between two tables, by hashes of their keys and values."""
 
 from __future__ import annotations
 
@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HashedRows:
-    """Rows of a table.
-
-    Attributes:
-        keys: The hash of what tells each row apart.
-        values: The hash of all else that it has.
-    """
+    """Hashes of the key of each row, and of its other columns."""
 
     keys: Hashes
     values: Hashes
@@ -33,7 +28,7 @@ class HashedRows:
         return len(self.keys)
 
     def in_order(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The rows by their keys, and how many of the same key come before each."""
+        """Rows sorted by key, and for each the number of rows before it with its key."""
         order = np.lexsort((self.values[:, 0], self.keys[:, 1], self.keys[:, 0]))
         keys = self.keys[order]
         is_first = np.ones(len(keys), np.bool_)
@@ -44,14 +39,9 @@ class HashedRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowChanges:
-    """What becomes of the rows of one table in another.
+    """Indexes of rows that differ between two tables, and the number of equal rows.
 
-    Attributes:
-        deleted: Rows of the first whose keys the second has not.
-        inserted: Rows of the second whose keys the first has not.
-        before: Rows of the first with other values in the second.
-        after: The rows of the second that these are.
-        unchanged: How many rows are the same.
+    ``before`` and ``after`` are rows with the same key and different values.
     """
 
     deleted: NDArray[np.int64]
@@ -62,7 +52,7 @@ class RowChanges:
 
     @classmethod
     def of(cls, before: HashedRows, after: HashedRows) -> Self:
-        """Compares rows; of several with the same key, each has at most one that it becomes."""
+        """Compares rows; of several rows with one key, each is paired at most once."""
         pairs = _pairs_of_distinct(before.keys, after.keys)
         pairs_a, pairs_b = _pairs(before, after) if pairs is None else pairs
         is_paired_a, is_paired_b = np.zeros(len(before), np.bool_), np.zeros(len(after), np.bool_)
@@ -78,9 +68,9 @@ class RowChanges:
 
 
 def _pairs_of_distinct(before: Hashes, after: Hashes) -> _Pairs | None:
-    """The rows of both that have the same key; None if one of them has a key twice."""
+    """Pairs of rows with the same key; None if a table has a key twice."""
     if np.array_equal(before, after):
-        # Savepoints of one job mostly have their keys in one order.
+        # Savepoints of one job mostly have their keys in the same order.
         in_order = np.sort(before[:, 0])
         rows = np.arange(len(before))
         return None if (in_order[1:] == in_order[:-1]).any() else (rows, rows)
@@ -97,7 +87,7 @@ def _pairs_of_distinct(before: Hashes, after: Hashes) -> _Pairs | None:
 
 
 def _pairs(before: HashedRows, after: HashedRows) -> _Pairs:
-    """The same, where keys may be there several times: the first is paired with the first."""
+    """Pairs of rows whose key may come several times: the first is paired with the first."""
     (order_a, rank_a), (order_b, rank_b) = before.in_order(), after.in_order()
     keys = np.concatenate([before.keys[order_a], after.keys[order_b]])
     ranks = np.concatenate([rank_a, rank_b])

@@ -1,7 +1,7 @@
-"""A hash of 128 bits of each value of a column, by which equal values are found.
+"""Hashes of 128 bits of the values of a column.
 
-Values are equal as they are to a reader: maps whatever the order of their entries, NaN to NaN. A
-null is equal to a null alone. Two different values have the same hash once in 2^128.
+Maps are equal whatever the order of their entries, NaN equals NaN, null only null. Two different
+values have the same hash once in 2^128.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _WORD = 8
 
 
 def mixed(hashes: Hashes) -> Hashes:
-    """The hashes, after which each bit depends on all."""
+    """Mixes hashes, so that each bit depends on all."""
     return _by_half(lambda half: _mixed(hashes[:, half].copy(), half), len(hashes))
 
 
 def chained(hashes: Hashes, others: Hashes) -> Hashes:
-    """The hashes of pairs, whose order counts."""
+    """Hashes of ordered pairs."""
 
     def pairs(half: int) -> NDArray[np.uint64]:
         return _mixed(hashes[:, half] * _FACTORS[half] + others[:, half], half)
@@ -45,7 +45,7 @@ def chained(hashes: Hashes, others: Hashes) -> Hashes:
 
 
 def _by_half(numbers: Callable[[int], NDArray[np.uint64]], count: int) -> Hashes:
-    """Hashes of which each half is made by itself: NumPy is slow where rows have two numbers."""
+    """Computes both halves separately because NumPy is slow for rows of two numbers."""
     hashes = np.empty((count, 2), np.uint64)
     for half in range(2):
         hashes[:, half] = numbers(half)
@@ -62,17 +62,12 @@ def _mixed(numbers: NDArray[np.uint64], half: int) -> NDArray[np.uint64]:
 
 
 def are_same(hashes: Hashes, others: Hashes) -> NDArray[np.bool_]:
-    """Whether each hash is the other one."""
+    """Whether hashes are equal, one by one."""
     return np.asarray((hashes[:, 0] == others[:, 0]) & (hashes[:, 1] == others[:, 1]))
 
 
 def row_hashes(columns: Sequence[pa.Array], count: int) -> Hashes:
-    """The hash of each row of some columns.
-
-    Args:
-        columns: The columns; there may be none.
-        count: How many rows there are.
-    """
+    """The hash of each of ``count`` rows; there may be no columns."""
     hashes = np.zeros((count, 2), np.uint64)
     for column in columns:
         hashes = chained(hashes, value_hashes(column))
@@ -80,13 +75,7 @@ def row_hashes(columns: Sequence[pa.Array], count: int) -> Hashes:
 
 
 def value_hashes(column: pa.Array | pa.ChunkedArray, *, is_set: bool = False) -> Hashes:
-    """The hash of each value.
-
-    Args:
-        column: The values.
-        is_set: Whether the order of elements of a list does not count, nor whether an empty
-            list is a null, as is so for maps that Arrow has as lists.
-    """
+    """The hash of each value; with ``is_set`` the order of a list's elements does not count."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if isinstance(column, pa.ChunkedArray):  # of no chunks, or of too many bytes for one
@@ -102,7 +91,7 @@ def value_hashes(column: pa.Array | pa.ChunkedArray, *, is_set: bool = False) ->
 
 
 def without_empty(column: pa.Array, hashes: Hashes) -> Hashes:
-    """The hashes, where a collection without elements is as good as none at all."""
+    """The hashes, with that of null for empty collections."""
     return np.where((Collections(column).lengths == 0)[:, None], _NULL, hashes)
 
 
@@ -143,7 +132,6 @@ def _of_bytes(column: pa.Array) -> Hashes:
 
 
 def _of_elements(column: pa.Array, *, is_set: bool) -> Hashes:
-    """Of lists and maps: of their elements together."""
     collections = Collections(column)
     lengths = collections.lengths.astype(np.int64)
     elements = value_hashes(collections.elements)
@@ -161,12 +149,11 @@ def _of_elements(column: pa.Array, *, is_set: bool) -> Hashes:
 
 
 def _of_numbers(column: pa.Array) -> Hashes:
-    """Of values that all have as many bytes."""
     kind = column.type
     if pa.types.is_boolean(kind):
         column = column.cast(pa.uint8())
     elif pa.types.is_floating(kind):
-        # There are many NaNs, which are all the same.
+        # There are many NaNs, which are all equal here.
         column = pc.if_else(pc.is_nan(column), pa.scalar(float("nan")).cast(kind), column)
     width = column.type.bit_width // 8
     data = column.buffers()[1]

@@ -22,11 +22,11 @@ from savepoint_formats.state_files.header import (
     BackendStateType,
 )
 from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.tables.catalog import registered_infos
 from savepoint_formats.tables.stored_infos import (
     keyed_headers,
     operator_infos,
     raw_timers,
-    registered_infos,
 )
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class _Collected:
             counts = Counter(info.name for info in header.states)
             for info in header.states:
                 self._add(info, is_repeated=counts[info.name] > 1)
-        for info in registered_infos(self._directory, subtask):
+        for info in registered_infos(self._directory, subtask.managed_keyed_state):
             self._add(info)
 
     def _read_others(self, subtask: SubtaskState) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from savepoint_formats.snapshots.class_names import framed_snapshot
 from savepoint_formats.snapshots.fields import OptionalEntry
+from savepoint_formats.snapshots.nested import framed_snapshot
 from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 
 if TYPE_CHECKING:

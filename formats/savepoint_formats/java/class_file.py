@@ -1,4 +1,4 @@
-"""Class files of Java, as far as they say which fields and methods a class has; none is ever loaded.
+"""Fields and methods in class files of Java; no class is ever loaded.
 
 | bytes       | field       | meaning                                                      |
 |-------------|-------------|--------------------------------------------------------------|
@@ -10,12 +10,12 @@
 | u16, u16    | names       | numbers of the class and its superclass; 0 if it has none    |
 | u16, n u16  | interfaces  | numbers of classes                                           |
 | u16, n      | fields      | u16 flags, name, descriptor; attributes                      |
-| u16, n      | methods     | the same                                                     |
+| u16, n      | methods     | u16 flags, name, descriptor; attributes                      |
 | …           | attributes  |                                                              |
 
-Attributes are u16 n, and for each u16 name, u32 size, bytes. That of the name ``Signature`` has the
-number of a text, the type with its arguments. ``InnerClasses`` of the class itself is u16 n, and for each
-four u16: a class, the class around it, its simple name, and the flags that it is declared with.
+Attributes are u16 n, then for each u16 name, u32 size, bytes. ``Signature`` has the number of a text:
+the type with its arguments. ``InnerClasses`` is u16 n, then for each four u16: a class, the class
+around it, its simple name, and the flags that it is declared with.
 
 | tag             | bytes        | tag                    | bytes |
 |-----------------|--------------|------------------------|-------|
@@ -50,7 +50,7 @@ _INNER_CLASSES = "InnerClasses"
 
 
 class ClassFlag(IntFlag):
-    """What a class, or a field, is declared as."""
+    """Modifiers of a class, field or method."""
 
     PUBLIC = 0x0001
     STATIC = 0x0008
@@ -64,14 +64,7 @@ class ClassFlag(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class FieldOfClass:
-    """A field as a class declares it.
-
-    Attributes:
-        flags: What it is declared as.
-        name: Its name.
-        descriptor: Its type without arguments: ``Ljava/util/List;``.
-        signature: The type with arguments, if it has any.
-    """
+    """A field of a class; ``descriptor`` is ``Ljava/util/List;``, ``signature`` has type arguments."""
 
     flags: int
     name: str
@@ -81,13 +74,7 @@ class FieldOfClass:
 
 @dataclass(frozen=True, slots=True)
 class MethodOfClass:
-    """A method as a class declares it.
-
-    Attributes:
-        flags: What it is declared as.
-        name: Its name; ``<init>`` of a constructor.
-        descriptor: Its types without arguments: ``(J)Ljava/util/List;``.
-    """
+    """A method of a class; ``<init>`` is a constructor, a descriptor ``(J)Ljava/util/List;``."""
 
     flags: int
     name: str
@@ -96,16 +83,10 @@ class MethodOfClass:
 
 @dataclass(frozen=True, slots=True)
 class ClassFile:
-    """A class.
+    """A class with its own fields and methods; names are like ``com/acme/Orders$Line``.
 
-    Attributes:
-        flags: What it is declared as.
-        name: Its name: ``com/acme/Orders$Line``.
-        superclass: That of its superclass; only ``java/lang/Object`` has none.
-        interfaces: Those of its interfaces.
-        fields: Its own fields, in their order.
-        methods: Its own methods and constructors; None if they are not known.
-        annotations: What its constants call like an annotation: ``Lcom/acme/Marked;``.
+    ``methods`` is None if they are not known. ``annotations`` has all constants in the form of a
+    type: ``Lcom/acme/Marked;``.
     """
 
     flags: int
@@ -136,7 +117,7 @@ class ClassFile:
 
 
 class _Constants:
-    """The constants of a class that name something, by their numbers."""
+    """Texts and names of classes among the constants of a class, by their numbers."""
 
     def __init__(self, view: DataInputView) -> None:
         self.view = view
@@ -156,30 +137,27 @@ class _Constants:
             number += 2 if tag in _WIDE else 1
 
     def within(self, view: DataInputView) -> _Constants:
-        """The constants, for what a part of the file names."""
+        """The constants, to read names from another view."""
         part = copy(self)
         part.view = view
         return part
 
     def type_names(self) -> frozenset[str]:
-        """All constants that have the form of a type."""
         return frozenset(
             text for text in self._texts.values() if text[:1] == "L" and text[-1] == ";"
         )
 
     def text(self) -> str:
-        """The text whose number comes next."""
         return self.text_of(self.view.read_unsigned_short())
 
     def class_name(self) -> str:
-        """The name of the class whose number comes next."""
         name = self.optional_class_name()
         if name is None:
             raise self.view.error("no class where one is named")
         return name
 
     def optional_class_name(self) -> str | None:
-        """The same; None for the number 0."""
+        """The name of the class whose number comes next; None for 0."""
         number = self.view.read_unsigned_short()
         if number == 0:
             return None
@@ -188,7 +166,6 @@ class _Constants:
         return self.text_of(self._classes[number])
 
     def text_of(self, number: int) -> str:
-        """The text of a number."""
         if number not in self._texts:
             raise self.view.error(f"constant {number}, which is no text")
         return self._texts[number]
@@ -212,14 +189,13 @@ def _method(constants: _Constants) -> MethodOfClass:
 
 
 def _attributes(constants: _Constants) -> Iterator[tuple[str, DataInputView]]:
-    """The attributes that come next: names and contents."""
     view = constants.view
     for _ in range(view.read_unsigned_short()):
         yield constants.text(), view.read_view(view.read_count())
 
 
 def _declared_flags(constants: _Constants, name: str, flags: int) -> int:
-    """The flags of a class within others as its source has them; a class file has fewer."""
+    """Flags as the source of an inner class has them; the class file itself has fewer."""
     view = constants.view
     for _ in range(view.read_unsigned_short()):
         inner = constants.class_name()

@@ -1,4 +1,4 @@
-"""Whether Flink takes a class as a POJO, as its class file tells.
+"""Whether Flink takes a class as a POJO, according to its class file.
 
 | rule                                                             | otherwise             |
 |------------------------------------------------------------------|-----------------------|
@@ -49,9 +49,7 @@ _CUSTOM = ("readObject", "writeObject")
 def is_pojo(name: str, find: FindClass) -> bool | None:
     """Whether Flink takes a class as a POJO; None if its class file does not tell.
 
-    Args:
-        name: Its name with slashes.
-        find: Gives the class file of a name with slashes; None if there is none.
+    Names have slashes.
     """
     class_file = find(name)
     if class_file is None or class_file.flags & (ClassFlag.ENUM | ClassFlag.INTERFACE):
@@ -75,17 +73,14 @@ _LEFT_OUT = ClassFlag.STATIC | ClassFlag.TRANSIENT
 
 
 def extended(name: str, find: FindClass) -> str | None:
-    """What a class extends or implements, of the user's own classes; None if nothing.
-
-    Arguments are those of ``is_pojo``.
-    """
+    """The first of the user's classes that a class extends or implements."""
     class_file = find(name)
     above = () if class_file is None else (class_file.superclass or _OBJECT, *class_file.interfaces)
     return next((above_name for above_name in above if not above_name.startswith(_OF_OTHERS)), None)
 
 
 def _chain(class_file: ClassFile, find: FindClass) -> list[ClassFile] | None:
-    """A class and its superclasses; None if something in them is not known."""
+    """A class and its superclasses; None if some facts about them are unknown."""
     chain: list[ClassFile] = []
     member: ClassFile | None = class_file
     while member is not None:
@@ -108,7 +103,6 @@ def _has_constructor(class_file: ClassFile) -> bool:
 
 
 def _is_reached(field: FieldOfClass, methods: list[MethodOfClass], owner: ClassFile) -> bool:
-    """Whether a field is public, or methods get and set it."""
     if field.flags & ClassFlag.PUBLIC:
         return True
     types = {field.descriptor, _WRAPPERS.get(field.descriptor, field.descriptor)}
@@ -125,7 +119,7 @@ def _is_reached(field: FieldOfClass, methods: list[MethodOfClass], owner: ClassF
 
 
 def _public(methods: list[MethodOfClass]) -> Iterator[tuple[str, str]]:
-    """The public methods, with their names as they are compared."""
+    """Names and descriptors of public methods; names in the form that is compared."""
     for method in methods:
         if method.flags & ClassFlag.PUBLIC:
             plain, is_scala, _ = method.name.partition("_$eq")

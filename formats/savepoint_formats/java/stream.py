@@ -17,8 +17,8 @@
 | 7D  | proxy class description | i32 n, n utf, annotation, super                                  |
 | 7E  | enum constant           | class description, string                                        |
 
-Handles are numbered from 0x7E0000 on, in order of first appearance. The records are not frozen,
-as everything else that is read: an object may refer to itself, and so is known before its fields.
+Handles are numbered from 0x7E0000 on, in order of first appearance. Records are not frozen because
+an object may refer to itself, and so exists before its fields.
 
 Source: Java Object Serialization Specification, chapter 6.
 """
@@ -27,17 +27,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_formats.bytes.data_view import DataInputView
-
 STREAM_HEADER = 0xACED0005 - (1 << 32)
 FIRST_HANDLE = 0x7E0000
 
-# Far below Python's limit: an object takes four calls, and whoever reads it is some calls deep.
+# Far below Python's limit: an object takes four calls.
 _MAX_DEPTH = 100
 
 T = TypeVar("T")
@@ -72,14 +72,9 @@ _TAGS = {tag.value: tag for tag in Tag}
 
 @dataclass(slots=True, eq=False)
 class JavaClass:
-    """A class description.
+    """A class description; an array's name is ``[I`` or ``[Ljava.lang.String;``.
 
-    Attributes:
-        name: The binary name; of an array as ``[I`` or ``[Ljava.lang.String;``.
-        flags: How its objects were written.
-        fields: Pairs of type and name, in order: ``I`` or ``Ljava/util/List;``.
-        ancestors: The classes that it extends, topmost first.
-        uid: The version that its objects were written with.
+    ``fields`` are pairs of type (``I``, ``Ljava/util/List;``) and name. ``ancestors`` are topmost first.
     """
 
     name: str
@@ -91,12 +86,9 @@ class JavaClass:
 
 @dataclass(slots=True, eq=False)
 class JavaObject:
-    """An object: the values of its fields, and what its classes wrote besides.
+    """An object: its fields, and the bytes and contents that ``writeObject`` methods wrote.
 
-    Attributes:
-        java_class: Its class.
-        fields: Name -> value; a field that hides one of an ancestor stands for both.
-        annotations: What ``writeObject`` methods wrote: bytes and contents, in order.
+    A field that hides one of an ancestor stands for both.
     """
 
     java_class: JavaClass
@@ -111,7 +103,7 @@ class JavaObject:
 
 @dataclass(slots=True, eq=False)
 class JavaArray:
-    """An array; that of bytes is ``bytes``."""
+    """An array; the elements of a byte array are ``bytes``."""
 
     java_class: JavaClass
     elements: list[Any] | bytes = field(default_factory=list)
@@ -127,7 +119,7 @@ class JavaEnum:
 
 @dataclass(slots=True)
 class JavaStreamReader:
-    """Reads one stream, whose handles go on from object to object."""
+    """Reads one stream; its objects share handles."""
 
     view: DataInputView
     _handles: list[Any] = field(default_factory=list)
@@ -139,11 +131,7 @@ class JavaStreamReader:
         self.view.read_int()
 
     def read_object(self) -> Any:
-        """The next object, string, array, enum constant, class or null.
-
-        Raises:
-            FormatError: The stream is damaged, or nests too deep.
-        """
+        """The next object, string, array, enum constant, class or null."""
         return self._content(0)
 
     def _content(self, depth: int) -> Any:
@@ -188,7 +176,6 @@ class JavaStreamReader:
         return java_class
 
     def _class_description(self, depth: int) -> JavaClass:
-        """The description that an object needs, and so must be there."""
         description = self._optional_class_description(depth)
         if description is None:
             raise self.view.error("a Java object without a class")
@@ -217,7 +204,7 @@ class JavaStreamReader:
         return description
 
     def _ancestors(self, description: JavaClass, depth: int) -> tuple[JavaClass, ...]:
-        """The parent that comes next, behind its own ancestors."""
+        """Ancestors of a class; the description of its parent comes next."""
         if depth > _MAX_DEPTH:
             raise self.view.error(f"Java classes nest deeper than {_MAX_DEPTH}")
         parent = self._optional_class_description(depth + 1)
@@ -226,7 +213,7 @@ class JavaStreamReader:
         ancestors = (*parent.ancestors, parent)
         if description in ancestors:
             raise self.view.error(f"the Java class {description.name} extends itself")
-        # References make long chains out of few bytes, and each object walks all of its chain.
+        # References make long chains of few bytes, and each object walks its whole chain.
         if len(ancestors) > _MAX_DEPTH:
             raise self.view.error(f"a Java class with more than {_MAX_DEPTH} ancestors")
         return ancestors
@@ -235,7 +222,7 @@ class JavaStreamReader:
         kind, name = chr(self.view.read_unsigned_byte()), self.view.read_utf()
         declared = self._content(depth) if kind in "L[" else kind
         is_class = kind in "L[" and isinstance(declared, str) and declared.startswith(kind)
-        if not is_class and kind not in _PRIMITIVES:
+        if not is_class and kind not in PRIMITIVES:
             raise self.view.error(f"a Java field of type {kind!r}")
         return declared, name
 
@@ -268,7 +255,7 @@ class JavaStreamReader:
             target.annotations += self._annotation(depth)
 
     def _value(self, kind: str, depth: int) -> Any:
-        return self._content(depth) if kind in "L[" else _PRIMITIVES[kind](self.view)
+        return self._content(depth) if kind in "L[" else PRIMITIVES[kind].read(self.view)
 
     def _annotation(self, depth: int) -> list[Any]:
         """Contents and block data, up to the end mark."""
@@ -310,17 +297,29 @@ class JavaStreamReader:
         return constant
 
 
-_PRIMITIVES: dict[str, Callable[[DataInputView], Any]] = {
-    "B": lambda view: view.read_byte(),
-    "C": lambda view: chr(view.read_unsigned_short()),
-    "D": lambda view: view.read_double(),
-    "F": lambda view: view.read_float(),
-    "I": lambda view: view.read_int(),
-    "J": lambda view: view.read_long(),
-    "S": lambda view: view.read_short(),
-    "Z": lambda view: view.read_bool(),
+class Primitive(NamedTuple):
+    """A primitive type: its size in bytes, and how a value is read and written."""
+
+    size: int
+    read: Callable[[DataInputView], Any]
+    write: Callable[[DataOutputView, Any], None]
+
+
+PRIMITIVES = {
+    "B": Primitive(1, DataInputView.read_byte, DataOutputView.write_byte),
+    "C": Primitive(
+        2,
+        lambda view: chr(view.read_unsigned_short()),
+        lambda view, value: view.write_unsigned_short(ord(value)),
+    ),
+    "D": Primitive(8, DataInputView.read_double, DataOutputView.write_double),
+    "F": Primitive(4, DataInputView.read_float, DataOutputView.write_float),
+    "I": Primitive(4, DataInputView.read_int, DataOutputView.write_int),
+    "J": Primitive(8, DataInputView.read_long, DataOutputView.write_long),
+    "S": Primitive(2, DataInputView.read_short, DataOutputView.write_short),
+    "Z": Primitive(1, DataInputView.read_bool, DataOutputView.write_bool),
 }
-_ELEMENT_SIZES = {"B": 1, "C": 2, "D": 8, "F": 4, "I": 4, "J": 8, "S": 2, "Z": 1, "L": 1, "[": 1}
+_ELEMENT_SIZES = {"L": 1, "[": 1} | {code: kind.size for code, kind in PRIMITIVES.items()}
 
 _CONTENTS: dict[Tag, Callable[[JavaStreamReader, int], Any]] = {
     Tag.NULL: JavaStreamReader._null,
@@ -337,7 +336,7 @@ _CONTENTS: dict[Tag, Callable[[JavaStreamReader, int], Any]] = {
 
 
 def read_java_object(view: DataInputView) -> Any:
-    """One object of a stream with a header of its own; leaves the view right behind it."""
+    """One object of a stream with its own header; the view ends up right behind it."""
     reader = JavaStreamReader(view)
     reader.read_header()
     return reader.read_object()

@@ -1,8 +1,7 @@
-"""Java's object serialization stream, written from the records that ``java_stream`` reads.
+"""Writes the records that ``java.stream`` reads; that module has the table of tags.
 
-The table of tags is there. What appears again is a reference: the same object, an equal string or
-enum constant, a class of the same name. Java compares strings and boxes by identity too, but what
-is in a snapshot are constants, each of which is there once.
+The second appearance of an object, an equal string or enum constant, or a class of the same name is
+a reference. Java compares strings by identity too, but in snapshots they are constants.
 
 Source: Java Object Serialization Specification, chapter 6.
 """
@@ -16,6 +15,7 @@ from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.java.stream import (
     EXTERNALIZABLE,
     FIRST_HANDLE,
+    PRIMITIVES,
     SERIALIZABLE,
     STREAM_HEADER,
     WRITE_METHOD,
@@ -27,7 +27,7 @@ from savepoint_formats.java.stream import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Hashable
 
 _ENUM = 0x10
 _MAX_SHORT_BLOCK = 0xFF
@@ -37,7 +37,7 @@ _ENUM_ROOT = JavaClass("java.lang.Enum", SERIALIZABLE | _ENUM)
 
 @dataclass(slots=True)
 class JavaStreamWriter:
-    """Writes one stream, whose handles go on from object to object."""
+    """Writes one stream; its objects share handles."""
 
     view: DataOutputView
     _handles: dict[Hashable, int] = field(default_factory=dict)
@@ -47,11 +47,7 @@ class JavaStreamWriter:
         self.view.write_int(STREAM_HEADER)
 
     def write_object(self, value: Any) -> None:
-        """The next object, string, array, enum constant, class or null.
-
-        Raises:
-            ValueError: Its class has a way of its own to write, of which there is no record.
-        """
+        """Raises ``ValueError`` if several classes of an object have their own ``writeObject``."""
         if value is None:
             self._write_tag(Tag.NULL)
         elif not self._write_reference(_same_value(value)):
@@ -83,7 +79,7 @@ class JavaStreamWriter:
         self._handles[_same_value(value)] = FIRST_HANDLE + len(self._handles)
 
     def _write_reference(self, known_as: Hashable) -> bool:
-        """Whether it was there before, and so is a reference."""
+        """Writes a reference if the value was written before."""
         handle = self._handles.get(known_as)
         if handle is not None:
             self._write_tag(Tag.REFERENCE)
@@ -117,7 +113,7 @@ class JavaStreamWriter:
         self._keep(value)
         parts = (*value.java_class.ancestors, value.java_class)
         writers = [part for part in parts if part.flags & (WRITE_METHOD | EXTERNALIZABLE)]
-        # The annotations of a record are not distinguished by class.
+        # A record does not say which class wrote which annotation.
         if len(writers) > 1 or any(part.flags & EXTERNALIZABLE for part in writers):
             raise ValueError(f"a {value.class_name}, of which no record says what each class wrote")
         for part in parts:
@@ -147,7 +143,7 @@ class JavaStreamWriter:
         if kind in "L[":
             self.write_object(value)
         else:
-            _PRIMITIVES[kind](self.view, value)
+            PRIMITIVES[kind].write(self.view, value)
 
     def _write_array(self, value: JavaArray) -> None:
         self._write_tag(Tag.ARRAY)
@@ -169,7 +165,7 @@ class JavaStreamWriter:
 
 
 def _same_value(value: Any) -> Hashable:
-    """What is the same for a value that appears again."""
+    """A key that is equal for values that share a handle."""
     match value:
         case str() | JavaEnum():
             return value
@@ -179,20 +175,8 @@ def _same_value(value: Any) -> Hashable:
             return id(value)
 
 
-_PRIMITIVES: dict[str, Callable[[DataOutputView, Any], None]] = {
-    "B": DataOutputView.write_byte,
-    "C": lambda view, value: view.write_unsigned_short(ord(value)),
-    "D": DataOutputView.write_double,
-    "F": DataOutputView.write_float,
-    "I": DataOutputView.write_int,
-    "J": DataOutputView.write_long,
-    "S": DataOutputView.write_short,
-    "Z": DataOutputView.write_bool,
-}
-
-
 def java_object_bytes(value: Any) -> bytes:
-    """One object as a stream with a header of its own."""
+    """One object as a stream with its own header."""
     view = DataOutputView()
     writer = JavaStreamWriter(view)
     writer.write_header()

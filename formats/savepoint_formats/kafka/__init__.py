@@ -1,6 +1,6 @@
-"""The state of Flink's Kafka connector, which to Flink is but bytes.
+"""State of Flink's Kafka connector up to release 4.0.1; to Flink it is bytes.
 
-Up to release 4.0.1; the tests have what 3.4.0-1.20 and 4.0.1-2.0 write, and a consumer of 1.17.2.
+Tests have what 3.4.0-1.20, 4.0.1-2.0 and a consumer of 1.17.2 write.
 
 | state                            | of                               | an element is                   |
 |----------------------------------|----------------------------------|---------------------------------|

@@ -1,7 +1,7 @@
-"""The offsets of a ``FlinkKafkaConsumer``, the Kafka source of before Flink 1.14.
+"""Offsets of a ``FlinkKafkaConsumer``, the Kafka source before Flink 1.14.
 
-Its union list ``topic-partition-offset-states`` has a tuple per partition: an object of Kryo, and a
-number. Kafka's connector: ``FlinkKafkaConsumerBase``, ``KafkaTopicPartitionStateSentinel``.
+Its union list ``topic-partition-offset-states`` has a tuple per partition: a Kryo object and a number.
+Kafka's connector: ``FlinkKafkaConsumerBase``, ``KafkaTopicPartitionStateSentinel``.
 
 | number        | meaning                                                    |
 |---------------|------------------------------------------------------------|
@@ -23,16 +23,12 @@ _NUMBERS = {start: number for number, start in _STARTS.items()}
 
 
 def next_offset(number: int) -> int:
-    """The offset of the next record, or ``EARLIEST``, ``LATEST`` or ``COMMITTED``.
-
-    Raises:
-        FormatError: The number is none of the table.
-    """
+    """The offset of the next record, or ``EARLIEST``, ``LATEST`` or ``COMMITTED``."""
     if number not in _STARTS and number < -1:
         raise FormatError(f"an offset {number}, expected -1 or more", LEGACY_STATE, -1)
     return _STARTS.get(number, number + 1)
 
 
 def stored_number(offset: int) -> int:
-    """What the state has for the offset of the next record, or for one of these three."""
+    """The number in the state for a ``next_offset``."""
     return _NUMBERS.get(offset, offset - 1)

@@ -1,4 +1,4 @@
-"""The state of a Kafka sink: what its writers began, and what its committer has yet to commit.
+"""State of a Kafka sink: transactions that are open, and those that are to be committed.
 
 Kafka's connector: ``KafkaWriterStateSerializer``, ``KafkaCommittableSerializer``. Flink:
 ``CommittableCollectorSerializer``.
@@ -7,7 +7,6 @@ Kafka's connector: ``KafkaWriterStateSerializer``, ``KafkaCommittableSerializer`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.bytes.data_view import DataInputView
@@ -19,18 +18,12 @@ if TYPE_CHECKING:
 
 _MAGIC = 0xB91F252C - (1 << 32)
 _COMMITTABLE_VERSION = 1
-
-
-class TransactionOwnership(IntEnum):
-    """Who may write to the transactional ids of a writer."""
-
-    IMPLICIT_BY_SUBTASK_ID = 0
-    EXPLICIT_BY_WRITER_STATE = 1
+_SUBTASKS_SIZE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointTransaction:
-    """A transaction that was flushed for a checkpoint, and may be committed or not."""
+    """A transaction that was flushed for a checkpoint; it may be committed or not."""
 
     transactional_id: str
     checkpoint_id: int
@@ -45,16 +38,13 @@ class KafkaWriter:
     | utf   | prefix of transactional ids                                  | 1, 2       |
     | i32   | owned subtask, -1 for all of its prefix                      | 2          |
     | i32   | number of owned subtasks                                     | 2          |
-    | i32   | ownership                                                    | 2          |
+    | i32   | ownership: 0 implicit by subtask, 1 explicit by this state   | 2          |
     | i32 n | transactions: utf transactional id, i64 checkpoint           | 2          |
 
-    In the state it is ``Versioned``. Version 1 is that of releases before 4.0.
+    The element is ``Versioned``; releases before 4.0 write version 1.
     """
 
     prefix: str
-    owned_subtask: int | None = None
-    owned_subtasks: int | None = None
-    ownership: TransactionOwnership | None = None
     transactions: tuple[CheckpointTransaction, ...] = ()
 
     @classmethod
@@ -68,15 +58,16 @@ class KafkaWriter:
         if versioned.version == 1:
             view.expect_end()
             return cls(prefix)
-        subtask, subtasks, number = view.read_int(), view.read_int(), view.read_int()
-        if number not in (0, 1):
-            raise view.error(f"an ownership {number}, expected 0 or 1")
+        view.read_bytes(_SUBTASKS_SIZE)
+        ownership = view.read_int()
+        if ownership not in (0, 1):
+            raise view.error(f"an ownership {ownership}, expected 0 or 1")
         count = view.read_count(10)
         transactions = tuple(
             CheckpointTransaction(view.read_utf(), view.read_long()) for _ in range(count)
         )
         view.expect_end()
-        return cls(prefix, subtask, subtasks, TransactionOwnership(number), transactions)
+        return cls(prefix, transactions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,30 +99,27 @@ class KafkaCommittable:
 
 @dataclass(frozen=True, slots=True)
 class PendingTransaction:
-    """A committable, and the checkpoint that it is of; None where that is not stored."""
+    """A committable and its checkpoint; None if that is not stored."""
 
     checkpoint_id: int | None
     committable: KafkaCommittable
 
 
 def pending_transactions(element: bytes, path: str) -> tuple[PendingTransaction, ...]:
-    """The transactions of an element of ``streaming_committer_raw_states``.
+    """Transactions in an element of ``streaming_committer_raw_states``.
 
     | version | data                                                                               |
     |---------|------------------------------------------------------------------------------------|
     | 1       | i32 version, i32 n: i32 size, a committable                                        |
     | 2       | i32 ``B91F252C``, a list of checkpoints                                            |
 
-    A list has a version, see ``versioned_list``, on which it depends what an item is:
+    The version of a list (see ``versioned_list``) says what its items are:
 
     | item       | data                                                                            |
     |------------|---------------------------------------------------------------------------------|
     | checkpoint | i64 id; from version 1 on i32 number of subtasks; a list of subtasks            |
     | subtask    | from version 1 on i32 subtask; a list of requests; numbers                      |
     | request    | a ``Versioned`` committable; i32 retries; i32 state                             |
-
-    Raises:
-        FormatError: The element is none of a Kafka sink.
     """
     versioned = Versioned.whole(element, path)
     view = DataInputView(versioned.data, path)
@@ -154,12 +142,12 @@ def _of_checkpoint(checkpoint: Versioned, path: str) -> Iterator[PendingTransact
     view = DataInputView(checkpoint.data, path)
     checkpoint_id = view.read_long()
     if checkpoint.version:
-        view.read_int()  # how many subtasks there are
+        view.read_int()  # number of subtasks
     for subtask in versioned_list(view):
         requests = DataInputView(subtask.data, path)
         if subtask.version:
-            requests.read_int()  # which subtask it is
-        # Behind the requests are numbers, other ones in other versions of Flink.
+            requests.read_int()  # index of the subtask
+        # The numbers behind the requests depend on the version of Flink.
         for request in versioned_list(requests):
             committable = Versioned.read(DataInputView(request.data, path))
             yield PendingTransaction(checkpoint_id, KafkaCommittable.of(committable, path))

@@ -1,4 +1,4 @@
-"""The state of a Kafka source: the splits of its readers, and the partitions of its coordinator.
+"""State of a Kafka source: splits of its readers, and partitions of its coordinator.
 
 Kafka's connector: ``KafkaPartitionSplitSerializer``, ``KafkaSourceEnumStateSerializer``.
 """
@@ -26,7 +26,7 @@ _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 @dataclass(frozen=True, slots=True)
 class KafkaSplit:
-    """A partition, and where its reader goes on.
+    """A partition, and the offset of its reader.
 
     | bytes    | field           | meaning                                                       |
     |----------|-----------------|---------------------------------------------------------------|
@@ -35,7 +35,7 @@ class KafkaSplit:
     | i64      | offset          | of the next record; -1 latest, -2 earliest, -3 committed      |
     | i64      | stopping_offset | of the first record that is not read; Long.MIN_VALUE for none |
 
-    In the state it is ``Versioned``, of version 0.
+    The element is ``Versioned``, of version 0.
     """
 
     topic: str
@@ -45,12 +45,12 @@ class KafkaSplit:
 
     @classmethod
     def of(cls, element: bytes, path: str) -> Self:
-        """The split of an element of the state ``SourceReaderState``.
+        """The split in an element of ``SourceReaderState``."""
+        return cls.of_versioned(Versioned.whole(element, path), path)
 
-        Raises:
-            FormatError: It is none.
-        """
-        versioned = Versioned.whole(element, path)
+    @classmethod
+    def of_versioned(cls, versioned: Versioned, path: str) -> Self:
+        """The split in an element whose version has been read."""
         view = DataInputView(versioned.data, path)
         if versioned.version != SPLIT_VERSION:
             raise view.error(f"a split of version {versioned.version}", UnsupportedVersionError)
@@ -60,13 +60,13 @@ class KafkaSplit:
 
     def to_bytes(self) -> bytes:
         """The element of the state."""
-        view, whole = DataOutputView(), DataOutputView()
+        view, element = DataOutputView(), DataOutputView()
         view.write_utf(self.topic)
         view.write_int(self.partition)
         view.write_long(self.offset)
         view.write_long(self.stopping_offset)
-        Versioned(SPLIT_VERSION, view.to_bytes()).write(whole)
-        return whole.to_bytes()
+        Versioned(SPLIT_VERSION, view.to_bytes()).write(element)
+        return element.to_bytes()
 
 
 class AssignmentStatus(IntEnum):
@@ -91,7 +91,7 @@ class KafkaEnumerator:
 
     | bytes   | field               | meaning                                        |
     |---------|---------------------|------------------------------------------------|
-    | i32     | coordinator version | 0 or 1; in 0, what Flink itself keeps follows  |
+    | i32     | coordinator version | 0 or 1; with 0, Flink's own data follows       |
     | i32     | version             | of what follows                                |
     | i32, …  | data                | size, bytes                                    |
 
@@ -103,10 +103,7 @@ class KafkaEnumerator:
     | 1       | i32 n partitions, all assigned: utf topic, i32 partition                            |
     | 2       | i32 n partitions: utf topic, i32 partition, i32 status; bool is_discovered          |
 
-    Attributes:
-        version: Of the data.
-        partitions: The partitions that it knows.
-        is_discovered: Whether it looked for partitions at least once.
+    ``is_discovered``: the coordinator has looked for partitions at least once.
     """
 
     version: int
@@ -115,11 +112,7 @@ class KafkaEnumerator:
 
     @classmethod
     def of(cls, state: bytes, path: str) -> Self:
-        """What the state of a coordinator says.
-
-        Raises:
-            FormatError: It is none of a Kafka source.
-        """
+        """Raises ``FormatError`` for coordinators of other sources."""
         view = DataInputView(state, path)
         coordinator = view.read_int()
         if coordinator not in (0, 1):
@@ -157,9 +150,8 @@ def _assigned(view: DataInputView) -> Iterator[KafkaPartition]:
     for _ in range(view.read_count(8)):
         view.read_int()
         for _ in range(view.read_count(4)):
-            data, whole = view.read_bytes(view.read_count()), DataOutputView()
-            Versioned(version, data).write(whole)
-            split = KafkaSplit.of(whole.to_bytes(), view.path)
+            versioned = Versioned(version, view.read_bytes(view.read_count()))
+            split = KafkaSplit.of_versioned(versioned, view.path)
             yield KafkaPartition(split.topic, split.partition, AssignmentStatus.ASSIGNED)
 
 

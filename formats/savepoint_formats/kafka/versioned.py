@@ -1,11 +1,11 @@
-"""Bytes with a version in front, as connectors hand them to Flink.
+"""Bytes with a version in front, the form in which connectors store state.
 
 | bytes  | field   | meaning                        |
 |--------|---------|--------------------------------|
 | i32    | version | of the serializer              |
 | i32, … | data    | size, and what it wrote        |
 
-A list has its version once, then i32 count, and size and bytes of each item.
+A list has one version, i32 count, then size and bytes of each item.
 
 Flink: ``SimpleVersionedSerialization``.
 """
@@ -30,13 +30,12 @@ class Versioned:
 
     @classmethod
     def read(cls, view: DataInputView) -> Self:
-        """Raises ``FormatError`` if there are fewer bytes than the size says."""
         version = view.read_int()
         return cls(version, view.read_bytes(view.read_count()))
 
     @classmethod
     def whole(cls, data: bytes, path: str) -> Self:
-        """All of some bytes; raises ``FormatError`` if there are more, or fewer."""
+        """Reads all of ``data``."""
         view = DataInputView(data, path)
         versioned = cls.read(view)
         view.expect_end()

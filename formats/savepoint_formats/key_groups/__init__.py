@@ -1,1 +1,1 @@
-"""Key groups and subtasks, and the ids of operators."""
+"""Key groups, subtasks and ids of operators."""

@@ -1,7 +1,7 @@
-"""The id of an operator, which ``_metadata`` stores instead of its uid.
+"""Ids of operators, which ``_metadata`` stores instead of uids.
 
-It is the 128-bit MurmurHash3 (x64 variant, seed 0) of the uid's UTF-8 bytes. An operator without
-a uid has an id that depends on the job graph and cannot be derived from anything else.
+An id is the 128-bit MurmurHash3 (x64 variant, seed 0) of the uid's UTF-8 bytes. The id of an operator
+without a uid depends on the job graph.
 
 Flink: ``StreamGraphHasherV2``, ``OperatorID``.
 """
@@ -17,26 +17,20 @@ _C2 = 0x4CF5AD432745937F
 
 
 class OperatorId(bytes):
-    """16 bytes; its text is the hexadecimal form that Flink prints and ``setUidHash`` takes."""
+    """16 bytes; the text is the hexadecimal form that Flink prints and ``setUidHash`` takes."""
 
     __slots__ = ()
 
     SIZE: ClassVar[int] = 16
 
     def __new__(cls, data: bytes) -> Self:
-        """Raises ``ValueError`` if there are not 16 bytes."""
         if len(data) != cls.SIZE:
             raise ValueError(f"an operator id of {len(data)} bytes, expected {cls.SIZE}")
         return super().__new__(cls, data)
 
     @classmethod
     def from_uid(cls, uid: str) -> Self:
-        """The id of the operator with this uid.
-
-        Raises:
-            TypeError: It is no text.
-            ValueError: It is empty.
-        """
+        """The id of a uid. Raises ``TypeError`` if it is no text, ``ValueError`` if it is empty."""
         if not isinstance(uid, str):
             raise TypeError(f"a uid is {uid!r}, expected a text such as 'summarize'")
         if not uid:

@@ -1,7 +1,7 @@
-"""Which key group a key belongs to, and which subtask a key group.
+"""The key group of a key, and the subtask of a key group.
 
-A job's keys fall into ``max_parallelism`` key groups by their Java hash; each subtask owns a
-range of them. The rules are part of the format: a key in a foreign group is never found again.
+Java's hash code of a key decides its key group; each subtask owns a range of the ``max_parallelism``
+key groups. These rules are part of the format: Flink never finds a key in a foreign key group.
 
 Flink: ``KeyGroupRangeAssignment``, ``KeyGroupRange``, ``MathUtils``.
 """
@@ -22,7 +22,7 @@ MAX_PARALLELISM = 1 << 15
 """The largest number of key groups: a prefix of two bytes, with its top bit free."""
 
 PORTION_SIZE = 10 << 20
-"""Bytes of a key group from which on it is decoded in portions."""
+"""Size in bytes from which a key group is divided for decoding."""
 
 _ONE_BYTE_PREFIX_BOUND = 1 << 7
 
@@ -46,7 +46,7 @@ class KeyGroupRange:
 
     @classmethod
     def of_subtask(cls, index: int, parallelism: int, max_parallelism: int) -> Self:
-        """The key groups of the subtask with this index."""
+        """The key groups of a subtask."""
         _check_parallelism(parallelism, max_parallelism)
         if not 0 <= index < parallelism:
             raise ValueError(f"subtask {index}, expected 0 to {parallelism - 1}")
@@ -67,7 +67,7 @@ class KeyGroupRange:
         return f"{self.start} to {self.end}" if self else "none"
 
     def intersection(self, other: KeyGroupRange) -> KeyGroupRange:
-        """The key groups that both ranges have; ``EMPTY`` if there are none."""
+        """The key groups in both ranges; ``EMPTY`` if there are none."""
         start, end = max(self.start, other.start), min(self.end, other.end)
         return KeyGroupRange(start, end) if start <= end else EMPTY
 
@@ -89,15 +89,15 @@ class Share:
 
     @property
     def is_whole(self) -> bool:
-        """Whether there is no other."""
+        """Whether it is the only one."""
         return self.count == 1
 
     def owner(self, position: int, size: int) -> int:
-        """The index of the share that has what begins at a position of so many bytes."""
+        """The index of the share with the entry that begins at a position within ``size`` bytes."""
         return min(position * self.count // max(size, 1), self.count - 1)
 
     def of_numbers(self, count: int) -> range:
-        """Those of so many numbers, from 0, that are in the share; they follow each other."""
+        """The share's slice of ``range(count)``."""
         return range(count * self.index // self.count, count * (self.index + 1) // self.count)
 
 
@@ -112,26 +112,23 @@ def key_group(java_hash: int, max_parallelism: int) -> int:
 
 
 def key_groups_of(java_hashes: NDArray[np.int32], max_parallelism: int) -> NDArray[np.uint16]:
-    """The key group of each hash code; a column's form of ``key_group``."""
+    """The key group of each hash code; ``key_group`` for a column."""
     _check_max_parallelism(max_parallelism)
     return (murmurs(java_hashes) % np.int32(max_parallelism)).astype(np.uint16)
 
 
 def murmur(java_hash: int) -> int:
-    """The hash code, mixed so that similar ones scatter: 0 to 2^31 - 1.
-
-    Flink: ``MathUtils.murmurHash``.
-    """
+    """The hash code, mixed by Flink's ``MathUtils.murmurHash``: 0 to 2^31 - 1."""
     mixed = mix_word(0, java_hash & _WORD) ^ 4
     mixed = finish(mixed)
     if mixed & _SIGN:
-        # The smallest number has no absolute value; Java's would be itself.
+        # The smallest number has no absolute value in Java.
         return 0 if mixed == _SIGN else (_WORD + 1) - mixed
     return mixed
 
 
 def murmurs(java_hashes: NDArray[np.int32]) -> NDArray[np.int32]:
-    """A column's form of ``murmur``."""
+    """``murmur`` for a column."""
     words = java_hashes.astype(np.int32, copy=False).view(np.uint32)
     mixed = finish_words(mix_words(np.uint32(0), words) ^ np.uint32(4)).view(np.int32)
     smallest = mixed == np.int32(-(1 << 31))
@@ -157,7 +154,7 @@ def finish(state: int) -> int:
 def mix_words(
     states: NDArray[np.uint32] | np.uint32, words: NDArray[np.uint32]
 ) -> NDArray[np.uint32]:
-    """A column's form of ``mix_word``."""
+    """``mix_word`` for a column."""
     words = words * np.uint32(0xCC9E2D51)
     words = (words << np.uint32(15) | words >> np.uint32(17)) * np.uint32(0x1B873593)
     mixed = states ^ words
@@ -165,7 +162,7 @@ def mix_words(
 
 
 def finish_words(states: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """A column's form of ``finish``."""
+    """``finish`` for a column."""
     states = (states ^ states >> np.uint32(16)) * np.uint32(0x85EBCA6B)
     states = (states ^ states >> np.uint32(13)) * np.uint32(0xC2B2AE35)
     return states ^ states >> np.uint32(16)
@@ -182,7 +179,7 @@ def subtasks_of(
 
 
 def prefix_size(max_parallelism: int) -> int:
-    """The bytes that a key group takes in front of a key.
+    """Bytes of a key group in front of a key.
 
     Flink: ``CompositeKeySerializationUtils.computeRequiredBytesInKeyGroupPrefix``.
     """

@@ -1,9 +1,8 @@
-"""Whether a key's state lies in one subtask or in each, and how local key groups are redistributed.
+"""Ordinary and local keyed state, and how local key groups are spread over other subtasks.
 
-Ordinary keyed state has each key group once, in the subtask that owns it. Local keyed state is that
-of rows that were keyed where they were, without a shuffle: each subtask has a key group of every
-number, its own instance of it. So a checkpoint has as many local key groups as subtasks times key
-groups, and they are counted over the subtasks: those of subtask 0, then those of subtask 1...
+Ordinary keyed state has each key group once, in the subtask that owns it. Local keyed state belongs
+to rows that were keyed without a shuffle: each subtask has its own instance of every key group. They
+are counted over the subtasks: all of subtask 0, then all of subtask 1...
 
 For 3 subtasks of 12 key groups that become 2::
 
@@ -12,10 +11,9 @@ For 3 subtasks of 12 key groups that become 2::
                 0 ..... 11 0 . 5 6 . 11 0 .... 11      key groups of each
     after      |     task 0    |     task 1     |
 
-All of them are assigned in order and evenly, by the formula by which Flink gives key groups to
-subtasks: of ``n`` the one with number ``i`` goes to the new subtask ``i * parallelism // n``. So
-shares differ by one at most; 36 over 5 are 8, 7, 7, 7 and 7. The new subtask 1 of the picture has
-two instances of the key groups 6 to 11, which are merged.
+All ``n`` are assigned in order and evenly, by Flink's formula for key groups: number ``i`` goes to the
+new subtask ``i * parallelism // n``. 36 over 5 become 8, 7, 7, 7 and 7. In the picture, the new subtask
+1 has two instances of the key groups 6 to 11, which are merged.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from enum import StrEnum
 
 
 class KeyScope(StrEnum):
-    """Where the state of a key lies."""
+    """Whether a key has state in one subtask or in any."""
 
     KEYED = "keyed"
     LOCAL = "local"

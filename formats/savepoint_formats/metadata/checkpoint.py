@@ -1,4 +1,4 @@
-"""The ``_metadata`` file: what a savepoint or checkpoint consists of.
+"""The ``_metadata`` file of a savepoint or checkpoint.
 
 | bytes  | field         | meaning                                                           |
 |--------|---------------|-------------------------------------------------------------------|
@@ -28,11 +28,8 @@ from savepoint_formats.metadata.operator_handles import (
     write_channel_handles,
 )
 from savepoint_formats.metadata.properties import CheckpointProperties
-from savepoint_formats.metadata.stream_handles import (
-    InlineStream,
-    read_stream,
-    write_stream,
-)
+from savepoint_formats.metadata.records import BYTES, Codec, list_of
+from savepoint_formats.metadata.stream_handles import InlineStream, read_stream, write_stream
 
 if TYPE_CHECKING:
     from savepoint_formats.metadata.keyed_handles import KeyedStateHandle
@@ -45,7 +42,7 @@ NO_DURATION = -1
 
 
 class MetadataVersion:
-    """The versions of the file, by what each of them added."""
+    """Versions of the file, named for what each of them added."""
 
     OLDEST = 2
     CHANNEL_STATE = 3
@@ -75,12 +72,11 @@ class MasterState:
 
     @classmethod
     def read(cls, view: DataInputView) -> Self:
-        """Raises ``FormatError`` for a wrong magic number or size."""
         magic = view.read_int()
         if magic != MASTER_STATE_MAGIC:
             raise view.error(f"a master state that begins with {magic:#x}")
         body = view.read_view(view.read_count())
-        state = cls(body.read_int(), body.read_utf(), body.read_bytes(body.read_count()))
+        state = cls(body.read_int(), body.read_utf(), BYTES.read(body))
         body.expect_end()
         return state
 
@@ -88,16 +84,17 @@ class MasterState:
         body = DataOutputView()
         body.write_int(self.version)
         body.write_utf(self.name)
-        body.write_int(len(self.payload))
-        body.write_bytes(self.payload)
+        BYTES.write(body, self.payload)
         view.write_int(MASTER_STATE_MAGIC)
-        view.write_int(body.position)
-        view.write_bytes(body.to_bytes())
+        BYTES.write(view, body.to_bytes())
+
+
+_MASTER_STATES = list_of(Codec(MasterState.read, lambda view, state: state.write(view)), 8)
 
 
 @dataclass(frozen=True, slots=True)
 class SubtaskState:
-    """The state of one subtask: at most one handle in each place.
+    """The state of one subtask.
 
     | bytes  | field                  | meaning                                              |
     |--------|------------------------|------------------------------------------------------|
@@ -132,7 +129,8 @@ class SubtaskState:
         duration = NO_DURATION
         if version < MetadataVersion.CHANNEL_STATE:
             duration = view.read_long()
-            _expect_int(view, 0, "legacy states")
+            if (count := view.read_int()) != 0:
+                raise view.error(f"{count} legacy states, expected 0")
         managed, raw = _read_operator_state(view), _read_operator_state(view)
         managed_keyed, raw_keyed = read_keyed_handle(view), read_keyed_handle(view)
         inputs: tuple[ChannelHandle, ...] = ()
@@ -281,7 +279,7 @@ def _read_coordinator_state(view: DataInputView) -> InlineStream | None:
 
 
 def _read_subtasks(view: DataInputView, version: int) -> tuple[SubtaskState, ...] | None:
-    """The subtasks; None if the operator is finished as a whole."""
+    """None if the operator is finished as a whole."""
     if version >= MetadataVersion.CHANNEL_STATE and view.peek_int() == FULLY_FINISHED:
         view.read_int()
         return None
@@ -291,7 +289,7 @@ def _read_subtasks(view: DataInputView, version: int) -> tuple[SubtaskState, ...
 
 @dataclass(frozen=True, slots=True)
 class CheckpointMetadata:
-    """The content of a ``_metadata`` file; equal bytes make equal objects, and back."""
+    """The content of a ``_metadata`` file; equal objects have equal bytes."""
 
     version: int
     checkpoint_id: int
@@ -301,23 +299,17 @@ class CheckpointMetadata:
 
     @classmethod
     def new(cls, operators: tuple[OperatorState, ...], checkpoint_id: int = 1) -> Self:
-        """That of a new savepoint, of the version that every Flink from 1.11 on restores."""
+        """A new savepoint, in the version that every Flink from 1.11 on restores."""
         return cls(MetadataVersion.CHANNEL_STATE, checkpoint_id, operators)
 
     @classmethod
     def read(cls, view: DataInputView) -> Self:
-        """Reads a whole file.
-
-        Raises:
-            NotASavepointError: The file does not begin as a ``_metadata`` file does.
-            UnsupportedVersionError: Its version is none that this release knows.
-            FormatError: Its content is damaged.
-        """
+        """Raises ``NotASavepointError`` for other files, ``UnsupportedVersionError``."""
         version = _read_envelope(view)
         checkpoint_id = view.read_long()
         if checkpoint_id < 0:
             raise view.error(f"checkpoint id {checkpoint_id}, expected 0 or more")
-        master_states = tuple(MasterState.read(view) for _ in range(view.read_count(8)))
+        master_states = _MASTER_STATES.read(view)
         count = view.read_count(element_size=OperatorId.SIZE)
         operators = tuple(OperatorState.read(view, version) for _ in range(count))
         properties = None
@@ -330,9 +322,7 @@ class CheckpointMetadata:
         view.write_bytes(MAGIC)
         view.write_int(self.version)
         view.write_long(self.checkpoint_id)
-        view.write_int(len(self.master_states))
-        for state in self.master_states:
-            state.write(view)
+        _MASTER_STATES.write(view, self.master_states)
         view.write_int(len(self.operators))
         for operator in self.operators:
             operator.write(view, self.version)
@@ -341,7 +331,6 @@ class CheckpointMetadata:
 
 
 def _read_envelope(view: DataInputView) -> int:
-    """Magic number and version."""
     start = bytes(view.buffer[: len(MAGIC)])
     if start != MAGIC[: len(start)] or not start:
         raise NotASavepointError(
@@ -358,9 +347,3 @@ def _read_envelope(view: DataInputView) -> int:
             UnsupportedVersionError,
         )
     return version
-
-
-def _expect_int(view: DataInputView, expected: int, what: str) -> None:
-    value = view.read_int()
-    if value != expected:
-        raise view.error(f"{value} {what}, expected {expected}")

@@ -1,6 +1,6 @@
-"""Which releases of Flink can have written a ``_metadata`` file.
+"""The releases of Flink that can have written a ``_metadata`` file.
 
-The file does not say. Its version gives a range; each type of handle in it narrows the range.
+The version of the file gives a range of releases; each type of handle in it narrows the range.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _BY_METADATA_VERSION: dict[int, tuple[Release, Release]] = {
     6: ((2, 1), (2, 3)),
     7: ((2, 4), NEWEST),
 }
-"""Version of ``_metadata`` -> the first release that writes it, and the last.
+"""Version of ``_metadata`` -> the first and last release that writes it.
 
-No release writes 7 so far: it is in the sources behind 2.3.
+So far no release writes 7; it is in the sources after 2.3.
 """
 
 _BY_KEYED_HANDLE: dict[KeyedHandleType, tuple[Release, Release]] = {
@@ -52,7 +52,7 @@ _FILE_MERGING: Release = (1, 20)
 
 @dataclass(frozen=True, slots=True)
 class FlinkVersionRange:
-    """From the oldest release that can have written a file to the newest; both inclusive."""
+    """The oldest and newest release that can have written a file."""
 
     oldest: Release
     newest: Release
@@ -65,8 +65,8 @@ class FlinkVersionRange:
     def of(cls, metadata: CheckpointMetadata) -> FlinkVersionRange:
         """The releases that can have written ``metadata``.
 
-        A file that was rewritten may hold handles of a release that its version excludes; then
-        the version alone decides.
+        A rewritten file may hold handles of releases that its version excludes; then only the
+        version counts.
         """
         by_version = cls(*_BY_METADATA_VERSION[metadata.version])
         oldest, newest = by_version.oldest, by_version.newest

@@ -1,4 +1,4 @@
-"""The types of keyed state handles, over the versions of Flink.
+"""Types of keyed state handles in all versions of Flink.
 
 | type     | class             | since                                                            |
 |----------|-------------------|------------------------------------------------------------------|
@@ -9,7 +9,7 @@
 | 9        | InMemoryChanges   | inside a ChangelogHandle                                         |
 | 10, 13   | FileChanges       | inside a ChangelogHandle; 13 names its storage                   |
 
-Types 3 and 12 do not say in which format the file is: it is the heap's or the canonical one.
+A file of type 3 or 12 has either the heap's or the canonical format.
 
 Flink: ``MetadataV2V3SerializerBase.serializeKeyedStateHandle``.
 """

@@ -1,6 +1,6 @@
-"""Keyed state handles: which key groups of an operator lie where.
+"""Keyed state handles: the places of an operator's key groups.
 
-``keyed_handle_types`` has a table of their types; those of changes are in ``changes_handles``.
+``keyed_handle_types`` has a table of their types, ``changes_handles`` the handles of changes.
 
 Flink: ``MetadataV2V3SerializerBase.serializeKeyedStateHandle``.
 """
@@ -8,32 +8,31 @@ Flink: ``MetadataV2V3SerializerBase.serializeKeyedStateHandle``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from savepoint_formats.errors import RefusedError
 from savepoint_formats.metadata.changes_handles import ChangesHandle, FileChanges, InMemoryChanges
 from savepoint_formats.metadata.keyed_handle_types import KeyedHandleType
+from savepoint_formats.metadata.records import LONG, UTF, Codec, Record, TypedRecord, list_of
 from savepoint_formats.metadata.stream_handles import (
+    GROUPS,
+    KEY_GROUPS,
     NO_HANDLE,
+    PLAIN_STREAM,
+    STREAM,
     KeyGroupRangeOffsets,
     PlainStream,
     StreamHandle,
-    read_key_groups,
-    read_plain_stream,
-    read_required_stream,
-    write_key_groups,
-    write_stream,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
 
     from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
     from savepoint_formats.key_groups.ranges import KeyGroupRange
 
 
 @dataclass(frozen=True, slots=True)
-class KeyGroupsHandle:
+class KeyGroupsHandle(TypedRecord):
     """A file with a section per key group.
 
     | bytes  | field     | meaning                                       |
@@ -43,6 +42,10 @@ class KeyGroupsHandle:
     | utf    | handle_id | unique name; type 12 only                     |
     """
 
+    FIELDS: ClassVar[tuple[Codec, ...]] = (
+        *(GROUPS, PLAIN_STREAM),
+        UTF.only(KeyedHandleType.KEY_GROUPS),
+    )
     type: KeyedHandleType
     groups: KeyGroupRangeOffsets
     stream: PlainStream
@@ -50,44 +53,21 @@ class KeyGroupsHandle:
 
     @property
     def key_groups(self) -> KeyGroupRange:
-        """The key groups that it holds."""
+        """The key groups in the file."""
         return self.groups.key_groups
-
-    @classmethod
-    def read(cls, view: DataInputView, handle_type: KeyedHandleType) -> Self:
-        groups, stream = KeyGroupRangeOffsets.read(view), read_plain_stream(view)
-        has_id = handle_type is KeyedHandleType.KEY_GROUPS
-        return cls(handle_type, groups, stream, view.read_utf() if has_id else None)
-
-    def write(self, view: DataOutputView) -> None:
-        self.groups.write(view)
-        write_stream(self.stream, view)
-        _write_handle_id(self.handle_id, view)
 
 
 @dataclass(frozen=True, slots=True)
-class LocalFile:
-    """A file of a RocksDB directory: its name there, and where its bytes are."""
+class LocalFile(Record):
+    """A file of a RocksDB directory: its name there, and the stream with its bytes."""
 
+    FIELDS: ClassVar[tuple[Codec, ...]] = (UTF, STREAM)
     name: str
     stream: StreamHandle
 
-    @classmethod
-    def read_list(cls, view: DataInputView) -> tuple[Self, ...]:
-        """An i32 count, then each name and handle."""
-        count = view.read_count(element_size=3)
-        return tuple(cls(view.read_utf(), read_required_stream(view)) for _ in range(count))
-
-    @staticmethod
-    def write_list(files: tuple[LocalFile, ...], view: DataOutputView) -> None:
-        view.write_int(len(files))
-        for file in files:
-            view.write_utf(file.name)
-            write_stream(file.stream, view)
-
 
 @dataclass(frozen=True, slots=True)
-class IncrementalHandle:
+class IncrementalHandle(TypedRecord):
     """The files of a RocksDB (or ForSt) directory.
 
     | bytes  | field             | meaning                                            |
@@ -101,6 +81,11 @@ class IncrementalHandle:
     | utf    | handle_id         | unique name; type 11 only                          |
     """
 
+    FIELDS: ClassVar[tuple[Codec, ...]] = (
+        *(LONG, UTF, KEY_GROUPS, LONG.only(KeyedHandleType.INCREMENTAL), PLAIN_STREAM),
+        *(list_of(LocalFile, 3), list_of(LocalFile, 3)),
+        UTF.only(KeyedHandleType.INCREMENTAL),
+    )
     type: KeyedHandleType
     checkpoint_id: int
     backend_id: str
@@ -111,50 +96,21 @@ class IncrementalHandle:
     private: tuple[LocalFile, ...]
     handle_id: str | None
 
-    @classmethod
-    def read(cls, view: DataInputView, handle_type: KeyedHandleType) -> Self:
-        is_current = handle_type is KeyedHandleType.INCREMENTAL
-        return cls(
-            handle_type,
-            view.read_long(),
-            view.read_utf(),
-            read_key_groups(view),
-            view.read_long() if is_current else None,
-            read_plain_stream(view),
-            LocalFile.read_list(view),
-            LocalFile.read_list(view),
-            view.read_utf() if is_current else None,
-        )
-
-    def write(self, view: DataOutputView) -> None:
-        view.write_long(self.checkpoint_id)
-        view.write_utf(self.backend_id)
-        write_key_groups(self.key_groups, view)
-        if self.checkpointed_size is not None:
-            view.write_long(self.checkpointed_size)
-        write_stream(self.meta, view)
-        LocalFile.write_list(self.shared, view)
-        LocalFile.write_list(self.private, view)
-        _write_handle_id(self.handle_id, view)
-
 
 BaseHandle = KeyGroupsHandle | IncrementalHandle
 
 
 def header_of(handle: BaseHandle) -> tuple[StreamHandle, int | None]:
-    """Where the header of keyed state is: a stream, and where it ends; None for all of it."""
+    """The stream of the header of keyed state, and the header's end; None for the whole stream."""
     if isinstance(handle, IncrementalHandle):
         return handle.meta, None
-    # 0 is no position, but says that the key group is empty.
+    # 0 means that the key group is empty.
     starts = [offset for offset in handle.groups.offsets if offset > 0]
     return handle.stream, min(starts, default=None)
 
 
-PartT = TypeVar("PartT", bound=BaseHandle | ChangesHandle)
-
-
 @dataclass(frozen=True, slots=True)
-class ChangelogHandle:
+class ChangelogHandle(TypedRecord):
     """Materialized state, and the changes since then.
 
     | bytes  | field              | meaning                                      |
@@ -168,6 +124,16 @@ class ChangelogHandle:
     | utf    | handle_id          | unique name                                  |
     """
 
+    FIELDS: ClassVar[tuple[Codec, ...]] = (
+        *(KEY_GROUPS, LONG),
+        list_of(
+            Codec(lambda view: _read_typed(view, _BASE), lambda v, h: write_keyed_handle(h, v))
+        ),
+        list_of(
+            Codec(lambda view: _read_typed(view, _CHANGES), lambda v, h: write_keyed_handle(h, v))
+        ),
+        *(LONG, LONG.only(KeyedHandleType.CHANGELOG), UTF),
+    )
     type: KeyedHandleType
     key_groups: KeyGroupRange
     checkpointed_size: int
@@ -177,40 +143,9 @@ class ChangelogHandle:
     checkpoint_id: int | None
     handle_id: str
 
-    @classmethod
-    def read(cls, view: DataInputView, handle_type: KeyedHandleType) -> Self:
-        key_groups, checkpointed_size = read_key_groups(view), view.read_long()
-        base = tuple(_read_part(view, _read_base, key_groups) for _ in range(view.read_count()))
-        changes = tuple(
-            _read_part(view, _read_changes, key_groups) for _ in range(view.read_count())
-        )
-        materialization_id = view.read_long()
-        checkpoint_id = view.read_long() if handle_type is KeyedHandleType.CHANGELOG else None
-        return cls(
-            handle_type,
-            key_groups,
-            checkpointed_size,
-            base,
-            changes,
-            materialization_id,
-            checkpoint_id,
-            view.read_utf(),
-        )
-
-    def write(self, view: DataOutputView) -> None:
-        write_key_groups(self.key_groups, view)
-        view.write_long(self.checkpointed_size)
-        for handles in (self.base, self.changes):
-            view.write_int(len(handles))
-            for handle in handles:
-                write_keyed_handle(handle, view)
-        view.write_long(self.materialization_id)
-        if self.checkpoint_id is not None:
-            view.write_long(self.checkpoint_id)
-        view.write_utf(self.handle_id)
-
 
 KeyedStateHandle = BaseHandle | ChangelogHandle
+HandleT = TypeVar("HandleT", bound=TypedRecord)
 
 _BASE: dict[int, type[BaseHandle]] = {
     KeyedHandleType.KEY_GROUPS_V1: KeyGroupsHandle,
@@ -230,95 +165,40 @@ _KEYED: dict[int, type[KeyedStateHandle]] = {
     KeyedHandleType.CHANGELOG: ChangelogHandle,
 }
 
-# Each class has a type with fields that its older types do not have.
-_NEWEST = (
-    KeyedHandleType.KEY_GROUPS,
-    KeyedHandleType.INCREMENTAL,
-    KeyedHandleType.CHANGELOG,
-    KeyedHandleType.FILE_CHANGES,
-)
-_FIELDS_OF_NEWEST: dict[type, tuple[str, ...]] = {
-    KeyGroupsHandle: ("handle_id",),
-    IncrementalHandle: ("checkpointed_size", "handle_id"),
-    ChangelogHandle: ("checkpoint_id",),
-    FileChanges: ("storage",),
-}
-
 
 def read_keyed_handle(view: DataInputView) -> KeyedStateHandle | None:
-    """The next keyed handle of a subtask; None where there is none."""
-    tag = view.read_unsigned_byte()
-    if tag == NO_HANDLE:
+    """The next keyed handle of a subtask; None if there is none."""
+    start = view.position
+    if view.read_unsigned_byte() == NO_HANDLE:
         return None
-    handle_type = _handle_type(view, tag, tuple(_KEYED))
-    return _KEYED[tag].read(view, handle_type)
+    view.position = start
+    handle = _read_typed(view, _KEYED)
+    if isinstance(handle, ChangelogHandle):
+        # After rescaling, handles may have more key groups than the changelog, but some in common.
+        for part in (*handle.base, *handle.changes):
+            if not part.key_groups.intersection(handle.key_groups):
+                view.position = start
+                raise view.error(
+                    f"a handle of key groups {part.key_groups.start} to {part.key_groups.end} in a"
+                    f" changelog of {handle.key_groups.start} to {handle.key_groups.end}"
+                )
+    return handle
 
 
 def write_keyed_handle(
     handle: KeyedStateHandle | ChangesHandle | None, view: DataOutputView
 ) -> None:
-    """The mirror of ``read_keyed_handle``.
-
-    Raises:
-        RefusedError: The handle has a field that its type does not have, or lacks one that it has.
-    """
+    """Raises ``RefusedError`` if the handle has a field too many or too few for its type."""
     if handle is None:
         view.write_byte(NO_HANDLE)
         return
-    _check_fields(handle)
     view.write_byte(handle.type)
     handle.write(view)
 
 
-def _check_fields(handle: KeyedStateHandle | ChangesHandle) -> None:
-    """Bytes with a field more or less would be read as those of something else."""
-    is_newest = handle.type in _NEWEST
-    for name in _FIELDS_OF_NEWEST.get(type(handle), ()):
-        if (getattr(handle, name) is not None) != is_newest:
-            raise RefusedError(
-                f"a keyed state handle of type {handle.type.value} ({handle.type.name})"
-                f" {'without' if is_newest else 'with'} {name}, so that nobody could read it;"
-                f" {'set it' if is_newest else 'leave it out'}"
-            )
-
-
-def _read_base(view: DataInputView) -> BaseHandle:
+def _read_typed(view: DataInputView, kinds: Mapping[int, type[HandleT]]) -> HandleT:
     tag = view.read_unsigned_byte()
-    handle_type = _handle_type(view, tag, tuple(_BASE))
-    return _BASE[tag].read(view, handle_type)
-
-
-def _read_changes(view: DataInputView) -> ChangesHandle:
-    tag = view.read_unsigned_byte()
-    handle_type = _handle_type(view, tag, tuple(_CHANGES))
-    return _CHANGES[tag].read(view, handle_type)
-
-
-def _read_part(
-    view: DataInputView, read: Callable[[DataInputView], PartT], key_groups: KeyGroupRange
-) -> PartT:
-    """A handle within the handle of a changelog.
-
-    After rescaling it may have key groups that the changelog has not, but never such alone.
-    """
-    start = view.position
-    part = read(view)
-    if not part.key_groups.intersection(key_groups):
-        view.position = start
-        raise view.error(
-            f"a handle of key groups {part.key_groups.start} to {part.key_groups.end} in a"
-            f" changelog of {key_groups.start} to {key_groups.end}"
-        )
-    return part
-
-
-def _handle_type(view: DataInputView, tag: int, allowed: tuple[int, ...]) -> KeyedHandleType:
-    if tag not in allowed:
+    if tag not in kinds:
         view.position -= 1
-        raise view.error(f"a keyed state handle of type {tag}, expected one of {sorted(allowed)}")
-    return KeyedHandleType(tag)
-
-
-def _write_handle_id(handle_id: str | None, view: DataOutputView) -> None:
-    if handle_id is not None:
-        view.write_utf(handle_id)
+        raise view.error(f"a keyed state handle of type {tag}, expected one of {sorted(kinds)}")
+    return kinds[tag].read(view, KeyedHandleType(tag))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
+from savepoint_formats.metadata.records import BOOL, BYTES, LONGS, UTF, Codec, Record, list_of
 from savepoint_formats.metadata.stream_handles import (
     NO_HANDLE,
     PlainStream,
@@ -27,7 +28,7 @@ _FILE_MERGING = 17
 
 
 class DistributionMode(IntEnum):
-    """How the elements of an operator state are spread over subtasks on restore."""
+    """How a restore spreads the elements of an operator state over subtasks."""
 
     SPLIT_DISTRIBUTE = 0
     UNION = 1
@@ -48,19 +49,22 @@ class OperatorStateOffsets:
         name, mode = view.read_utf(), view.read_unsigned_byte()
         if mode not in DistributionMode.__members__.values():
             raise view.error(f"distribution mode {mode} of state {name!r}, expected 0, 1 or 2")
-        return cls(name, DistributionMode(mode), view.read_longs(view.read_count(element_size=8)))
+        return cls(name, DistributionMode(mode), LONGS.read(view))
 
     def write(self, view: DataOutputView) -> None:
         view.write_utf(self.name)
         view.write_byte(self.mode)
-        view.write_int(len(self.offsets))
-        view.write_longs(self.offsets)
+        LONGS.write(view, self.offsets)
+
+
+_STATES = list_of(Codec(OperatorStateOffsets.read, lambda view, state: state.write(view)), 7)
 
 
 @dataclass(frozen=True, slots=True)
-class MergedDirectories:
-    """What file merging adds to an operator handle: two directories and whether it is empty."""
+class MergedDirectories(Record):
+    """Fields that file merging adds to an operator handle."""
 
+    FIELDS: ClassVar[tuple[Codec, ...]] = (UTF, UTF, BOOL)
     task_owned: str
     shared: str
     is_empty: bool
@@ -85,36 +89,27 @@ class OperatorStateHandle:
 
     @classmethod
     def read(cls, view: DataInputView) -> Self | None:
-        """None where there is no handle. Raises ``FormatError`` for an unknown type."""
+        """None if there is no handle. Raises ``FormatError`` for an unknown type."""
         tag = view.read_unsigned_byte()
         if tag == NO_HANDLE:
             return None
         if tag not in (_NORMAL, _FILE_MERGING):
             view.position -= 1
             raise view.error(f"an operator state handle of type {tag}, expected 4 or 17")
-        count = view.read_count(element_size=7)
-        states = tuple(OperatorStateOffsets.read(view) for _ in range(count))
-        directories = None
-        if tag == _FILE_MERGING:
-            directories = MergedDirectories(
-                view.read_utf(), view.read_utf(), view.read_strict_bool()
-            )
+        states = _STATES.read(view)
+        directories = MergedDirectories.read(view) if tag == _FILE_MERGING else None
         return cls(states, read_plain_stream(view), directories)
 
     @property
     def header_end(self) -> int | None:
-        """Where the header of the file ends, in front of the first element; None if there is none."""
+        """Where the first element begins; None if there are no elements."""
         return min((offset for state in self.states for offset in state.offsets), default=None)
 
     def write(self, view: DataOutputView) -> None:
         view.write_byte(_NORMAL if self.directories is None else _FILE_MERGING)
-        view.write_int(len(self.states))
-        for state in self.states:
-            state.write(view)
+        _STATES.write(view, self.states)
         if self.directories is not None:
-            view.write_utf(self.directories.task_owned)
-            view.write_utf(self.directories.shared)
-            view.write_bool(self.directories.is_empty)
+            self.directories.write(view)
         write_stream(self.stream, view)
 
 
@@ -151,8 +146,7 @@ class ChannelStateHandle:
     @classmethod
     def read(cls, view: DataInputView, direction: ChannelDirection | None) -> Self:
         subtask, channel = view.read_int(), (view.read_int(), view.read_int())
-        offsets = view.read_longs(view.read_count(element_size=8))
-        size = view.read_long()
+        offsets, size = LONGS.read(view), view.read_long()
         return cls(direction, subtask, channel, offsets, size, read_required_stream(view))
 
     def write(self, view: DataOutputView) -> None:
@@ -160,8 +154,7 @@ class ChannelStateHandle:
         view.write_int(self.subtask)
         for index in self.channel:
             view.write_int(index)
-        view.write_int(len(self.offsets))
-        view.write_longs(self.offsets)
+        LONGS.write(view, self.offsets)
         view.write_long(self.size)
         write_stream(self.stream, view)
 
@@ -188,15 +181,14 @@ class MergedChannelStateHandle:
     @classmethod
     def read(cls, view: DataInputView, direction: ChannelDirection) -> Self:
         subtask, size, stream = view.read_int(), view.read_long(), read_required_stream(view)
-        return cls(direction, subtask, size, stream, view.read_bytes(view.read_count()))
+        return cls(direction, subtask, size, stream, BYTES.read(view))
 
     def write(self, view: DataOutputView) -> None:
         _write_direction(self.direction, view)
         view.write_int(self.subtask)
         view.write_long(self.size)
         write_stream(self.stream, view)
-        view.write_int(len(self.channels))
-        view.write_bytes(self.channels)
+        BYTES.write(view, self.channels)
 
 
 ChannelHandle = ChannelStateHandle | MergedChannelStateHandle

@@ -23,12 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointProperties:
-    """How the snapshot was asked for.
+    """Kind and format of a snapshot, and the Java stream that says them.
 
-    Attributes:
-        data: The Java stream, kept as it is.
-        kind: The name of the snapshot's type: ``Savepoint``, ``Checkpoint``...; or empty.
-        format_type: ``CANONICAL`` or ``NATIVE`` for a savepoint, else empty.
+    ``kind`` is ``Savepoint``, ``Checkpoint``... or empty; ``format_type`` is ``CANONICAL`` or ``NATIVE``
+    for a savepoint, otherwise empty.
     """
 
     data: bytes
@@ -37,7 +35,6 @@ class CheckpointProperties:
 
     @classmethod
     def read(cls, view: DataInputView) -> Self:
-        """Reads one Java object. Raises ``FormatError`` if there is none."""
         start = view.position
         properties = read_java_object(view)
         data = bytes(view.buffer[start : view.position])
@@ -54,7 +51,7 @@ class CheckpointProperties:
 
     @classmethod
     def of_canonical_savepoint(cls) -> Self:
-        """Those of a canonical savepoint that someone asked for while the job ran."""
+        """Properties of a canonical savepoint that a user took while the job ran."""
         facts = {
             "formatType": JavaEnum(_FORMAT_TYPE, _CANONICAL),
             "name": _SAVEPOINT,
@@ -80,7 +77,6 @@ _CHECKPOINT = "org.apache.flink.runtime.checkpoint"
 _FORMAT_TYPE = "org.apache.flink.core.execution.SavepointFormatType"
 _POST_ACTION = f"{_CHECKPOINT}.SavepointType$PostCheckpointAction"
 
-# When the snapshot is to be removed, whether someone asked for it, whether nobody owns it.
 _FLAGS = {
     "discardCancelled": False,
     "discardFailed": False,
@@ -93,7 +89,6 @@ _FLAGS = {
 
 
 def _declared(class_name: str) -> str:
-    """The type of a field, as a class description has it."""
     return f"L{class_name.replace('.', '/')};"
 
 

@@ -1,32 +1,37 @@
-"""Which streams the state of an operator consists of, and what each is for."""
+"""Streams that the state of an operator consists of, and the role of each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.metadata.changes_handles import FileChanges, InMemoryChanges
+from savepoint_formats.metadata.changes_handles import (
+    ChangeSetStream,
+    FileChanges,
+    InMemoryChanges,
+)
+from savepoint_formats.metadata.checkpoint import SubtaskState
 from savepoint_formats.metadata.keyed_handles import (
     ChangelogHandle,
     IncrementalHandle,
     KeyGroupsHandle,
     LocalFile,
 )
-from savepoint_formats.metadata.stream_handles import KeyGroupsStream
+from savepoint_formats.metadata.operator_handles import (
+    ChannelStateHandle,
+    MergedChannelStateHandle,
+    OperatorStateHandle,
+)
+from savepoint_formats.metadata.stream_handles import KeyGroupsStream, PlainStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from savepoint_formats.metadata.changes_handles import ChangesHandle
-    from savepoint_formats.metadata.checkpoint import (
-        CheckpointMetadata,
-        OperatorState,
-        SubtaskState,
-    )
-    from savepoint_formats.metadata.keyed_handles import BaseHandle, KeyedStateHandle
-    from savepoint_formats.metadata.operator_handles import ChannelHandle, OperatorStateHandle
-    from savepoint_formats.metadata.stream_handles import PlainStream, StreamHandle
+    from savepoint_formats.metadata.checkpoint import CheckpointMetadata, OperatorState
+    from savepoint_formats.metadata.keyed_handles import KeyedStateHandle
+    from savepoint_formats.metadata.stream_handles import StreamHandle
 
     Replacement = Callable[[PlainStream], PlainStream]
 
@@ -34,7 +39,7 @@ COORDINATOR = -1
 
 
 class FileKind(StrEnum):
-    """What a handle says that a file is."""
+    """The kind of a file, as its handle says."""
 
     KEYED_STATE = "file of keyed state"
     OPERATOR_STATE = "file of operator state"
@@ -46,14 +51,9 @@ class FileKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StreamReference:
-    """A stream and who refers to it.
+    """A stream and the subtask (or ``COORDINATOR``) that refers to it.
 
-    Attributes:
-        subtask: Index of the subtask, or ``COORDINATOR``.
-        role: What it is for: ``operator state``, ``keyed state``, ``000012.sst``...
-        kind: What its file is.
-        stream: The handle.
-        is_keyed: Whether it holds keyed state or timers.
+    ``role`` is ``operator state``, ``000012.sst``...; ``is_keyed`` is true for timers as well.
     """
 
     subtask: int
@@ -64,7 +64,7 @@ class StreamReference:
 
 
 def stream_references(operator: OperatorState) -> Iterator[StreamReference]:
-    """Every stream that the operator refers to, subtask by subtask."""
+    """Streams of an operator, subtask by subtask."""
     if operator.coordinator_state is not None:
         yield StreamReference(COORDINATOR, "coordinator", FileKind.RAW, operator.coordinator_state)
     for subtask in operator.subtasks:
@@ -79,7 +79,7 @@ def stream_references(operator: OperatorState) -> Iterator[StreamReference]:
 
 
 def streams_of(metadata: CheckpointMetadata) -> Iterator[PlainStream]:
-    """The streams that a savepoint consists of."""
+    """All streams of a savepoint."""
     for operator in metadata.operators:
         for reference in stream_references(operator):
             stream = reference.stream
@@ -99,13 +99,7 @@ def _operator_streams(subtask: SubtaskState) -> Iterator[tuple[str, FileKind, St
 def keyed_streams(
     handle: KeyedStateHandle | ChangesHandle, role: str, kind: FileKind = FileKind.KEYED_STATE
 ) -> Iterator[tuple[str, FileKind, StreamHandle]]:
-    """The streams of a keyed handle, each with what it is for and what its file is.
-
-    Args:
-        handle: The handle.
-        role: What it is for.
-        kind: What a file with a section per key group is, by the place of the handle.
-    """
+    """The role, file kind and handle of each stream; ``kind`` is that of files with key groups."""
     match handle:
         case KeyGroupsHandle():
             yield role, kind, handle.stream
@@ -124,82 +118,40 @@ def keyed_streams(
 
 
 def with_streams(operator: OperatorState, replacement: Replacement) -> OperatorState:
-    """The operator with other streams in the places of its own; its coordinator keeps its bytes.
+    """The operator with its streams replaced, except that of the coordinator.
 
-    File merging gives a subtask without operator state a handle without bytes: it goes, and so do
-    the directories that the other handles name, for the new streams lie somewhere else.
+    File merging writes a handle without bytes for a subtask without operator state; it is dropped.
+    Directories that other handles name are dropped too because new streams are elsewhere.
     """
-    subtasks = tuple(_subtask(subtask, replacement) for subtask in operator.subtasks)
-    return replace(operator, subtasks=subtasks)
+    return replace(operator, subtasks=_replaced(operator.subtasks, replacement))
 
 
-def _subtask(subtask: SubtaskState, replacement: Replacement) -> SubtaskState:
-    return replace(
-        subtask,
-        managed_operator_state=_operator_handle(subtask.managed_operator_state, replacement),
-        raw_operator_state=_operator_handle(subtask.raw_operator_state, replacement),
-        managed_keyed_state=_keyed_handle(subtask.managed_keyed_state, replacement),
-        raw_keyed_state=_keyed_handle(subtask.raw_keyed_state, replacement),
-        input_channels=_channels(subtask.input_channels, replacement),
-        output_channels=_channels(subtask.output_channels, replacement),
-    )
+def _replaced(value: Any, replacement: Replacement) -> Any:
+    match value:
+        case OperatorStateHandle(directories=directories):
+            if directories is not None and directories.is_empty:
+                return None
+            return replace(value, stream=replacement(value.stream), directories=None)
+        case tuple() if value and isinstance(value[0], _HOLDERS):
+            return tuple(_replaced(element, replacement) for element in value)
+        case _ if isinstance(value, PlainStream):
+            return replacement(value)
+        case _ if isinstance(value, _HOLDERS):
+            fields = {field: getattr(value, field) for field in value.__match_args__}
+            changed = {field: _replaced(fields[field], replacement) for field in fields}
+            return replace(value, **changed)
+    return value
 
 
-def _operator_handle(
-    handle: OperatorStateHandle | None, replacement: Replacement
-) -> OperatorStateHandle | None:
-    if handle is None or (handle.directories is not None and handle.directories.is_empty):
-        return None
-    return replace(handle, stream=replacement(handle.stream), directories=None)
-
-
-def _channels(
-    channels: tuple[ChannelHandle, ...], replacement: Replacement
-) -> tuple[ChannelHandle, ...]:
-    return tuple(
-        replace(channel, stream=_stream(channel.stream, replacement)) for channel in channels
-    )
-
-
-def _keyed_handle(
-    handle: KeyedStateHandle | None, replacement: Replacement
-) -> KeyedStateHandle | None:
-    match handle:
-        case ChangelogHandle():
-            return replace(
-                handle,
-                base=tuple(_base_handle(part, replacement) for part in handle.base),
-                changes=tuple(_changes_handle(change, replacement) for change in handle.changes),
-            )
-        case None:
-            return None
-        case _:
-            return _base_handle(handle, replacement)
-
-
-def _base_handle(handle: BaseHandle, replacement: Replacement) -> BaseHandle:
-    if isinstance(handle, KeyGroupsHandle):
-        return replace(handle, stream=replacement(handle.stream))
-    return replace(
-        handle,
-        meta=replacement(handle.meta),
-        shared=_files(handle.shared, replacement),
-        private=_files(handle.private, replacement),
-    )
-
-
-def _files(files: tuple[LocalFile, ...], replacement: Replacement) -> tuple[LocalFile, ...]:
-    return tuple(LocalFile(file.name, _stream(file.stream, replacement)) for file in files)
-
-
-def _changes_handle(handle: ChangesHandle, replacement: Replacement) -> ChangesHandle:
-    if isinstance(handle, InMemoryChanges):
-        return handle
-    streams = tuple(replace(stream, stream=replacement(stream.stream)) for stream in handle.streams)
-    return replace(handle, streams=streams)
-
-
-def _stream(stream: StreamHandle, replacement: Replacement) -> StreamHandle:
-    if isinstance(stream, KeyGroupsStream):
-        return replace(stream, stream=replacement(stream.stream))
-    return replacement(stream)
+_HOLDERS = (
+    SubtaskState,
+    KeyGroupsHandle,
+    IncrementalHandle,
+    LocalFile,
+    KeyGroupsStream,
+    ChangelogHandle,
+    FileChanges,
+    ChangeSetStream,
+    ChannelStateHandle,
+    MergedChannelStateHandle,
+)

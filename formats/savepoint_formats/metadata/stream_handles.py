@@ -1,4 +1,4 @@
-"""Stream handles: where the bytes of a piece of state are.
+"""Stream handles: references to files with state, or the bytes themselves.
 
 | type | class             | fields after the type byte                                          |
 |------|-------------------|---------------------------------------------------------------------|
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM, KeyGroupRange
+from savepoint_formats.metadata.records import BYTES, INT, LONG, UTF, Codec, Record
 
 if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
@@ -28,7 +29,7 @@ NO_HANDLE = 0
 
 @dataclass(frozen=True, slots=True)
 class KeyGroupRangeOffsets:
-    """Where each key group of a state file begins.
+    """The beginning of each key group of a state file.
 
     | bytes | field   | meaning                                                       |
     |-------|---------|---------------------------------------------------------------|
@@ -43,7 +44,6 @@ class KeyGroupRangeOffsets:
 
     @classmethod
     def read(cls, view: DataInputView) -> Self:
-        """Raises ``FormatError`` if the range is no range of key groups."""
         key_groups = read_key_groups(view)
         return cls(key_groups, view.read_longs(len(key_groups)))
 
@@ -53,11 +53,7 @@ class KeyGroupRangeOffsets:
 
 
 def read_key_groups(view: DataInputView) -> KeyGroupRange:
-    """A range as first key group and number of key groups.
-
-    Raises:
-        FormatError: It reaches below 0, above the greatest max parallelism, or is empty.
-    """
+    """A range as first key group and count. Raises ``FormatError`` if it is empty or invalid."""
     start, count = view.read_int(), view.read_int()
     if count <= 0 or not 0 <= start <= MAX_PARALLELISM - count:
         raise view.error(
@@ -73,10 +69,11 @@ def write_key_groups(key_groups: KeyGroupRange, view: DataOutputView) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class InlineStream:
-    """Bytes that lie in ``_metadata`` itself, under a name that is unique in it."""
+class InlineStream(Record):
+    """Bytes in ``_metadata`` itself, under a unique name."""
 
     TYPE: ClassVar[int] = 1
+    FIELDS: ClassVar[tuple[Codec, ...]] = (UTF, BYTES)
     name: str
     data: bytes
 
@@ -85,55 +82,33 @@ class InlineStream:
         """In bytes."""
         return len(self.data)
 
-    @classmethod
-    def read(cls, view: DataInputView) -> Self:
-        return cls(view.read_utf(), view.read_bytes(view.read_count()))
-
-    def write(self, view: DataOutputView) -> None:
-        view.write_utf(self.name)
-        view.write_int(len(self.data))
-        view.write_bytes(self.data)
-
 
 @dataclass(frozen=True, slots=True)
-class FileStream:
-    """A file by its absolute path, as Flink writes paths: ``file:/a``, ``s3://bucket/a``."""
+class FileStream(Record):
+    """A file by its absolute path: ``file:/a``, ``s3://bucket/a``."""
 
     TYPE: ClassVar[int] = 2
+    FIELDS: ClassVar[tuple[Codec, ...]] = (LONG, UTF)
     size: int
     path: str
 
-    @classmethod
-    def read(cls, view: DataInputView) -> Self:
-        return cls(view.read_long(), view.read_utf())
-
-    def write(self, view: DataOutputView) -> None:
-        view.write_long(self.size)
-        view.write_utf(self.path)
-
 
 @dataclass(frozen=True, slots=True)
-class RelativeFile:
+class RelativeFile(Record):
     """A file by its path below the directory of ``_metadata``."""
 
     TYPE: ClassVar[int] = 6
+    FIELDS: ClassVar[tuple[Codec, ...]] = (UTF, LONG)
     path: str
     size: int
 
-    @classmethod
-    def read(cls, view: DataInputView) -> Self:
-        return cls(view.read_utf(), view.read_long())
-
-    def write(self, view: DataOutputView) -> None:
-        view.write_utf(self.path)
-        view.write_long(self.size)
-
 
 @dataclass(frozen=True, slots=True)
-class SegmentStream:
-    """A piece of a file that several handles share (file merging)."""
+class SegmentStream(Record):
+    """A range of a file that several handles share (file merging)."""
 
     TYPE: ClassVar[int] = 15
+    FIELDS: ClassVar[tuple[Codec, ...]] = (LONG, LONG, INT, UTF, UTF)
     start: int
     size: int
     scope: int
@@ -142,65 +117,27 @@ class SegmentStream:
 
     @classmethod
     def read(cls, view: DataInputView) -> Self:
-        """Raises ``FormatError`` if start or size are negative."""
         start, size = view.read_long(), view.read_long()
         if start < 0 or size < 0:
             raise view.error(f"a segment of {size} bytes at {start}, expected neither below 0")
         return cls(start, size, view.read_int(), view.read_utf(), view.read_utf())
 
-    def write(self, view: DataOutputView) -> None:
-        view.write_long(self.start)
-        view.write_long(self.size)
-        view.write_int(self.scope)
-        view.write_utf(self.path)
-        view.write_utf(self.logical_file_id)
-
 
 @dataclass(frozen=True, slots=True)
-class EmptySegment:
-    """No bytes: what file merging writes for a subtask without state."""
+class EmptySegment(Record):
+    """No bytes; file merging writes it for a subtask without state."""
 
     TYPE: ClassVar[int] = 16
+    FIELDS: ClassVar[tuple[Codec, ...]] = ()
 
     @property
     def size(self) -> int:
         """In bytes."""
         return 0
 
-    @classmethod
-    def read(cls, view: DataInputView) -> Self:  # noqa: ARG003  # as its siblings
-        return cls()
-
-    def write(self, view: DataOutputView) -> None:
-        """Writes nothing."""
-
 
 PlainStream = InlineStream | FileStream | RelativeFile | SegmentStream | EmptySegment
 
-
-@dataclass(frozen=True, slots=True)
-class KeyGroupsStream:
-    """A stream with key-group offsets, as lists of incremental handles may hold one."""
-
-    TYPE: ClassVar[int] = 3
-    groups: KeyGroupRangeOffsets
-    stream: PlainStream
-
-    @property
-    def size(self) -> int:
-        """In bytes."""
-        return self.stream.size
-
-    @classmethod
-    def read(cls, view: DataInputView) -> Self:
-        return cls(KeyGroupRangeOffsets.read(view), read_plain_stream(view))
-
-    def write(self, view: DataOutputView) -> None:
-        self.groups.write(view)
-        write_stream(self.stream, view)
-
-
-StreamHandle = PlainStream | KeyGroupsStream
 
 _PLAIN_STREAMS: dict[int, type[PlainStream]] = {
     kind.TYPE: kind
@@ -208,24 +145,8 @@ _PLAIN_STREAMS: dict[int, type[PlainStream]] = {
 }
 
 
-def read_stream(view: DataInputView) -> StreamHandle | None:
-    """The next stream handle; None where there is none."""
-    tag = view.read_unsigned_byte()
-    match tag:
-        case 0:
-            return None
-        case KeyGroupsStream.TYPE:
-            return KeyGroupsStream.read(view)
-        case _:
-            return _read_plain(view, tag)
-
-
 def read_plain_stream(view: DataInputView) -> PlainStream:
-    """The next stream handle, where one must be.
-
-    Raises:
-        FormatError: There is none, or none of a plain kind.
-    """
+    """The next stream handle. Raises ``FormatError`` if there is none, or not a plain one."""
     return _read_plain(view, view.read_unsigned_byte())
 
 
@@ -236,8 +157,50 @@ def _read_plain(view: DataInputView, tag: int) -> PlainStream:
     return _PLAIN_STREAMS[tag].read(view)
 
 
+def write_stream(handle: StreamHandle | None, view: DataOutputView) -> None:
+    """The mirror of the functions that read a stream handle."""
+    view.write_byte(NO_HANDLE if handle is None else handle.TYPE)
+    if handle is not None:
+        handle.write(view)
+
+
+def _write_stream(view: DataOutputView, handle: StreamHandle) -> None:
+    write_stream(handle, view)
+
+
+KEY_GROUPS = Codec(read_key_groups, lambda view, key_groups: write_key_groups(key_groups, view))
+GROUPS = Codec(KeyGroupRangeOffsets.read, lambda view, groups: groups.write(view))
+PLAIN_STREAM = Codec(read_plain_stream, _write_stream)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyGroupsStream(Record):
+    """A stream with key-group offsets, which lists of incremental handles may hold."""
+
+    TYPE: ClassVar[int] = 3
+    FIELDS: ClassVar[tuple[Codec, ...]] = (GROUPS, PLAIN_STREAM)
+    groups: KeyGroupRangeOffsets
+    stream: PlainStream
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return self.stream.size
+
+
+StreamHandle = PlainStream | KeyGroupsStream
+
+
+def read_stream(view: DataInputView) -> StreamHandle | None:
+    """The next stream handle; None if there is none."""
+    tag = view.read_unsigned_byte()
+    if tag == NO_HANDLE:
+        return None
+    return KeyGroupsStream.read(view) if tag == KeyGroupsStream.TYPE else _read_plain(view, tag)
+
+
 def read_required_stream(view: DataInputView) -> StreamHandle:
-    """The next stream handle, of any kind, where one must be."""
+    """The next stream handle of any kind. Raises ``FormatError`` if there is none."""
     handle = read_stream(view)
     if handle is None:
         view.position -= 1
@@ -245,8 +208,4 @@ def read_required_stream(view: DataInputView) -> StreamHandle:
     return handle
 
 
-def write_stream(handle: StreamHandle | None, view: DataOutputView) -> None:
-    """The mirror of the functions that read a stream handle."""
-    view.write_byte(NO_HANDLE if handle is None else handle.TYPE)
-    if handle is not None:
-        handle.write(view)
+STREAM = Codec(read_required_stream, _write_stream)

@@ -1,1 +1,1 @@
-"""The directory of a snapshot that is being written; commits and copies; and single files."""
+"""Directories of snapshots that are being written, commits, copies, and single files."""

@@ -1,9 +1,9 @@
-"""Copies of operators: their files go into a new snapshot, their handles name these copies.
+"""Copies operators with their files into a new snapshot.
 
-Not a byte of state is looked at, but that a file is what its handle says: a savepoint may name any
-file of the machine, and a copy would carry that away. Every file becomes a relative one, whatever it was: one of an
-absolute path, one that other checkpoints share, or a piece of a merged file. So the copy needs
-nothing but its directory, and can be moved. What several handles refer to is copied once.
+Each file must be of the kind that its handle says, because a savepoint could name any file of the
+machine. Copies become relative files, even of absolute paths, files that checkpoints share, and
+ranges of merged files. So the new directory is complete and can be moved. A file that several
+handles refer to is copied once.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from savepoint_formats.new_snapshot.directory import NewSnapshot
 
 Progress = Callable[[int], object]
-"""Is called with the bytes of each step, from several threads."""
+"""Gets the number of bytes of each step; called from several threads."""
 
 _Use = tuple[FileKind, str]
-"""What a file is, and what it is for."""
+"""The kind of a file, and its role."""
 
 _FileHandle = FileStream | RelativeFile | SegmentStream
 
@@ -50,12 +50,12 @@ _SHOWN = 3
 
 
 def no_progress(_size: int) -> None:
-    """Nobody wants to know."""
+    """Ignores progress."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
-    """A file, or a piece of one; two are equal if their bytes are the same ones."""
+class _Range:
+    """A range of a file, or a whole file."""
 
     path: str
     start: int
@@ -65,14 +65,7 @@ class _Piece:
 
 @dataclass(frozen=True, slots=True)
 class _Original:
-    """A file that is there, as a handle names it.
-
-    Attributes:
-        file: What the handle means.
-        location: Where the file is.
-        size: The bytes of the whole file, even if the handle means but a piece of it.
-        role: What it is for.
-    """
+    """An existing file that a handle refers to; ``size`` is that of the whole file."""
 
     file: StateFile
     location: Location
@@ -83,30 +76,30 @@ class _Original:
     def of(
         cls, source: SnapshotDirectory, named: tuple[_FileHandle, frozenset[_Use]]
     ) -> Self | None:
-        """What a handle means, if that is what it is used for; None if it is gone."""
+        """The file of a handle, if its kind is right for all uses; None if it is gone."""
         handle, uses = named
         file = source.file(handle)
         size = None if file.location is None else file.location.file_size()
         if file.location is None or size is None:
             return None
         original = cls(file, file.location, size, min(role for _, role in uses))
-        original.piece()
+        original.range()
         for kind, role in uses:
             expect_kind(file, kind, role)
         return original
 
-    def piece(self) -> _Piece:
-        """The bytes that the handle means."""
+    def range(self) -> _Range:
+        """The range that the handle refers to."""
         start, size = self.file.start, self.file.size
         if size is None:
-            return _Piece(self.location.path, 0, self.size, is_whole=True)
+            return _Range(self.location.path, 0, self.size, is_whole=True)
         if start + size > self.size:
             message = f"the file ends here, expected {size} bytes from {start} on"
             raise TruncatedError(message, self.file.path, self.size)
-        return _Piece(self.location.path, start, size, is_whole=False)
+        return _Range(self.location.path, start, size, is_whole=False)
 
     def copy(self, target: NewSnapshot, on_progress: Progress) -> str:
-        """Copies these bytes; gives the path of the copy below the directory."""
+        """Copies the range, and returns the path of the copy below the directory."""
         is_near = self.location.filesystem.equals(target.location.filesystem)
         if is_near and self.file.size is None and self.size <= LARGEST_COPY_SIZE:
             path = target.copy_of(self.location, self.role)
@@ -121,24 +114,18 @@ class _Original:
 
 @dataclass(frozen=True, slots=True)
 class CopyPlan:
-    """What a copy of some operators consists of; made before anything is written.
-
-    Attributes:
-        operators: Their records, as the source has them.
-    """
+    """Operators of a source and the ranges of files to copy; checked before anything is written."""
 
     operators: tuple[OperatorState, ...]
-    _pieces: Mapping[_FileHandle, _Piece] = field(default_factory=dict)
-    _originals: Mapping[_Piece, _Original] = field(default_factory=dict)
+    _ranges: Mapping[_FileHandle, _Range] = field(default_factory=dict)
+    _originals: Mapping[_Range, _Original] = field(default_factory=dict)
 
     @classmethod
     def of(cls, operators: Iterable[OperatorState], source: SnapshotDirectory) -> Self:
-        """How operators of the snapshot in ``source`` are copied.
+        """Checks the files of operators.
 
-        Raises:
-            StateFileNotFoundError: Some of their files are gone.
-            WrongFileError: One is not what the savepoint says that it is.
-            TruncatedError: A merged file ends before a piece of it does.
+        Raises ``StateFileNotFoundError``, ``WrongFileError`` for a file of another kind, and
+        ``TruncatedError`` if a file ends before a range of it.
         """
         operators = tuple(operators)
         uses = _uses(operators)
@@ -148,35 +135,22 @@ class CopyPlan:
             )
         _expect_all(by_use, source)
         originals = {handle: original for handle, original in by_use.items() if original}
-        pieces = {handle: original.piece() for handle, original in originals.items()}
-        return cls(
-            operators, pieces, {pieces[original]: originals[original] for original in originals}
-        )
+        ranges = {handle: original.range() for handle, original in originals.items()}
+        return cls(operators, ranges, {ranges[handle]: originals[handle] for handle in originals})
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The bytes of each file that the copy will have."""
-        return tuple(piece.size for piece in self._originals)
+        """The size of each file that the copy will have."""
+        return tuple(part.size for part in self._originals)
 
     def sizes_of(self, operator: OperatorState) -> tuple[int, ...]:
-        """The bytes of each file that the copy of one of the operators refers to."""
-        return tuple(piece.size for piece in {self._pieces[file] for file, _ in _files(operator)})
+        """The size of each file that the copy of one operator refers to."""
+        return tuple(part.size for part in {self._ranges[file] for file, _ in _files(operator)})
 
     def write(
         self, target: NewSnapshot, on_progress: Progress = no_progress
     ) -> tuple[OperatorState, ...]:
-        """Copies the files.
-
-        Args:
-            target: Where to.
-            on_progress: Is called with the progress.
-
-        Returns:
-            The operators, with handles that name the copies.
-
-        Raises:
-            SavepointError: A file can't be read or written.
-        """
+        """Copies the files, and returns the operators with handles of the copies."""
         pool = ThreadPoolExecutor(_THREADS)
         try:
             copies = pool.map(
@@ -189,7 +163,7 @@ class CopyPlan:
         def replacement(stream: PlainStream) -> PlainStream:
             if isinstance(stream, InlineStream | EmptySegment):
                 return stream
-            return RelativeFile(paths[self._pieces[stream]], stream.size)
+            return RelativeFile(paths[self._ranges[stream]], stream.size)
 
         return tuple(with_streams(operator, replacement) for operator in self.operators)
 
@@ -197,20 +171,13 @@ class CopyPlan:
 def copied(
     operator: OperatorState, source: SnapshotDirectory, target: NewSnapshot
 ) -> OperatorState:
-    """An operator whose files were copied from ``source`` to ``target``.
-
-    Raises:
-        StateFileNotFoundError: Some of its files are gone; nothing was written.
-        WrongFileError: One is not what the savepoint says that it is; nothing was written.
-        TruncatedError: A merged file ends before a piece of it does; nothing was written.
-        SavepointError: A file can't be read or written.
-    """
+    """Copies the files of one operator; errors as of ``CopyPlan.of``, before anything is written."""
     (copy,) = CopyPlan.of([operator], source).write(target)
     return copy
 
 
 def _uses(operators: Iterable[OperatorState]) -> dict[_FileHandle, frozenset[_Use]]:
-    """All that each handle is used for, which is one thing unless ``_metadata`` is made up."""
+    """All uses of each handle; there is one unless ``_metadata`` is forged."""
     uses: dict[_FileHandle, frozenset[_Use]] = {}
     for operator in operators:
         for handle, use in _files(operator):
@@ -219,7 +186,7 @@ def _uses(operators: Iterable[OperatorState]) -> dict[_FileHandle, frozenset[_Us
 
 
 def _files(operator: OperatorState) -> Iterator[tuple[_FileHandle, _Use]]:
-    """The handles of an operator that name files, and what each is and is for."""
+    """Handles of an operator's files, and the use of each."""
     for reference in stream_references(operator):
         stream = reference.stream
         plain = stream.stream if isinstance(stream, KeyGroupsStream) else stream
@@ -240,7 +207,7 @@ def _expect_all(
         )
         problem = next(filter(None, problems), "")
         raise StateFileNotFoundError(
-            f"{source.uri} can't be copied, for it lacks {', '.join(missing[:_SHOWN])}{more};"
+            f"{source.uri} can't be copied because it lacks {', '.join(missing[:_SHOWN])}{more};"
             + (f" {problem};" if problem else "")
             + " put the files beside _metadata, or where they were"
         )

@@ -1,13 +1,12 @@
 """The directory of a snapshot that is being written.
 
-Data files come first, each under a name that no other attempt at it has; ``_metadata`` comes last
-and all at once. So a directory with a ``_metadata`` is whole, whenever the writer dies; and where a
-savepoint is replaced, it stays whole until the new one is.
+Data files are written first, each under a unique name. ``_metadata`` comes last, as a single step. So
+a directory with ``_metadata`` is complete, whenever the writer dies. A savepoint that is replaced
+stays complete until the new one is.
 
-Of writes to one directory at the same time one completes: each looks, in its turn, whether what lies
-there is still what it has found at its begin. So of all files that are there when a write's turn
-comes, those of other writes can't be of a savepoint any more, once it has written its own
-``_metadata``; and those of writes that are dead are removed then.
+If several writes go to one directory, one completes: each checks in its turn that ``_metadata`` has
+not changed since its beginning. Once it has written its own ``_metadata``, files of other writes can't
+belong to a savepoint any more; those of dead writes are removed.
 """
 
 from __future__ import annotations
@@ -36,7 +35,12 @@ from savepoint_formats.metadata.references import streams_of
 from savepoint_formats.new_snapshot.multipart_file import are_copied_by_store, assemble
 from savepoint_formats.new_snapshot.new_file import NewFile, writing_errors
 from savepoint_formats.new_snapshot.signs_of_life import claims, is_sign, remains_of, sign_of_life
-from savepoint_formats.new_snapshot.synced import sync, sync_directories
+from savepoint_formats.new_snapshot.synced import (
+    name_unused,
+    renames_files,
+    sync,
+    sync_directories,
+)
 from savepoint_formats.new_snapshot.turns import turn_of
 from savepoint_formats.new_snapshot.written_names import unused_id, unused_name, write_of
 
@@ -47,13 +51,9 @@ if TYPE_CHECKING:
 
     from savepoint_formats.new_snapshot.stored_range import StoredRange
 
-# These file systems rename a file as a single step. On the others, which are object stores, nothing
-# is renamed, but a copy that the store makes by itself appears as a whole.
-_HAS_DIRECTORIES = {"local", "hdfs"}
-
 
 class WriteMode(StrEnum):
-    """What is done where a savepoint lies already."""
+    """What to do if a savepoint exists at the path."""
 
     ERROR = "error"
     OVERWRITE = "overwrite"
@@ -64,11 +64,10 @@ class NewSnapshot:
     """The directory of a snapshot that is being written; small and picklable.
 
     Attributes:
-        uri: What the user called it.
+        uri: The path as the user wrote it.
         location: The directory.
-        replaced: Tells the ``_metadata`` that is to be replaced from any other; None if there is
-            none.
-        write_id: Part of the name of each file of this write, and of no other's.
+        replaced: Identifies the ``_metadata`` that is replaced; None if there is none.
+        write_id: In the name of each file of this write alone.
     """
 
     uri: str
@@ -78,17 +77,15 @@ class NewSnapshot:
 
     @classmethod
     def at(cls, path: str, mode: WriteMode | str = WriteMode.ERROR) -> Self:
-        """A snapshot that is to be written at ``path``. Writes nothing yet.
+        """A snapshot that will be written at ``path``; nothing is written yet.
 
         Args:
-            path: A directory that is empty, or not there yet; a local path, or a URI of a file
-                system that pyarrow knows.
-            mode: ``overwrite`` if a savepoint that lies there is to be replaced, or what writes
-                have left that died.
+            path: A directory that is empty or does not exist; a local path or a URI of pyarrow.
+            mode: ``overwrite`` replaces a savepoint, or files that dead writes have left.
 
         Raises:
-            SavepointExistsError: A savepoint lies there, and it is not to be replaced.
-            NotASavepointError: Something lies there that is no savepoint, and is not to be replaced.
+            SavepointExistsError: A savepoint exists and may not be replaced.
+            NotASavepointError: Something else is there.
         """
         mode, uri = WriteMode(mode), path.rstrip("/") or "/"
         location = Location.of(uri)
@@ -106,7 +103,7 @@ class NewSnapshot:
         present = self._present()
         living = claims(present.values(), is_local=self.is_local, now_ns=time.time_ns())
         remains = remains_of(present.values(), living)
-        # What is not ours comes first: it is the reason to leave the directory alone.
+        # Foreign files come first: they are the reason to leave the directory alone.
         names = sorted((write_of(name) is not None, name) for name in present.keys() - remains)
         if names:
             _, name = names[0]
@@ -115,7 +112,6 @@ class NewSnapshot:
             if claim is not None:
                 what, way_out = f"of a write {claim}", "or name another directory"
         elif remains and mode is WriteMode.ERROR:
-            # Or of a savepoint whose ``_metadata`` somebody has moved away.
             name, what = min(remains), "what a write that did not complete has left"
             way_out = "overwrite it, or name another directory"
         else:
@@ -126,13 +122,7 @@ class NewSnapshot:
 
     @contextmanager
     def begun(self) -> Iterator[Self]:
-        """Shows other writes that this one is under way, until the context is left.
-
-        If that is by an exception, what was written is removed.
-
-        Raises:
-            SavepointError: The file system does not let it.
-        """
+        """Shows other writes that this one is alive; an exception removes everything written."""
         self._make_directory()
         with ExitStack() as sign:
             with writing_errors(self.uri):
@@ -140,25 +130,20 @@ class NewSnapshot:
             try:
                 yield self
             except BaseException:
-                # What went wrong first is what the user is to hear of.
+                # The user needs the first error.
                 with suppress(SavepointError):
                     self.abort()
                 raise
 
     @property
     def _directory(self) -> SnapshotDirectory:
-        # Not kept: it remembers where files are, and here they come and go.
+        # Made anew each time, because it caches the places of files.
         return SnapshotDirectory(self.location, self.uri)
 
     def create(self, name: str, *, is_lasting: bool = True) -> NewFile:
         """Begins a data file, on the driver or in a task.
 
-        Args:
-            name: What the file is for; what is behind it in the file's name makes that unique.
-            is_lasting: Whether the savepoint will have it, so that it must outlive a loss of power.
-
-        Raises:
-            SavepointError: The file system does not let it.
+        Its name is ``name`` and a unique end. A lasting file survives a loss of power.
         """
         self._make_directory()
         path = unused_name(name, self.write_id)
@@ -166,30 +151,15 @@ class NewSnapshot:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is in a directory of the machine, or one that is mounted there."""
+        """Whether it is in a directory of this machine, perhaps a mounted one."""
         return self.location.is_local
 
     def open(self, path: str) -> pa.NativeFile:
-        """Opens a file of this write again, by its path below the directory.
-
-        Raises:
-            OSError: It is not there, or can't be read.
-        """
+        """Opens a file of this write again, by its path below the directory."""
         return self.location.filesystem.open_input_file(self.below(path).path)
 
     def copy_of(self, file: Location, name: str) -> str:
-        """Copies a whole file of the same file system; an object store does that by itself.
-
-        Args:
-            file: Where it is.
-            name: As for ``create``.
-
-        Returns:
-            The path of the copy below the directory.
-
-        Raises:
-            SavepointError: The file system does not let it.
-        """
+        """Copies a file of the same file system, and returns its path below the directory."""
         self._make_directory()
         path = unused_name(name, self.write_id)
         copy = self.below(path).path
@@ -206,19 +176,9 @@ class NewSnapshot:
         return are_copied_by_store((file.filesystem for file in files), self.location.filesystem)
 
     def assembled(self, name: str, head: bytes, ranges: Sequence[StoredRange]) -> str:
-        """Writes a file of ranges of others, whose bytes the file system copies by itself.
+        """Writes ``head`` and ranges that the file system copies; returns the path below.
 
-        Args:
-            name: As for ``create``.
-            head: What is in front of them.
-            ranges: The ranges, of files that ``copies_from`` takes.
-
-        Returns:
-            The path of the file below the directory.
-
-        Raises:
-            SavepointError: The file system does not let it.
-            TruncatedError: A file has become shorter.
+        ``copies_from`` must be true for the files. Raises ``TruncatedError`` if one is shorter now.
         """
         if not self.is_local:
             path = unused_name(name, self.write_id)
@@ -231,17 +191,14 @@ class NewSnapshot:
         return file.path
 
     def commit(self, metadata: CheckpointMetadata) -> dict[str, int]:
-        """Makes the directory a savepoint: writes ``_metadata``, after all data files.
+        """Writes ``_metadata`` after all data files, and returns path and size of the files.
 
-        Files of this write that ``metadata`` does not refer to are removed, for they come from
-        attempts that failed. The files of a savepoint that is replaced are removed at the end.
-
-        Returns:
-            Path below the directory -> size in bytes, of the files of the savepoint.
+        Files of this write that ``metadata`` does not refer to come from failed attempts and are
+        removed. Files of a replaced savepoint are removed last.
 
         Raises:
-            StateFileNotFoundError: ``metadata`` refers to files that are not there.
-            SavepointExistsError: Another savepoint came to lie there meanwhile.
+            StateFileNotFoundError: ``metadata`` refers to files that do not exist.
+            SavepointExistsError: Another savepoint has been written there meanwhile.
         """
         view = DataOutputView()
         metadata.write(view)
@@ -254,52 +211,48 @@ class NewSnapshot:
             self._remove(path for path in present.keys() - needed if self._is_spare(path))
             referred = self._referred(present)
             self._write_metadata(view.to_bytes())
-        # The savepoint is there: what can't be removed now is no reason to say it is not.
+        # The savepoint is complete, even if something can't be removed.
         with suppress(OSError):
             living = {self.write_id, *claims(self._present().values(), is_local=self.is_local)}
             self._remove((referred | remains_of(present.values(), living)) - needed)
         return {METADATA_FILE: view.position, **{path: present[path].size for path in needed}}
 
     def abort(self) -> None:
-        """Removes all files of this write, but those of a ``_metadata`` that it wrote."""
+        """Removes all files of this write, unless ``_metadata`` refers to them."""
         with writing_errors(self.uri):
             present = self._present()
             spare = present.keys() - self._referred(present)
             self._remove(path for path in spare if self._is_spare(path))
 
     def _expect_unchanged(self) -> str | None:
-        """What tells the present ``_metadata`` from others.
-
-        Raises:
-            SavepointExistsError: It is another one than at the begin.
-        """
+        """The version of ``_metadata``. Raises ``SavepointExistsError`` if it has changed."""
         present = _version(self.location)
         if present is None or present == self.replaced:
             return present
         if self.replaced is None:
             raise _exists(self.uri)
         raise SavepointExistsError(
-            f"{self.uri} is another savepoint than when this write began, for another write has"
+            f"{self.uri} is another savepoint than when this write began, because another write has"
             " replaced it meanwhile; overwrite it again, or write to another directory"
         )
 
     def below(self, path: str) -> Location:
-        """Where a file of the directory is."""
+        """The location of a file of the directory."""
         return Location(self.location.filesystem, posixpath.join(self.location.path, path))
 
     def _is_spare(self, path: str) -> bool:
-        """Whether it is a file of this write, other than its sign of life."""
+        """Whether it is a file of this write, except its sign of life."""
         return write_of(path) == self.write_id and not is_sign(path)
 
     def _present(self) -> dict[str, fs.FileInfo]:
-        """Name -> what lies in the directory; what lies in directories below it is another's."""
+        """Files of the directory by name, without those of directories below it."""
         selector = fs.FileSelector(self.location.path, allow_not_found=True)
         infos = self.location.filesystem.get_file_info(selector)
         return {info.base_name: info for info in infos}
 
     def _make_directory(self) -> None:
-        # An object store has no directories; pyarrow would leave an empty object in their place.
-        if self.location.filesystem.type_name in _HAS_DIRECTORIES:
+        # An object store has no directories; pyarrow would leave an empty object instead.
+        if renames_files(self.location.filesystem):
             with writing_errors(self.uri):
                 self.location.filesystem.create_dir(self.location.path, recursive=True)
 
@@ -312,7 +265,6 @@ class NewSnapshot:
             )
 
     def _referred(self, present: Mapping[str, fs.FileInfo]) -> frozenset[str]:
-        """The files of the directory that its ``_metadata`` refers to, if it has one."""
         if METADATA_FILE not in present:
             return frozenset()
         directory = self._directory
@@ -321,13 +273,13 @@ class NewSnapshot:
             files = map(directory.file, streams_of(CheckpointMetadata.read(view)))
             paths = {directory.relative(file.location) for file in files if file.location}
         except SavepointError:
-            # It is damaged, and perhaps to be replaced for that.
+            # It is damaged, which may be the reason to replace it.
             return frozenset()
         return frozenset(paths & present.keys())
 
     def _remove(self, paths: Iterable[str]) -> None:
         for path in paths:
-            # Another attempt may remove it too.
+            # Another attempt may have removed it.
             with suppress(FileNotFoundError):
                 self.location.filesystem.delete_file(self.below(path).path)
 
@@ -339,7 +291,10 @@ class NewSnapshot:
             sync_directories(self.location.path)
         with turn_of(self.write_id, self.location):
             if self._expect_unchanged() is None and self.is_local:
-                self._link(written, final)
+                try:
+                    name_unused(written, final)
+                except FileExistsError as error:
+                    raise _exists(self.uri) from error
             else:
                 self._put(written, final)
         if self.is_local:
@@ -348,11 +303,11 @@ class NewSnapshot:
             self._remove([file.path])
 
     def _put(self, written: str, final: str) -> None:
-        """Gives a file the name of ``_metadata`` as one step, if nobody took it away meanwhile."""
+        """Renames a file to ``_metadata`` as one step, unless another write has removed it."""
         filesystem = self.location.filesystem
-        is_renamed = filesystem.type_name in _HAS_DIRECTORIES
+        move = filesystem.move if renames_files(filesystem) else filesystem.copy_file
         try:
-            (filesystem.move if is_renamed else filesystem.copy_file)(written, final)
+            move(written, final)
         except OSError as error:
             if filesystem.get_file_info(written).type != fs.FileType.NotFound:
                 raise
@@ -361,19 +316,9 @@ class NewSnapshot:
                 f"{self.uri} was taken by another write, {reason}"
             ) from error
 
-    def _link(self, written: str, final: str) -> None:
-        """Gives a file another name too, which nobody may have given to one meanwhile."""
-        try:
-            os.link(written, final)
-        except FileExistsError as error:
-            raise _exists(self.uri) from error
-        except OSError:
-            # Some file systems have no links.
-            os.rename(written, final)
-
 
 def _version(folder: Location) -> str | None:
-    """What tells the ``_metadata`` of a directory from any other; None if there is none."""
+    """Identifies the content of ``_metadata``; None if there is none."""
     path = posixpath.join(folder.path, METADATA_FILE)
     info = folder.filesystem.get_file_info(path)
     if info.type != fs.FileType.File:
@@ -381,7 +326,7 @@ def _version(folder: Location) -> str | None:
     if folder.is_local:
         stat = os.stat(path)
         return f"{stat.st_ino} {stat.st_mtime_ns} {stat.st_size}"
-    # Where the clock of the store is coarse, its headers have what tells contents apart.
+    # The clock of a store may be coarse, but its headers differ for different contents.
     with folder.filesystem.open_input_file(path) as file:
         return f"{info.mtime_ns} {info.size} {sorted(file.metadata().items())}"
 

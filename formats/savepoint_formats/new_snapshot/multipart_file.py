@@ -1,11 +1,11 @@
-"""A file of an S3 store, which the store puts together of ranges of other files.
+"""Files of an S3 store that the store assembles from ranges of other files.
 
-pyarrow has no call for that, so ``s3_client`` makes it, where there is one.
+pyarrow has no call for that, so it takes an ``s3_client``.
 
-| part         | request          | bytes that come to this machine                      |
+| range        | request          | bytes that come to this machine                      |
 |--------------|------------------|------------------------------------------------------|
-| a long range | UploadPartCopy   | none                                                 |
-| what is less | GET, UploadPart  | all: a part other than the last has 5 MiB at least   |
+| a long one   | UploadPartCopy   | none                                                 |
+| a short one  | GET, UploadPart  | all: every part except the last needs 5 MiB          |
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 LEAST_PART = 5 << 20
 MOST_PART = 1 << 30
-"""S3 copies 5 GiB at once; parts of a GiB are of a number that it allows, and fail one by one."""
+"""S3 copies up to 5 GiB at once; a failure of a smaller part costs less."""
 
 COPY_SECONDS = 300
-"""Such a part is copied before the store answers."""
+"""Timeout of a request; the store answers after the copy."""
 
 
 def are_copied_by_store(sources: Iterable[fs.FileSystem], target: fs.FileSystem) -> bool:
-    """Whether ``assemble`` makes files of one out of ranges of the others."""
+    """Whether ``assemble`` works from these file systems to the target."""
     if not all(map(target.equals, sources)):
         return False
     client = client_of(target, COPY_SECONDS)
@@ -40,12 +40,7 @@ def are_copied_by_store(sources: Iterable[fs.FileSystem], target: fs.FileSystem)
 
 
 def assemble(target: Location, head: bytes, ranges: Iterable[StoredRange]) -> None:
-    """Writes a file of a head and ranges of others of the same store; it appears as a whole.
-
-    Raises:
-        SavepointError: The store refuses it.
-        TruncatedError: A file has become shorter.
-    """
+    """Writes a head and ranges of files of the same store as one file, in a single step."""
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415  # an extra
 
     client = client_of(target.filesystem, COPY_SECONDS)
@@ -69,7 +64,6 @@ def _upload(client: Any, place: dict[str, str], parts: Iterator[bytes | StoredRa
 
 
 def _sent(client: Any, upload: dict[str, Any], part: bytes | StoredRange) -> str:
-    """Sends a part, or has it copied; returns its tag."""
     if isinstance(part, bytes):
         return str(client.upload_part(**upload, Body=part)["ETag"])
     last = part.start + part.size - 1
@@ -80,7 +74,7 @@ def _sent(client: Any, upload: dict[str, Any], part: bytes | StoredRange) -> str
 
 
 def _parts(head: bytes, ranges: Iterable[StoredRange]) -> Iterator[bytes | StoredRange]:
-    """The parts; what is too short to be copied is sent with what lies behind it."""
+    """Divides the file into parts; a short range is sent together with what follows it."""
     pending = head
     for stored in ranges:
         rest = stored
@@ -92,7 +86,7 @@ def _parts(head: bytes, ranges: Iterable[StoredRange]) -> Iterator[bytes | Store
             yield pending
             pending = b""
         while rest.size >= LEAST_PART:
-            # Nothing that is too short may be left over.
+            # The rest must not become too short.
             size = rest.size if rest.size <= MOST_PART else MOST_PART - LEAST_PART
             yield rest.first(size)
             rest = rest.behind(size)

@@ -1,7 +1,6 @@
 """A file of a snapshot that is being written, on any file system of pyarrow.
 
-One of this machine is written by its own calls: so it takes ranges of other files without their bytes
-coming into this process.
+Local files are written by system calls, which copy ranges of other files outside of this process.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from savepoint_formats.new_snapshot.stored_range import StoredRange
 
 LARGEST_COPY_SIZE = 5 << 30
-"""An object store copies a file of its own by itself, but S3 none of more bytes."""
+"""The largest file that S3 copies in one request."""
 
 _BUFFER_SIZE = 1 << 20
 _LOCAL_BUFFER_SIZE = 128 << 10
@@ -31,12 +30,10 @@ _WRITTEN_AT_ONCE = 8 << 20
 
 
 class NewFile:
-    """A data file that is being written: a stream for ``with``, and gone if that fails.
+    """A data file that is being written; an exception in ``with`` removes it.
 
-    Attributes:
-        path: Its path below the directory, as a handle is to name it.
-        size: The bytes that were written so far.
-        is_lasting: Whether it is on its disk once it is closed, if that is one of this machine.
+    ``path`` is relative to the directory, as in a handle. ``size`` counts bytes written so far. A local
+    file with ``is_lasting`` has reached its disk when it is closed.
     """
 
     __slots__ = ("_begun", "_location", "_stream", "is_lasting", "path", "size")
@@ -52,27 +49,18 @@ class NewFile:
 
     @property
     def handle(self) -> RelativeFile:
-        """What refers to the file, once it is written."""
+        """The handle of the file."""
         return RelativeFile(self.path, self.size)
 
     def write(self, data: bytes | bytearray | memoryview | pa.Buffer) -> None:
-        """Appends bytes.
-
-        Raises:
-            SavepointError: The file system does not take them.
-        """
+        """Appends bytes. Raises ``SavepointError`` if the file system refuses them."""
         with writing_errors(self._location.path):
             self._stream.write(data)
         self.size += memoryview(data).nbytes
         self._begin_writing()
 
     def copy(self, stored: StoredRange) -> None:
-        """Appends bytes of another file, if both are of this machine.
-
-        Raises:
-            SavepointError: The file system does not take them.
-            TruncatedError: The other file has become shorter.
-        """
+        """Appends bytes of a local file to a local file. Raises ``TruncatedError``."""
         path, done = stored.location.path, 0
         with writing_errors(self._location.path), open(path, "rb", buffering=0) as source:
             self._stream.flush()
@@ -88,7 +76,7 @@ class NewFile:
                     raise TruncatedError(message, path, stored.start + done)
 
     def _begin_writing(self) -> None:
-        """Has the disk begin with what is there already, so that less is left when the file ends."""
+        """Starts writing to disk, so that less is left when the file is closed."""
         is_due = self.is_lasting and self.size - self._begun >= _WRITTEN_AT_ONCE
         if is_due and self._location.is_local:
             begin_writing(self._stream.fileno(), self._begun, self.size - self._begun)
@@ -99,11 +87,7 @@ class NewFile:
         return self.size
 
     def close(self) -> None:
-        """Ends the file.
-
-        Raises:
-            SavepointError: The file system does not take what is left.
-        """
+        """Writes the rest. Raises ``SavepointError`` if the file system refuses it."""
         with writing_errors(self._location.path):
             self._stream.close()
             if self.is_lasting and self._location.is_local:
@@ -123,7 +107,6 @@ class NewFile:
 
 
 def _opened(location: Location) -> BufferedWriter | pa.NativeFile:
-    """A stream to a new file."""
     if location.is_local:
         return open(location.path, "wb", buffering=_LOCAL_BUFFER_SIZE)  # NewFile closes it
     return location.filesystem.open_output_stream(
@@ -133,7 +116,7 @@ def _opened(location: Location) -> BufferedWriter | pa.NativeFile:
 
 @contextmanager
 def writing_errors(path: str) -> Iterator[None]:
-    """Says where it is that a file system refuses something."""
+    """Turns errors of a file system into a ``SavepointError`` with the path."""
     try:
         yield
     except (OSError, pa.ArrowException) as error:

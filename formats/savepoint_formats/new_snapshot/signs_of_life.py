@@ -1,15 +1,15 @@
-"""Signs of life: which of the writes that have left files in a directory are still under way.
+"""Signs of life show which writes to a directory are still alive.
 
-A write keeps a file there, its sign, from its begin to its end. On a disk of this machine the sign
-is locked, which ends with the process. Elsewhere it is written anew every minute, and a write is
-taken for dead if its sign is ten minutes old. A write without a sign is dead.
+A write has a file there, its sign, from beginning to end. A local sign is locked; the lock ends with
+the process. Elsewhere the sign is renewed every minute, and a write is dead if its sign is ten minutes
+old. A write without a sign is dead.
 
-The age of a sign is told by the clock of the store, from the newest file of the directory. A write
-that has put nothing there yet looks at its own clock too: else a directory in which nothing happens
-any more would stay that of the dead.
+The age of a sign is measured by the clock of the store, from the newest file of the directory. A write
+that has no files there yet uses its own clock too. Otherwise no write could ever take over a directory
+in which nothing happens any more.
 
-To be wrong in this does no harm to a savepoint: who removes the remains of a write has completed a
-savepoint meanwhile, or has taken away what the other one completes its own with.
+An error here does no harm to a savepoint: whoever removes files of another write has completed a
+savepoint, or removes the file that would become the other's ``_metadata``.
 """
 
 from __future__ import annotations
@@ -41,15 +41,7 @@ _DEAD_AFTER_NS = 600 * 10**9
 
 @contextmanager
 def sign_of_life(write_id: str, folder: Location) -> Iterator[None]:
-    """Shows that a write is under way.
-
-    Args:
-        write_id: The write.
-        folder: The directory, which is there where the file system has directories.
-
-    Raises:
-        OSError: The file system refuses it.
-    """
+    """Shows that a write is alive."""
     path = posixpath.join(folder.path, unused_name(_SIGN, write_id))
     try:
         with _locked(path) if folder.is_local else _renewed(folder.filesystem, path):
@@ -66,12 +58,9 @@ def is_sign(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a write that lives, or has died a short time ago, claims of a directory.
+    """The claim of a write to a directory: its sign, and the seconds until the claim ends.
 
-    Attributes:
-        sign: The name of its sign.
-        seconds: How long it lasts if the write gives no other sign; None as long as the write
-            lives, which a lock tells.
+    ``seconds`` is None if a lock shows that the write is alive.
     """
 
     sign: str
@@ -87,12 +76,9 @@ class Claim:
 
 
 def claims(infos: Iterable[fs.FileInfo], *, is_local: bool, now_ns: int = 0) -> dict[str, Claim]:
-    """The claims of writes, by their ids; a write without one is dead.
+    """Claims by the ids of writes; a write without a claim is dead.
 
-    Args:
-        infos: All that lies in the directory.
-        is_local: Whether it is on a disk of this machine.
-        now_ns: What time it is at least, in ns since 1970.
+    ``infos`` has all files of the directory. ``now_ns`` is the least current time, in ns since 1970.
     """
     infos = list(infos)
     now_ns = max([now_ns, *(info.mtime_ns for info in infos if info.mtime_ns is not None)])
@@ -112,12 +98,7 @@ def claims(infos: Iterable[fs.FileInfo], *, is_local: bool, now_ns: int = 0) -> 
 
 
 def remains_of(infos: Iterable[fs.FileInfo], living: Iterable[str]) -> set[str]:
-    """The names of what writes that are dead have left; whatever else is there is somebody's own.
-
-    Args:
-        infos: All that lies in the directory.
-        living: The ids of the writes that are not dead.
-    """
+    """Names of files of dead writes; ``living`` has the ids of the others."""
     not_dead = {None, *living}
     files = (info.base_name for info in infos if info.type == FileType.File)
     return {name for name in files if write_of(name) not in not_dead}
@@ -127,7 +108,7 @@ def remains_of(infos: Iterable[fs.FileInfo], living: Iterable[str]) -> set[str]:
 def _locked(path: str) -> Iterator[None]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        # Where there are no locks, others can't tell, and take the write for one that lives.
+        # Without locks, other writes take this one for a living one.
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -136,7 +117,7 @@ def _locked(path: str) -> Iterator[None]:
 
 
 def _is_locked(path: str) -> bool:
-    """Whether a process that lives has locked a file; it does so if that is not known."""
+    """Whether a process has locked a file; true if that is unknown."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -163,7 +144,7 @@ def _renewed(filesystem: fs.FileSystem, path: str) -> Iterator[None]:
 
     def renew() -> None:
         while not is_over.wait(_RENEWED_EVERY):
-            # The next time may be better; and if none is, the savepoint comes to no harm.
+            # The next attempt may succeed; if none does, the savepoint comes to no harm.
             with suppress(OSError):
                 write()
 

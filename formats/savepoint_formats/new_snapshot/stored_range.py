@@ -1,4 +1,4 @@
-"""Bytes of a stored file that become bytes of a new one."""
+"""Ranges of stored files that become bytes of new files."""
 
 from __future__ import annotations
 
@@ -11,26 +11,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoredRange:
-    """A piece of a file.
-
-    Attributes:
-        location: The file.
-        start: The first byte.
-        size: How many bytes.
-    """
+    """A range of bytes of a file."""
 
     location: Location
     start: int
     size: int
 
     def is_followed_by(self, other: StoredRange) -> bool:
-        """Whether the other one begins where this one ends."""
+        """Whether the other range begins where this one ends."""
         return self.location == other.location and self.start + self.size == other.start
 
     def first(self, size: int) -> StoredRange:
-        """So many bytes from its beginning."""
+        """Its first ``size`` bytes."""
         return StoredRange(self.location, self.start, size)
 
     def behind(self, size: int) -> StoredRange:
-        """What follows so many bytes of it."""
+        """The range without its first ``size`` bytes."""
         return StoredRange(self.location, self.start + size, self.size - size)

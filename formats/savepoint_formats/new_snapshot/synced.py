@@ -1,16 +1,39 @@
-"""Files of this machine: that they outlive a loss of power, and that the system copies their bytes."""
+"""System calls for local files, and the ways of file systems to rename a file."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyarrow import fs
 
 _CHUNK_SIZE = 8 << 20
 
 
+def renames_files(filesystem: fs.FileSystem) -> bool:
+    """Whether a file system has directories, and renames a file as a single step.
+
+    The others are object stores. There a copy by the store appears as a whole.
+    """
+    return filesystem.type_name in ("local", "hdfs")
+
+
+def name_unused(written: str, name: str) -> None:
+    """Names a local file. Raises ``FileExistsError`` if another file has this name already."""
+    try:
+        os.link(written, name)
+    except FileExistsError:
+        raise
+    except OSError:
+        # Some file systems have no links.
+        os.rename(written, name)
+
+
 def sync(path: str) -> None:
-    """Has a file or directory of this machine reach its disk."""
+    """Waits until a file or directory is on its disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -19,41 +42,25 @@ def sync(path: str) -> None:
 
 
 def sync_directories(path: str) -> None:
-    """Has a directory reach its disk, with those above it, which may be as new."""
+    """Waits until a directory is on its disk, with those above it, which may be new too."""
     sync(path)
     for above in Path(path).parents:
-        # Not all of them are for this user to read; those are not new.
+        # Directories that this user can't read are not new.
         with suppress(PermissionError):
             sync(str(above))
 
 
 def begin_writing(file: int, start: int, size: int) -> None:
-    """Has the system begin to write bytes of a file to its disk, and does not wait for it.
-
-    Args:
-        file: The descriptor of the file.
-        start: The first byte.
-        size: How many.
-    """
-    # The system writes what it is told that nobody needs. Not every system has this call.
+    """Makes the system start writing a range of a file to disk, and does not wait."""
+    # The system writes ranges that nobody needs in memory. Not every system has this call.
     with suppress(AttributeError, OSError):
         os.posix_fadvise(file, start, size, os.POSIX_FADV_DONTNEED)
 
 
 def copy_range(source: int, target: int, start: int, size: int) -> int:
-    """Appends bytes of a file to another one; the system copies them, where it can.
+    """Appends a range of ``source`` to ``target``, and returns the number of bytes in it.
 
-    Args:
-        source: The descriptor of the file.
-        target: That of the other one, at its end.
-        start: The first byte.
-        size: How many.
-
-    Returns:
-        How many there were.
-
-    Raises:
-        OSError: The system refuses it.
+    Both are descriptors. The system copies by itself if it can.
     """
     copied = 0
     while copied < size and (more := _copied(source, target, start + copied, size - copied)):
@@ -62,8 +69,7 @@ def copy_range(source: int, target: int, start: int, size: int) -> int:
 
 
 def _copied(source: int, target: int, start: int, size: int) -> int:
-    """Copies some bytes; returns how many, and 0 at the end of the file."""
-    # Not every system has this call, nor does it lead from each file system to each other one.
+    # Not every system has this call, nor does it work between all file systems.
     with suppress(AttributeError, OSError):
         return os.copy_file_range(source, target, size, offset_src=start)
     return os.write(target, os.pread(source, min(size, _CHUNK_SIZE), start))

@@ -1,16 +1,16 @@
-"""Turns: of all writes to one directory, one at a time looks at ``_metadata`` and replaces it.
+"""Turns: one write to a directory at a time checks ``_metadata`` and replaces it.
 
-On a disk of this machine the kernel locks the directory, and unlocks it if the process dies.
+On a local disk the kernel locks the directory, and unlocks it if the process dies.
 
-Elsewhere a write raises a flag, which is a small file in the directory, and looks at the flags of
-the others. It goes on alone once no other is up. Where two are up, that of the smaller id stays and
-waits; the other is taken down until that one is done. This is the one-bit algorithm of Burns and
-Lynch. It needs a store that shows at once what was written, in listings too, as S3, Google Cloud
-Storage and Azure do; and no clock.
+Elsewhere a write raises a flag, which is a small file in the directory, and looks for flags of other
+writes. It goes on when no other flag is up. If two are up, the one of the smaller id stays up and
+waits, while the other is taken down until the first is done. This is the one-bit algorithm of Burns
+and Lynch. It needs no clock, but a store whose files and listings are consistent at once, as those of
+S3, Google Cloud Storage and Azure are.
 
-A write that dies with its flag up leaves it. Whoever finds such a flag, and no claim of that write any
-more (``signs_of_life``), first removes the file that would become its ``_metadata``, then the flag. So
-it does no harm if the write only slept: it can't complete without this file.
+A write that dies leaves its flag up. Another write that finds this flag without a claim
+(``signs_of_life``) first removes the file that would become the ``_metadata`` of the dead write, then
+the flag. That does no harm if the write only slept: it can't complete without this file.
 """
 
 from __future__ import annotations
@@ -46,13 +46,7 @@ _PAUSE = 0.05
 def turn_of(write_id: str, folder: Location) -> Iterator[None]:
     """Waits for a write's turn, which lasts as long as the context.
 
-    Args:
-        write_id: The write.
-        folder: The directory, which is there where the file system has directories.
-
-    Raises:
-        SavepointError: Another write does not end its turn.
-        OSError: The file system refuses something.
+    Raises ``SavepointError`` if another write does not end its turn.
     """
     lock = _lock(folder.path) if folder.is_local else None
     if lock is None:
@@ -66,7 +60,7 @@ def turn_of(write_id: str, folder: Location) -> Iterator[None]:
 
 
 def _lock(path: str) -> int | None:
-    """What holds the lock of a directory until it is closed; None where there are no locks."""
+    """A descriptor that locks a directory until it is closed; None if there are no locks."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -78,17 +72,7 @@ def _lock(path: str) -> int | None:
 
 @contextmanager
 def raised_flag(write_id: str, folder: Location, patience: float = _PATIENCE) -> Iterator[None]:
-    """A turn where nothing locks a directory.
-
-    Args:
-        write_id: The write.
-        folder: The directory.
-        patience: How long it waits for the other writes, in seconds.
-
-    Raises:
-        SavepointError: The flag of another write stays up.
-        OSError: The file system refuses something.
-    """
+    """A turn in a directory without locks; waits ``patience`` seconds for other writes."""
     deadline, others = time.monotonic() + patience, partial(_others, folder, write_id)
     flag = posixpath.join(folder.path, unused_name(FLAG, write_id))
     try:
@@ -107,7 +91,6 @@ def raised_flag(write_id: str, folder: Location, patience: float = _PATIENCE) ->
 
 
 def _wait(folder: Location, hindering: Callable[[], list[Flag]], deadline: float) -> None:
-    """Waits until no flag is up that hinders."""
     while flags := hindering():
         if time.monotonic() > deadline:
             raise SavepointError(
@@ -117,26 +100,21 @@ def _wait(folder: Location, hindering: Callable[[], list[Flag]], deadline: float
 
 
 class Flag(NamedTuple):
-    """The flag of another write, which has a claim.
-
-    Attributes:
-        name: Its file.
-        claim: That of the write.
-    """
+    """The file of another write's flag, and the claim of that write."""
 
     name: str
     claim: Claim
 
 
 class _Flags(NamedTuple):
-    """The flags of other writes: of those with smaller ids, and with larger ones."""
+    """Flags of writes with smaller and with larger ids."""
 
     smaller: list[Flag]
     larger: list[Flag]
 
 
 def _others(folder: Location, write_id: str) -> _Flags:
-    """The flags that are up beside that of a write; those of the dead are taken down."""
+    """Flags of other writes that are up; takes down those of dead writes."""
     selector = fs.FileSelector(folder.path, allow_not_found=True)
     infos = folder.filesystem.get_file_info(selector)
     known = claims(infos, is_local=folder.is_local)
@@ -154,7 +132,7 @@ def _others(folder: Location, write_id: str) -> _Flags:
 
 
 def _end(folder: Location, write_id: str, infos: Iterable[fs.FileInfo]) -> None:
-    """Takes away what a write completes with, and then its flag."""
+    """Removes the ``_metadata`` that a dead write has prepared, and then its flag."""
     names = [info.base_name for info in infos if write_of(info.base_name) == write_id]
     for purpose in (METADATA_FILE, FLAG):
         for name in names:

@@ -1,13 +1,11 @@
-"""A file that is being written: it is there when it is whole, or not at all.
+"""Files that appear only when they are complete.
 
-It is written under another name beside its place. Of writes to one place at the same time that may
-not overwrite one completes, on a disk; on an object store, which gives a name to whoever comes last,
-the file is that of one of them.
+A file is written under another name in its directory. If several writes may not overwrite and write
+the same file, one completes on a disk. On an object store, the file is that of the last one.
 """
 
 from __future__ import annotations
 
-import os
 import posixpath
 import shutil
 from contextlib import contextmanager, suppress
@@ -19,30 +17,21 @@ from pyarrow import fs
 from savepoint_formats.errors import TableFileError
 from savepoint_formats.locations.location import Location
 from savepoint_formats.new_snapshot.new_file import LARGEST_COPY_SIZE, writing_errors
+from savepoint_formats.new_snapshot.synced import name_unused, renames_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
 
-# These file systems rename a file as a single step; object stores copy it, which is one as well.
-_RENAMES = {"local", "hdfs"}
-
 _CHUNK_SIZE = 8 << 20
 
 
 @contextmanager
 def whole_file(path: str, *, is_overwritten: bool) -> Iterator[pa.NativeFile]:
-    """A file that is there once the context is left, if that is not by an exception.
+    """A file that appears when the context ends without an exception.
 
-    Args:
-        path: A local path, or a URI of a file system that pyarrow knows.
-        is_overwritten: Whether a file that lies there is replaced.
-
-    Raises:
-        TableFileError: Something lies there that is not to be replaced, or came to lie there
-            meanwhile.
-        SavepointError: The file system does not take it.
+    Raises ``TableFileError`` if something exists at the path that may not be replaced.
     """
     expect_free(path, is_overwritten=is_overwritten)
     location = Location.of(path)
@@ -57,7 +46,7 @@ def whole_file(path: str, *, is_overwritten: bool) -> Iterator[pa.NativeFile]:
 
 
 def expect_free(path: str, *, is_overwritten: bool) -> None:
-    """Raises ``TableFileError`` if something lies there that is not to be replaced."""
+    """Raises ``TableFileError`` if something exists at the path that may not be replaced."""
     location = Location.of(path)
     file_type = location.filesystem.get_file_info(location.path).type
     if file_type == fs.FileType.Directory:
@@ -72,7 +61,7 @@ def _exists(path: str) -> TableFileError:
 
 @contextmanager
 def _beside(location: Location) -> Iterator[Location]:
-    """A place for a file in the same directory, which is free again at the end."""
+    """A temporary file in the same directory."""
     folder, name = posixpath.split(location.path)
     aside = posixpath.join(folder, f".{name}-{uuid4().hex}")
     try:
@@ -83,16 +72,11 @@ def _beside(location: Location) -> Iterator[Location]:
 
 
 def _move(aside: Location, location: Location, *, is_overwritten: bool) -> None:
-    """Gives a file its name, under which it appears as a whole.
-
-    Raises:
-        FileExistsError: Another file has it since, which is not to be replaced.
-        OSError: The file system refuses it.
-    """
+    """Gives a complete file its name. Raises ``FileExistsError`` if it may not replace another."""
     filesystem, source, target = location.filesystem, aside.path, location.path
     if location.is_local and not is_overwritten:
-        _link(source, target)
-    elif filesystem.type_name in _RENAMES:
+        name_unused(source, target)
+    elif renames_files(filesystem):
         filesystem.move(source, target)
     elif (aside.file_size() or 0) <= LARGEST_COPY_SIZE:
         filesystem.copy_file(source, target)
@@ -102,13 +86,3 @@ def _move(aside: Location, location: Location, *, is_overwritten: bool) -> None:
             filesystem.open_output_stream(target, compression=None) as file,
         ):
             shutil.copyfileobj(written, file, _CHUNK_SIZE)
-
-
-def _link(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except FileExistsError:
-        raise
-    except OSError:
-        # Some file systems have no links.
-        os.rename(source, target)

@@ -1,7 +1,7 @@
-"""Names of the files that a write makes: what each is for, and which write it is of.
+"""Names of files of a write: ``<purpose>-<id of the write>-<id of the attempt>``.
 
-``<what it is for>-<id of the write>-<id of the attempt>``, each id 16 hexadecimal digits. So no two
-attempts meet in one file, and what a write has made differs from what somebody else has put there.
+Ids have 16 hexadecimal digits. So two attempts never use the same file, and files of writes differ
+from any other files.
 """
 
 from __future__ import annotations
@@ -15,22 +15,17 @@ _WRITTEN = re.compile(rf"-([0-9a-f]{{{_ID_SIZE}}})-[0-9a-f]{{{_ID_SIZE}}}$")
 
 
 def unused_id() -> str:
-    """An id that nothing has yet."""
+    """A new id."""
     return uuid4().hex[:_ID_SIZE]
 
 
 def unused_name(purpose: str, write_id: str) -> str:
-    """The name of a new file.
-
-    Args:
-        purpose: What it is for.
-        write_id: The write that makes it.
-    """
+    """The name of a new file."""
     plain = re.sub(r"[^A-Za-z0-9_.]+", "-", purpose)[:_LONGEST_NAME]
     return f"{plain}-{write_id}-{unused_id()}"
 
 
 def write_of(name: str) -> str | None:
-    """The id of the write that has made a file; None if none has."""
+    """The id of the write that made a file; None for other files."""
     match = _WRITTEN.search(name)
     return None if match is None else match[1]

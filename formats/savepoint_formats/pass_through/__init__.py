@@ -1,1 +1,1 @@
-"""Existing state on its way into another savepoint, as the bytes that it is."""
+"""Existing state on its way into another savepoint, as bytes."""

@@ -1,12 +1,11 @@
-"""Sections of canonical files that become sections of others, without being read.
+"""Sections of canonical files that are copied to other files without being read.
 
-A section says nothing of the file that it lies in but the indices of states. So where max parallelism
-stays, and all headers have the states in the order of the new one, a file is a header and ranges of
-other files, which the file system copies by itself.
+A section depends on its file only by the indices of states. If max parallelism stays, and all headers
+have the states in the order of the new header, then a new file is a header and ranges of other files,
+which the file system copies.
 
-What can't be copied so, ``StoredSections.of`` leaves to ``stored_runs``: other formats, compressed
-sections, timers among raw state. So it does with what looks damaged, for that reads all and says what
-is wrong.
+``StoredSections.of`` leaves other formats, compressed sections and raw timers to ``stored_runs``. So
+it does with files that look damaged, because ``stored_runs`` says what is wrong.
 """
 
 from __future__ import annotations
@@ -43,11 +42,7 @@ _IS_LAST = 0x80
 
 @dataclass(frozen=True, slots=True)
 class StoredSections:
-    """The sections of an operator.
-
-    Attributes:
-        ranges: Key group -> where its section lies; none for one without entries.
-    """
+    """The section of each key group of an operator that has entries."""
 
     ranges: Mapping[int, StoredRange]
 
@@ -55,12 +50,9 @@ class StoredSections:
     def of(
         cls, directory: SnapshotDirectory, record: OperatorState, names: Sequence[str]
     ) -> Self | None:
-        """The sections of all canonical files of an operator; None if they have to be read.
+        """Sections of all canonical files of an operator; None if entries must be read.
 
-        Args:
-            directory: Where the savepoint is.
-            record: What ``_metadata`` says of the operator.
-            names: The states of the new header, in its order.
+        ``names`` has the states of the new header in order.
         """
         try:
             check_subtasks(record, directory.metadata_path)
@@ -85,25 +77,15 @@ class StoredSections:
         return any(group in self.ranges for group in key_groups)
 
     def can_be_copied_to(self, target: NewSnapshot) -> bool:
-        """Whether its file system copies them by itself."""
+        """Whether the file system copies the ranges."""
         return target.copies_from(of.location for of in self.ranges.values())
 
     def write(
         self, target: NewSnapshot, name: str, header: KeyedBackendHeader, key_groups: KeyGroupRange
     ) -> tuple[str, CanonicalFile]:
-        """Writes the file of a subtask.
+        """Writes the file of a subtask; returns its path below the directory, and its offsets.
 
-        Args:
-            target: The savepoint.
-            name: What the file is for.
-            header: The header.
-            key_groups: The key groups of the subtask.
-
-        Returns:
-            The path of the file below the directory, and what is known of it.
-
-        Raises:
-            SavepointError: The file system does not take it, or a file has become shorter.
+        Raises ``SavepointError`` if the file system refuses it, or a file has become shorter.
         """
         view = DataOutputView()
         header.write(view)
@@ -117,7 +99,7 @@ class StoredSections:
 def _ranges_of(
     directory: SnapshotDirectory, handle: object, names: Sequence[str], prefix: int
 ) -> dict[int, StoredRange] | None:
-    """The sections of a file; None if they are to be read."""
+    """The sections of a file; None if they must be read."""
     if not isinstance(handle, KeyGroupsHandle):
         return None
     if handle.type is not KeyedHandleType.CANONICAL_SAVEPOINT:
@@ -140,7 +122,7 @@ def _ranges_of(
 def _are_whole(file: StateFile, sections: Iterable[Section], states: int, prefix: int) -> bool:
     """Whether sections begin with an entry of their key group and end with the mark.
 
-    A store is asked for the size of the file alone: it takes as long for a few bytes as for many.
+    In a store only the size of the file is checked: reads of a few bytes take as long as large ones.
     """
     location = file.location
     assert location is not None  # it is a file
@@ -166,7 +148,6 @@ def _is_whole(file: int, section: Section, base: int, states: int, prefix: int) 
 
 
 def _joined(ranges: Iterable[StoredRange]) -> Iterator[StoredRange]:
-    """The same bytes; ranges that follow each other in a file are one."""
     last: StoredRange | None = None
     for following in ranges:
         if last is not None and last.is_followed_by(following):

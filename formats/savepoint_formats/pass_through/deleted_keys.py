@@ -1,7 +1,7 @@
-"""Keys that are left out of a new savepoint, with all entries that they have.
+"""Keys that are left out of a new savepoint, with all their entries.
 
-Of an entry nothing is decoded but its key. Keys are compared by the bytes that they are encoded to,
-which need not be those that are stored: a serializer may have several ways to write a key.
+Only the key of an entry is decoded. Keys are compared as ``Encoder`` writes them because a
+serializer may have stored one key in several ways.
 """
 
 from __future__ import annotations
@@ -25,45 +25,40 @@ from savepoint_formats.state_files.state import key_layout
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from savepoint_formats.state_files.state_piece import StatePiece
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
 @dataclass(frozen=True, eq=False)
 class DeletedKeys:
-    """Some keys of an operator.
-
-    Attributes:
-        keys: As ``Encoder`` encodes them, each once.
-    """
+    """Keys of an operator, encoded and each once."""
 
     keys: pa.LargeBinaryArray
 
     def without(
         self, pieces: Iterable[StatePiece], kryo: KryoDialect | None
     ) -> Iterator[StatePiece]:
-        """The pieces without the entries of these keys.
-
-        Raises:
-            UnstableHashError: Nobody can tell where a key ends.
-            FormatError: A key is damaged.
-        """
+        """Removes the entries of these keys; errors as of ``encoded_keys``."""
         for piece in pieces:
             with within(f"state {piece.state.name!r}"):
-                is_kept = pc.invert(pc.is_in(encoded_keys(piece, kryo), self.keys))
-            entries = StoredEntries(
-                piece.entries.keys.filter(is_kept), piece.entries.values.filter(is_kept)
-            )
-            groups = piece.key_groups[is_kept.to_numpy(zero_copy_only=False)]
-            yield replace(piece, entries=entries, key_groups=groups)
+                is_deleted = pc.is_in(encoded_keys(piece, kryo), self.keys)
+            yield chosen(piece, ~is_deleted.to_numpy(zero_copy_only=False))
+
+
+def chosen(piece: StatePiece, wanted: NDArray[np.bool_]) -> StatePiece:
+    """The wanted entries."""
+    mask = pa.array(wanted)
+    entries = StoredEntries(piece.entries.keys.filter(mask), piece.entries.values.filter(mask))
+    return replace(piece, entries=entries, key_groups=piece.key_groups[wanted])
 
 
 def encoded_keys(piece: StatePiece, kryo: KryoDialect | None) -> pa.LargeBinaryArray:
-    """The keys of entries, encoded anew.
+    """The keys of entries, encoded again.
 
-    Raises:
-        UnstableHashError: Nobody can tell where a key ends.
-        FormatError: A key is damaged.
+    Raises ``UnstableHashError`` if the end of a key is unknown, ``FormatError`` for a damaged key.
     """
     data, entries = spans_in(piece.entries.keys)
     chunk, layout = Chunk(data, "stored keys"), key_layout(piece.state)

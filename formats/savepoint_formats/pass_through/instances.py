@@ -1,13 +1,13 @@
-"""Instances of keys of local state, as bytes: those of one key become one entry, undecoded.
+"""Joins instances of a key of local state into one entry, without decoding them.
 
-| state | an entry's value                    | of several instances                                 |
+| state | an entry's value                    | value of several instances                           |
 |-------|-------------------------------------|------------------------------------------------------|
 | list  | elements with a comma between them  | the values, with a comma between them                |
-| map   | a flag of null, then a list: its    | flag and size made anew, then the elements of all;   |
-|       | size in 4 bytes, and its elements   | of a null there are none                             |
+| map   | a null flag, then a list: its size  | a new flag and size, then the elements of all; null  |
+|       | in 4 bytes, and its elements        | has none                                             |
 | timer | nothing                             | nothing: timers are a set                            |
 
-The order of the instances is that of the entries, as is that of the keys by the first of each.
+Instances keep the order of entries; keys are in the order of their first instances.
 """
 
 from __future__ import annotations
@@ -30,19 +30,11 @@ if TYPE_CHECKING:
 
 _FLAG_SIZE = 1
 LIST_START = 5
-"""Where the elements of a map's value begin: behind the flag of null and the size of the list."""
+"""Where the elements of a map's value begin: behind the null flag and the size of the list."""
 
 
 def appended(entries: StoredEntries, kind: StateKind) -> StoredEntries:
-    """The entries with each key once.
-
-    Args:
-        entries: Entries of a local state, those of one key in the order of their instances.
-        kind: What the instances are stored as.
-
-    Raises:
-        ValueError: It is stored as what has no instances.
-    """
+    """Entries of a local state with each key once; ``kind`` is that of the stored state."""
     numbers, keys = _numbered(entries.keys)
     if len(keys) == len(entries):
         return entries
@@ -60,13 +52,12 @@ def appended(entries: StoredEntries, kind: StateKind) -> StoredEntries:
 
 
 def _numbered(keys: pa.LargeBinaryArray) -> tuple[Positions, pa.LargeBinaryArray]:
-    """The number of each key, and the keys by their numbers."""
     distinct = keys.dictionary_encode()
     return distinct.indices.to_numpy().astype(np.int64), distinct.dictionary
 
 
 def _grouped(numbers: Positions, count: int) -> tuple[Positions, Positions]:
-    """The entries in the order of their keys, and where those of each key begin; and the end."""
+    """Entries sorted by key number, and borders between keys."""
     order = np.argsort(numbers, kind="stable")
     sizes = np.bincount(numbers, minlength=count)
     return order, np.append(0, np.cumsum(sizes))
@@ -75,7 +66,6 @@ def _grouped(numbers: Positions, count: int) -> tuple[Positions, Positions]:
 def _joined_lists(
     values: pa.LargeBinaryArray, order: Positions, starts: Positions
 ) -> pa.LargeBinaryArray:
-    """The values of each key, one behind the other, with commas between them."""
     data, spans = spans_in(values)
     comma = len(data)
     chunk = Chunk(np.append(data, np.uint8(DELIMITER)))
@@ -89,7 +79,6 @@ def _joined_lists(
 def _joined_maps(
     values: pa.LargeBinaryArray, order: Positions, starts: Positions
 ) -> pa.LargeBinaryArray:
-    """The elements of the lists of each key, one behind the other, behind a new flag and size."""
     data, spans = spans_in(values)
     begins, ends, firsts = spans.starts[order], spans.ends[order], starts[:-1]
     is_null = data[begins].astype(np.bool_)
@@ -106,7 +95,7 @@ def _joined_maps(
 
 
 def _sizes(data: NDArray[np.uint8], starts: Positions) -> Positions:
-    """The sizes of the lists that the values at these places hold."""
+    """Sizes of the lists in values at these positions."""
     size = np.zeros(len(starts), np.int64)
     for distance in range(_FLAG_SIZE, LIST_START):
         size = size << 8 | data[starts + distance]
@@ -114,7 +103,7 @@ def _sizes(data: NDArray[np.uint8], starts: Positions) -> Positions:
 
 
 def _as_one(parts: pa.LargeBinaryArray, starts: Positions) -> pa.LargeBinaryArray:
-    """Values that lie one behind the other, those of a key as one."""
+    """Joins adjacent values of each key."""
     data, spans = spans_in(parts)
     borders = np.append(spans.starts, spans.ends[-1:])[starts]
     return large_binary(np.ascontiguousarray(borders), data)

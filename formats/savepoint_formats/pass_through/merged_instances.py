@@ -1,8 +1,7 @@
-"""Local state becomes ordinary keyed state: of the instances of a key one value is made.
+"""Merges the instances of a key, so that local state becomes ordinary keyed state.
 
-What has but one instance keeps its bytes: a list state of one element stores what a value state
-stores of it. Values are decoded where there are several, and of local lists, whose instances are
-lists of their own.
+A single instance keeps its bytes: a list state with one element stores the bytes of a value state.
+Values are decoded if there are several instances, or if instances are lists.
 """
 
 from __future__ import annotations
@@ -14,21 +13,26 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.stored_entries import StoredEntries
+from savepoint_formats.entries.frames import section_frames
+from savepoint_formats.entries.stored_entries import StoredEntries, runs
 from savepoint_formats.errors import MergeError, within
+from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.layout import Repeated, Ttl
-from savepoint_formats.pass_through.instances import LIST_START
+from savepoint_formats.pass_through.instances import LIST_START, appended
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 from savepoint_formats.scan.merged_columns import TimedMerge, instance_layout
+from savepoint_formats.state_files.canonical_file import END_OF_SECTION
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.tables.visible import joined_instances
 from savepoint_formats.values.collections import Collections
 from savepoint_formats.values.state_entries import Delimited, NullableRest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from savepoint_formats.layout import Layout
     from savepoint_formats.program.merge_rules import MergeInstances
     from savepoint_formats.values.kryo.dialect import KryoDialect
@@ -36,12 +40,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MergedInstances:
-    """How the entries of a local state become those of ordinary state.
+    """Turns entries of a local state into those of ordinary state.
 
-    Attributes:
-        state: The state.
-        merge: Makes a value of several instances, without the times of TTL; not for lists.
-        kryo: What is known of the Kryo that wrote object graphs.
+    ``merge`` gets instances without times of TTL; lists don't need it.
     """
 
     state: State
@@ -49,15 +50,10 @@ class MergedInstances:
     kryo: KryoDialect | None = None
 
     def entries(self, entries: StoredEntries) -> StoredEntries:
-        """The entries of the state once it is ordinary keyed state.
+        """Entries of the ordinary state, from local ones with each key once.
 
-        Args:
-            entries: Those of the local state, each key once.
-
-        Raises:
-            MergeError: A key has several instances, and nothing merges them.
-            FormatError: An entry is damaged.
-            UnencodableError: What is made of several instances is no value of the state.
+        Raises ``MergeError`` if several instances need a ``merge``, ``UnencodableError`` if its
+        result is no value of the state.
         """
         kind = self.state.job_kind
         if kind is StateKind.TIMERS:
@@ -101,8 +97,36 @@ class MergedInstances:
 
 
 def _without_sizes(values: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
-    """Values of maps of lists of one instance as those of maps: the flag of null, the instance."""
+    """Removes the size from values that are a null flag and a list of one instance."""
     data, spans = spans_in(values)
     flags = Spans(spans.starts, spans.starts + 1)
     instances = Spans(np.minimum(spans.starts + LIST_START, spans.ends), spans.ends)
     return bytes_of(Chunk(np.ascontiguousarray(data)), flags, instances)
+
+
+@dataclass(frozen=True)
+class LocalSections:
+    """Joins instances of key groups; with ``merged`` they become ordinary state."""
+
+    states: tuple[State, ...]
+    max_parallelism: int
+    merged: tuple[MergedInstances, ...] = ()
+
+    def runs(self, key_group: int, instances: Iterable[bytes]) -> Iterator[pa.Buffer]:
+        """One run per state with each key once, from the runs of all instances in order.
+
+        Raises ``MergeError`` if nothing merges instances of a key of a state that becomes ordinary.
+        """
+        data = np.frombuffer(b"".join([*instances, END_OF_SECTION]), np.uint8)
+        chunk, prefix = Chunk(data), prefix_size(self.max_parallelism)
+        by_state = section_frames(chunk, 0, len(self.states)).by_state()
+        for state_id, (key_starts, key_ends, value_starts, value_ends) in sorted(by_state.items()):
+            entries = StoredEntries(
+                bytes_of(chunk, Spans(key_starts + prefix, key_ends)),
+                bytes_of(chunk, Spans(value_starts, value_ends)),
+            )
+            entries = appended(entries, self.states[state_id].kind)
+            if self.merged:
+                entries = self.merged[state_id].entries(entries)
+            groups = np.full(len(entries), key_group, np.uint16)
+            yield runs(entries, groups, state_id, prefix).column("run")[0].as_buffer()

@@ -1,8 +1,7 @@
-"""The key group of a stored key where there is another number of key groups.
+"""Key groups of stored keys after a change of max parallelism.
 
-Of an entry nothing is decoded but its key, for the key group follows from the key's hash code.
-That of the old number of key groups does, too: so it is seen at once if a hash code is not what
-Flink took it for.
+Only the key of an entry is decoded because the key group follows from its hash code. The old key
+group shows whether the hash code is the one that Flink used.
 """
 
 from __future__ import annotations
@@ -56,14 +55,10 @@ _TIMESTAMP_SIZE = 8
 
 
 class NewKeyGroups:
-    """Key groups of stored keys.
+    """Key groups of stored keys, with the max parallelism before and after.
 
-    Args:
-        before: The max parallelism of the savepoint that the entries are from.
-        after: That of the new one.
-        kryo: What is known of the Kryo that wrote object graphs.
-        hash_keys: Gives the Java hash codes of keys, as the column ``key`` shows them; None if
-            they follow from the layout.
+    ``hash_keys`` gives Java's hash codes for a column ``key``; it is needed only if they don't follow
+    from the layout.
     """
 
     def __init__(
@@ -79,11 +74,8 @@ class NewKeyGroups:
     def of(self, piece: StatePiece) -> KeyGroups:
         """The key group of each entry in the new savepoint.
 
-        Raises:
-            UnstableHashError: The hash codes of the keys cannot be computed, or are not those
-                by which Flink grouped them.
-            HashCodeError: The function gives no hash code for each key.
-            FormatError: A key is damaged.
+        Raises ``UnstableHashError`` if hash codes are unknown or not those of Flink, and
+        ``HashCodeError`` if ``hash_keys`` does not return one per key.
         """
         if self._before == self._after:
             return piece.key_groups
@@ -93,17 +85,7 @@ class NewKeyGroups:
         return key_groups_of(hashes, self._after)
 
     def of_keys(self, state: State, chunk: Chunk, keys: Spans, prefix_size: int) -> KeyGroups:
-        """The same of keys that lie in a chunk with their prefixes.
-
-        Args:
-            state: Whose entries they are of.
-            chunk: The chunk.
-            keys: Where each lies.
-            prefix_size: The bytes of a prefix.
-
-        Raises:
-            SavepointError: As ``of``.
-        """
+        """The key groups of keys in a chunk, with their prefixes; errors as of ``of``."""
         if self._before == self._after:
             return key_groups_at(chunk, keys.starts, prefix_size).astype(np.uint16)
         with within(f"state {state.name!r}"):
@@ -126,17 +108,12 @@ class NewKeyGroups:
         return groups
 
     def expected(self, piece: StatePiece) -> KeyGroups:
-        """The key group that each entry should have in the savepoint that it is from.
-
-        Raises:
-            UnstableHashError: The hash codes of the keys cannot be computed.
-            FormatError: A key is damaged.
-        """
+        """The right key group of each entry in its own savepoint; errors as of ``of``."""
         with within(f"state {piece.state.name!r}"):
             return key_groups_of(self._hashed_piece(piece)[2], self._before)
 
     def _hashed_piece(self, piece: StatePiece) -> tuple[Chunk, Spans, NDArray[np.int32]]:
-        """The keys of entries, where they lie in a chunk, and their hash codes."""
+        """A chunk of the keys of entries, positions of keys in it, and their hash codes."""
         data, entries = spans_in(piece.entries.keys)
         chunk = Chunk(data, "stored keys")
         return chunk, *self._hashed(piece.state, chunk, entries)
@@ -144,7 +121,7 @@ class NewKeyGroups:
     def _hashed(
         self, state: State, chunk: Chunk, entries: Spans
     ) -> tuple[Spans, NDArray[np.int32]]:
-        """Where the keys lie that entries have behind their prefixes, and their hash codes."""
+        """Positions of keys in entries without prefixes, and their hash codes."""
         if state.name not in self._places:
             self._places[state.name] = KeyPlaces.of(state, self._kryo)
         keys = self._places[state.name].keys(chunk, entries)
@@ -152,7 +129,7 @@ class NewKeyGroups:
 
     def _hashes(self, layout: Layout, chunk: Chunk, keys: Spans) -> NDArray[np.int32]:
         if self._hash_keys is None and _is_sql_row(layout):
-            # That of a row of SQL is the hash code of its bytes.
+            # The hash code of a row of SQL is that of its bytes.
             return stored_row_hashes(bytes_of(chunk, keys))
         if layout not in self._programs:
             self._programs[layout] = program(layout, self._kryo)
@@ -164,7 +141,7 @@ class NewKeyGroups:
     def _check(
         self, groups: NDArray[np.integer[Any]], chunk: Chunk, keys: Spans, hashes: NDArray[np.int32]
     ) -> None:
-        """The hash codes must explain the key groups that the keys were in."""
+        """Raises ``UnstableHashError`` unless hash codes explain the old key groups."""
         expected = key_groups_of(hashes, self._before)
         if np.array_equal(expected, groups):
             return
@@ -179,13 +156,9 @@ class NewKeyGroups:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyPlaces:
-    """Where the keys of a state's entries lie.
+    """Positions of keys in a state's entries: bytes before, in and behind the key.
 
-    Attributes:
-        before: The bytes in front of the key.
-        size: The bytes of the key, if all have as many.
-        behind: The bytes behind the key, if all have as many.
-        whole: Decodes the size of ``key`` among all that is stored; None if that is not needed.
+    ``size`` and ``behind`` may be ``VARIABLE``. If both are, the program ``whole`` decodes the sizes.
     """
 
     before: int
@@ -195,11 +168,7 @@ class KeyPlaces:
 
     @classmethod
     def of(cls, state: State, kryo: KryoDialect | None) -> KeyPlaces:
-        """Those of a state.
-
-        Raises:
-            UnstableHashError: Nobody can tell where a key ends.
-        """
+        """Raises ``UnstableHashError`` if the end of a key is unknown."""
         key, namespace = key_layout(state), namespace_layout(state)
         is_timer = state.kind is StateKind.TIMERS
         if is_timer and not isinstance(state.stored, Struct):
@@ -215,11 +184,7 @@ class KeyPlaces:
         return cls(_TIMESTAMP_SIZE if is_timer else 0, size, behind, whole)
 
     def keys(self, chunk: Chunk, entries: Spans) -> Spans:
-        """The key in each stored key, of which only the prefix is missing.
-
-        Raises:
-            FormatError: A stored key is damaged.
-        """
+        """The key in each stored key without a prefix."""
         starts = entries.starts + self.before
         if self.whole is not None:
             sizes = decode(self.whole, chunk, entries.starts, entries.ends).field("key")
@@ -235,12 +200,12 @@ def _is_sql_row(layout: Layout) -> bool:
 
 
 def _stored_size(layout: Layout) -> int:
-    # Its serializer claims to write nothing.
+    # The serializer of VoidNamespace claims to write nothing.
     return 1 if isinstance(layout, VoidNamespace) else serializer_length(layout)
 
 
 def _whole(state: State) -> Struct:
-    """All parts of a stored key, of which the sizes are of interest."""
+    """The layout of a stored key that decodes to sizes."""
     key, namespace = key_layout(state), namespace_layout(state)
     if state.kind is StateKind.TIMERS:
         names = ("timestamp", "key", "namespace")

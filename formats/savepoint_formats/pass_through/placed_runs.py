@@ -1,7 +1,7 @@
-"""Runs that lie in files of a savepoint that is being written, and become its sections there.
+"""Runs in files of a savepoint that is being written, which become its sections.
 
-A section is all runs of its key group, one behind the other, and a mark. So a file of a subtask is a
-header, ranges of the files of runs, and marks: the file system copies the ranges by itself.
+A section is all runs of its key group and a mark. So the file of a subtask is a header, ranges of files
+of runs, and marks. The file system copies the ranges.
 """
 
 from __future__ import annotations
@@ -26,19 +26,16 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.header import KeyedBackendHeader
 
     Places = NDArray[np.int64]
-    """A row per run: its key group, where in its file it begins, and its bytes."""
+    """A row per run: its key group, its offset in its file, and its size."""
 
 PLACE_COLUMNS = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedRuns:
-    """Runs of an operator.
+    """Runs of an operator in the order of key groups, and the index of the file of each.
 
-    Attributes:
-        files: The files, by their paths below the directory.
-        of_file: The number of the file that each run lies in.
-        places: Where in it, in the order of key groups.
+    Paths of files are relative to the directory.
     """
 
     files: tuple[str, ...]
@@ -47,11 +44,7 @@ class PlacedRuns:
 
     @classmethod
     def of(cls, parts: Iterable[tuple[str, bytes]]) -> Self:
-        """The runs of all files.
-
-        Args:
-            parts: A file, and rows of ``Places`` as bytes of this machine.
-        """
+        """Runs of files; each file comes with rows of ``Places`` as bytes."""
         parts = list(parts)
         numbers: dict[str, int] = {}
         tables = [np.frombuffer(places, np.int64).reshape(-1, PLACE_COLUMNS) for _, places in parts]
@@ -62,19 +55,13 @@ class PlacedRuns:
         return cls(tuple(numbers), file_numbers[order], whole[order])
 
     def __contains__(self, key_groups: KeyGroupRange) -> bool:
-        """Whether there are runs of any of these key groups."""
         first, end = self._rows(key_groups)
         return first < end
 
     def write(
         self, target: NewSnapshot, name: str, header: KeyedBackendHeader, key_groups: KeyGroupRange
     ) -> tuple[str, CanonicalFile]:
-        """Writes the file of a subtask; as ``StoredSections`` does.
-
-        Raises:
-            SavepointError: The file system does not take it.
-            TruncatedError: A file of runs has become shorter.
-        """
+        """Writes the file of a subtask, like ``StoredSections.write``."""
         first, end = self._rows(key_groups)
         groups = self.places[first:end, 0]
         borders = np.append(np.flatnonzero(np.diff(groups, prepend=-1)), end - first) + first
@@ -96,7 +83,6 @@ class PlacedRuns:
         return file.path, CanonicalFile.of_sections(view.position, key_groups, sizes)
 
     def _rows(self, key_groups: KeyGroupRange) -> tuple[int, int]:
-        """The first row of these key groups, and the one behind the last."""
         groups = self.places[:, 0]
         first, end = np.searchsorted(groups, [key_groups.start, key_groups.end + 1]).tolist()
         return first, end

@@ -1,8 +1,8 @@
-"""Entries of states whose values are written anew: for another Flink, or for classes renamed.
+"""Entries whose objects are encoded again, for another Flink or for renamed classes.
 
-See ``values.recoding`` and ``values.class_names``. An object of Kryo may be in the key of an entry,
-its namespace, a key of a map, the value or a timer. The key groups of keys stay: the objects are the
-same, and so are their hash codes, which Flink asks of objects, and not of their bytes.
+See ``values.recoding`` and ``values.class_names``. Kryo objects may be in the key of an entry, its
+namespace, a key of a map, the value or a timer. Key groups stay because the hash code of an object
+does not depend on its bytes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def entry_layouts(state: State) -> tuple[Layout, Layout | None]:
-    """How keys and values of a state's entries lie; timers have no values."""
+    """Layouts of keys and values of a state's entries; timers have no values."""
     if state.kind is StateKind.TIMERS:
         return state.stored, None
     key, namespace = key_layout(state), namespace_layout(state)
@@ -48,13 +48,9 @@ def entry_layouts(state: State) -> tuple[Layout, Layout | None]:
 
 @dataclass(frozen=True)
 class RecodedStates:
-    """The states that are written anew.
+    """New states by name, with the Kryo that wrote their objects and the one that will read them.
 
-    Attributes:
-        states: Name -> the state as it is to be.
-        reads: The Kryo that wrote its objects.
-        writes: The Kryo that is to read them.
-        renames: The classes that get another name in all states, in order.
+    ``renames`` apply to all states, in order.
     """
 
     states: Mapping[str, State]
@@ -63,13 +59,9 @@ class RecodedStates:
     renames: tuple[ClassRename, ...] = ()
 
     def entries(self, piece: StatePiece) -> StoredEntries:
-        """The entries of a piece anew, or as they are.
+        """Encodes entries again if needed; errors as of ``recoded``.
 
-        Raises:
-            UndecodableError: An object is of a class that nobody can read.
-            UnencodableError: One can't be written for the other Kryo.
-            SchemaChangeError: One has the old name of a class where it can't be changed.
-            FormatError: An entry is damaged.
+        Raises ``SchemaChangeError`` if an old name of a class can't be changed.
         """
         state, entries, kryo = piece.state, piece.entries, self.reads
         with within(f"state {state.name!r}"):
@@ -95,12 +87,10 @@ class RecodedStates:
 def recoded(
     data: pa.LargeBinaryArray, old: Layout, new: Layout, reads: KryoDialect, writes: KryoDialect
 ) -> pa.LargeBinaryArray:
-    """The bytes of each value anew, in bulk as far as that goes.
+    """Encodes values again, in bulk if possible.
 
-    Raises:
-        UndecodableError: An object is of a class that nobody can read.
-        UnencodableError: One can't be written for the other Kryo.
-        FormatError: A value is damaged.
+    Raises ``UndecodableError`` for an object of an unknown class, ``UnencodableError`` if one can't be
+    written for the other Kryo.
     """
     one_by_one, bulk = Recoding(old, new, reads, writes), BulkRecoding.of(old, new, reads, writes)
     if bulk is None:
@@ -129,6 +119,6 @@ def _with_names(
 
 
 def may_hold_name(data: pa.Array, rename: ClassRename) -> pa.BooleanArray:
-    """Which bytes may hold the old name of a class; the others do not."""
-    # Kryo marks the last letter.
+    """Whether values may contain the old name of a class."""
+    # Kryo changes the last letter.
     return pc.fill_null(pc.match_substring(data, rename.old[:-1]), fill_value=False)

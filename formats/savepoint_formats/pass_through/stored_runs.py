@@ -1,17 +1,17 @@
-"""Existing keyed state becomes runs of a new savepoint, without its values being decoded.
+"""Turns existing keyed state into runs of a new savepoint, without decoding values.
 
-A canonical file has a section per key group, which is nothing but runs, in any order: u16 state
-id, then entries (i32 size and bytes of the key, i32 size and bytes of the value), of which the
-last has 80 in its key's first byte. Runs of any origin may follow each other in a section.
+A section of a canonical file consists of runs in any order and of any origin: u16 state id, then
+entries (i32 size and bytes of the key, i32 size and bytes of the value). The last entry has 80 in its
+key's first byte.
 
 | source          | max parallelism stays            | it changes                            |
 |-----------------|----------------------------------|---------------------------------------|
-| canonical file  | runs as they lie, with other ids | keys are decoded, and entries sorted  |
-| RocksDB         | entries as they lie              | the same                              |
-| heap file       | entries put together of bytes    | the same                              |
-| changelog       | entries of its base, with the    | the same                              |
+| canonical file, | entries as they lie              | keys are decoded, and entries sorted  |
+| RocksDB         |                                  |                                       |
+| heap file       | entries made of the stored bytes | keys are decoded, and entries sorted  |
+| changelog       | entries of its base, with the    | keys are decoded, and entries sorted  |
 |                 | changes applied byte by byte     |                                       |
-| raw timers      | timers put together of bytes     | the same                              |
+| raw timers      | timers made of the stored bytes  | keys are decoded, and entries sorted  |
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ from savepoint_formats.entries.joined_runs import RunEntries, joined_runs
 from savepoint_formats.entries.stored_entries import runs
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
-from savepoint_formats.pass_through.stored_canonical import DROPPED, canonical_runs
 from savepoint_formats.program.spans import Spans
-from savepoint_formats.sources.canonical_source import CanonicalSource
 from savepoint_formats.sources.entry_source import EntrySource
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
@@ -52,14 +50,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PassThrough:
-    """What of existing state goes into a new savepoint.
+    """Existing state that goes into a new savepoint.
 
-    Attributes:
-        state_ids: Name of a state -> its index in the header of the new file. Timers are states
-            too; a state that is not named is left out.
-        max_parallelism: That of the operator in the new savepoint.
-        deleted: The keys that are left out.
-        recoded: The states whose values are written anew for another Flink.
+    ``state_ids`` maps names of states to indexes in the new header. Timers are states too; states that
+    are not in it are left out. ``max_parallelism`` is that of the new savepoint.
     """
 
     state_ids: Mapping[str, int]
@@ -69,7 +63,7 @@ class PassThrough:
 
     @property
     def keeps_entries(self) -> bool:
-        """Whether entries are taken as they lie, all of them."""
+        """Whether all entries stay as they are."""
         return self.deleted is None and self.recoded is None
 
 
@@ -82,38 +76,23 @@ def stored_runs(
     target: PassThrough,
     hash_keys: HashKeys | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The entries of a handle as runs of the new savepoint.
+    """The entries of a handle as batches of runs, with columns ``key_group`` and ``run``.
 
-    Args:
-        directory: Where the savepoint is.
-        handle: The handle.
-        key: The layout of the operator's keys, which a changelog without a base does not tell.
-        settings: How it is read.
-        key_groups: Key groups of the handle.
-        target: What of it goes where.
-        hash_keys: Gives the Java hash codes of keys, where max parallelism changes and they
-            cannot be computed: of the column ``key`` as tables have it, i32 for each.
+    ``key`` is the layout of keys, used for a changelog without a base. ``hash_keys`` gives Java's
+    hash codes for a column ``key``, needed only if max parallelism changes and they are unknown.
 
-    Returns:
-        ``key_group`` and ``run``: of a batch, one row per key group and state, or per key group.
-
-    Raises:
-        StateFileNotFoundError: A file is gone.
-        UnstableHashError: Max parallelism changes, and the hash codes of keys are not known.
-        UndecodableError: Entries of a heap file or changelog have no ends that one can tell.
-        FormatError: A file is damaged.
+    Raises ``UnstableHashError`` if hash codes are needed and unknown, ``UndecodableError`` if the ends
+    of entries of a heap file or changelog are unknown.
     """
     source = keyed_source(directory, handle, key, settings)
-    keeps_key_groups = settings.max_parallelism == target.max_parallelism
-    if isinstance(source, CanonicalSource) and keeps_key_groups and target.keeps_entries:
-        ids = [target.state_ids.get(state.name, DROPPED) for state in source.states]
-        yield from canonical_runs(source.entries, np.array(ids, np.int32), key_groups)
-    elif isinstance(source, EntrySource) and target.keeps_entries:
+    key_groups_of = _new_key_groups(settings, target, hash_keys)
+    if isinstance(source, EntrySource) and target.keeps_entries:
         parts = source.blocks(frozenset(target.state_ids), key_groups)
-        yield from _runs_of_parts(parts, source.states, settings, target, hash_keys)
+        prefix = prefix_size(settings.max_parallelism)
+        yield from _runs_of_parts(parts, source.states, prefix, target, key_groups_of)
     else:
         pieces = source.pieces(frozenset(target.state_ids), key_groups)
-        yield from _runs(pieces, settings, target, hash_keys)
+        yield from _runs(pieces, settings, target, key_groups_of)
 
 
 def raw_timer_runs(
@@ -124,28 +103,28 @@ def raw_timer_runs(
     target: PassThrough,
     hash_keys: HashKeys | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The timers of a handle of raw keyed state as runs of the queues that they would be.
-
-    Nothing comes of raw state without timers. Arguments and errors are those of ``stored_runs``.
-    """
+    """Timers among raw keyed state as runs of timer queues; arguments as of ``stored_runs``."""
     source = RawKeyedSource(directory, handle, settings.kryo, settings.max_parallelism)
     pieces = source.pieces(frozenset(target.state_ids), key_groups)
-    yield from _runs(pieces, settings, target, hash_keys)
+    yield from _runs(pieces, settings, target, _new_key_groups(settings, target, hash_keys))
+
+
+def _new_key_groups(
+    settings: SourceSettings, target: PassThrough, hash_keys: HashKeys | None
+) -> NewKeyGroups:
+    before, after = settings.max_parallelism, target.max_parallelism
+    return NewKeyGroups(before, after, settings.kryo, hash_keys)
 
 
 def _runs_of_parts(
     parts: Iterable[Part],
     states: Iterable[State],
-    settings: SourceSettings,
+    prefix: int,
     target: PassThrough,
-    hash_keys: HashKeys | None,
+    new_key_groups: NewKeyGroups,
 ) -> Iterator[pa.RecordBatch]:
-    """The entries of chunks, which are copied but once."""
-    prefix = prefix_size(settings.max_parallelism)
+    """Copies each entry of the chunks once."""
     new_prefix = prefix_size(target.max_parallelism)
-    new_key_groups = NewKeyGroups(
-        settings.max_parallelism, target.max_parallelism, settings.kryo, hash_keys
-    )
     wanted = [state for state in states if state.name in target.state_ids]
     for chunk, by_state in parts:
         entries = []
@@ -166,12 +145,9 @@ def _runs(
     pieces: Iterator[StatePiece],
     settings: SourceSettings,
     target: PassThrough,
-    hash_keys: HashKeys | None,
+    new_key_groups: NewKeyGroups,
 ) -> Iterator[pa.RecordBatch]:
     prefix = prefix_size(target.max_parallelism)
-    new_key_groups = NewKeyGroups(
-        settings.max_parallelism, target.max_parallelism, settings.kryo, hash_keys
-    )
     if target.deleted is not None:
         pieces = target.deleted.without(pieces, settings.kryo)
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""Serializer snapshots: what Java says of a type, read into a tree and written back.
+"""Serializer snapshots: Java's descriptions of types, read into a tree and written back.
 
 Importing this package fills the table of known snapshot classes.
 """

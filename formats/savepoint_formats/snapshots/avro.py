@@ -1,12 +1,15 @@
-"""Snapshots of Flink's Avro serializer: a schema, by which values lie in a form of its own.
+"""Snapshots of Flink's Avro serializer, which hold a schema.
 
 | version          | body                            |
 |------------------|---------------------------------|
 | 1 (up to 1.7)    | utf schema                      |
 | 2 (1.8 to 1.11)  | utf runtime class, utf schema   |
-| 3 (from 1.12 on) | the same as ``StringValue``     |
+| 3 (from 1.12 on) | both as ``StringValue``         |
 
-The data is not Avro's binary encoding: numbers have a fixed size, strings an i32 size.
+Values are not in Avro's binary encoding: numbers have a fixed size, strings an i32 size.
+
+A name without a dot belongs to the namespace around it, so that a change of one name may change
+others. Therefore a schema in which a name changes is written with all names in full.
 
 Flink: ``AvroSerializerSnapshot``, ``DataOutputEncoder``.
 """
@@ -14,6 +17,7 @@ Flink: ``AvroSerializerSnapshot``, ``DataOutputEncoder``.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats import layout as layouts
@@ -22,6 +26,8 @@ from savepoint_formats.snapshots.fields import TEXT, UTF
 from savepoint_formats.snapshots.snapshot import SnapshotKind, TypeSerializerSnapshot, register
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from savepoint_formats.snapshots.fields import Field
 
 _BODIES: dict[int, tuple[Field, ...]] = {
@@ -39,28 +45,29 @@ _PRIMITIVES: dict[str, Layout] = {
     "string": layouts.Utf8(),
     "bytes": layouts.Bytes(),
 }
+_NAMED_TYPES = ("record", "enum", "fixed", "error")
+_PROPERTIES = ("java-class", "java-key-class", "java-element-class")
 _MAX_DEPTH = 50
-# A type that is named twice is laid out twice, so that a short schema can mean a vast layout.
+# A type that is named twice is laid out twice: a short schema can mean a vast layout.
 _MAX_TYPES = 10_000
 
 
 def _avro(snapshot: TypeSerializerSnapshot) -> Layout:
     try:
         return layouts.varying(_SchemaReader().layout(json.loads(snapshot["schema"] or ""), "", ()))
-    # The parser of JSON recurses, too.
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return Opaque(snapshot.class_name, f"its Avro schema can't be read: {error!r}")
 
 
 class _SchemaReader:
-    """Turns a schema into a layout; remembers named types, which later parts refer to."""
+    """Turns a schema into a layout; remembers named types because later ones refer to them."""
 
     def __init__(self) -> None:
         self._named: dict[str, dict[str, Any]] = {}
         self._types = 0
 
     def layout(self, schema: Any, namespace: str, path: tuple[str, ...]) -> Layout:
-        """The layout of a schema inside the named types of ``path``."""
+        """The layout of a schema inside the named types ``path``."""
         self._types += 1
         if self._types > _MAX_TYPES:
             raise ValueError(f"more than {_MAX_TYPES} types")
@@ -112,7 +119,6 @@ class _SchemaReader:
 
 
 def _full_name(schema: dict[str, Any], namespace: str) -> str:
-    """The name with its namespace, which it brings along, is given, or is the one around it."""
     name = schema["name"]
     if "." in name:
         return str(name).lstrip(".")
@@ -128,6 +134,64 @@ def _branch_name(schema: Any, namespace: str) -> str:
         case {"type": inner_schema}:
             return _branch_name(inner_schema, namespace)
     return "union"
+
+
+@dataclass(frozen=True, slots=True)
+class AvroNames:
+    """A walk that changes names in a schema; ``known`` has the full names of types so far."""
+
+    change: Callable[[str], str]
+    known: set[str] = field(default_factory=set)
+
+    def of(self, schema: str) -> str:
+        """The changed schema; the same text if no name changes."""
+        try:
+            before = json.loads(schema)
+            plain = AvroNames(lambda name: name)._schema(before, "")
+            changed = self._schema(before, "")
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return schema
+        return schema if changed == plain else json.dumps(changed, ensure_ascii=False)
+
+    def _schema(self, schema: Any, namespace: str) -> Any:
+        match schema:
+            case str():
+                return self._reference(schema, namespace)
+            case list():
+                return [self._schema(branch, namespace) for branch in schema]
+            case {"type": kind} if kind in _NAMED_TYPES:
+                return self._definition(schema, namespace)
+            case dict():
+                return self._with_properties(schema) | {
+                    part: self._schema(schema[part], namespace)
+                    for part in ("type", "items", "values")
+                    if part in schema
+                }
+            case _:
+                return schema
+
+    def _reference(self, name: str, namespace: str) -> str:
+        if name in _PRIMITIVES or name in _NAMED_TYPES or name in ("array", "map"):
+            return name
+        full = name if "." in name or not namespace else f"{namespace}.{name}"
+        return self.change(full if full in self.known else name)
+
+    def _definition(self, schema: dict[str, Any], namespace: str) -> dict[str, Any]:
+        full = _full_name(schema, namespace)
+        around = full.rpartition(".")[0]
+        self.known.add(full)
+        made = self._with_properties(schema)
+        made["namespace"], _, made["name"] = self.change(full).rpartition(".")
+        if "fields" in schema:
+            made["fields"] = [
+                {**self._with_properties(field), "type": self._schema(field["type"], around)}
+                for field in schema["fields"]
+            ]
+        return made
+
+    def _with_properties(self, schema: dict[str, Any]) -> dict[str, Any]:
+        named = {key: self.change(schema[key]) for key in _PROPERTIES if key in schema}
+        return {**schema, **named}
 
 
 register(

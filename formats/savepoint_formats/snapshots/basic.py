@@ -1,4 +1,4 @@
-"""Snapshots of serializers that are one type each, without parts: an empty body.
+"""Snapshots of serializers of a single type; the body is empty.
 
 | version | body                                          |
 |---------|-----------------------------------------------|
@@ -10,7 +10,7 @@ Flink: ``SimpleTypeSerializerSnapshot``; ``EnumSerializerSnapshot``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.layout import Layout, Marker, Repeated, Struct
@@ -29,18 +29,53 @@ _IDENTIFIED: tuple[Field, ...] = (("identifier", UTF),)
 
 
 def inner(serializer: str) -> str:
-    """The snapshot class that is nested in a serializer class, as Flink names it."""
+    """The snapshot class that Flink nests in a serializer class."""
     simple = serializer.rpartition(".")[2].rpartition("$")[2]
     return f"{serializer}${simple}Snapshot"
 
 
 def simple(layout: Layout) -> SnapshotKind:
-    """The kind of a snapshot without parts."""
+    """The kind of a snapshot with an empty body."""
     return SnapshotKind(
         layout=lambda _snapshot: layout,
         body=lambda version: NO_FIELDS if version == 3 else _IDENTIFIED,
     )
 
+
+class Primitive(NamedTuple):
+    """A primitive type of Java, its wrapper class, and its code in names of arrays."""
+
+    name: str
+    box: str
+    code: str
+
+
+PRIMITIVES = {
+    "Boolean": Primitive("boolean", "java.lang.Boolean", "Z"),
+    "Byte": Primitive("byte", "java.lang.Byte", "B"),
+    "Short": Primitive("short", "java.lang.Short", "S"),
+    "Int": Primitive("int", "java.lang.Integer", "I"),
+    "Long": Primitive("long", "java.lang.Long", "J"),
+    "Float": Primitive("float", "java.lang.Float", "F"),
+    "Double": Primitive("double", "java.lang.Double", "D"),
+    "Char": Primitive("char", "java.lang.Character", "C"),
+}
+"""Name of a serializer, such as ``IntSerializer`` without its end -> its primitive type."""
+
+OBJECTS = {
+    "String": "java.lang.String",
+    "BigInt": "java.math.BigInteger",
+    "BigDec": "java.math.BigDecimal",
+    "Date": "java.util.Date",
+    "SqlDate": "java.sql.Date",
+    "SqlTime": "java.sql.Time",
+    "SqlTimestamp": "java.sql.Timestamp",
+    "LocalDate": "java.time.LocalDate",
+    "LocalTime": "java.time.LocalTime",
+    "LocalDateTime": "java.time.LocalDateTime",
+    "Instant": "java.time.Instant",
+}
+"""Name of a serializer -> its class."""
 
 _SCALARS: dict[str, Layout] = {
     "Boolean": layouts.Boolean(),
@@ -133,7 +168,7 @@ SERIALIZERS: dict[str, Layout] = {
     f"{BASE}array.BytePrimitiveArraySerializer": layouts.Bytes(),
     f"{BASE}array.StringArraySerializer": Repeated(layouts.Text(), is_array=True),
 }
-"""Serializer of one type, without parts -> how its values lie."""
+"""Serializer of a single type -> the layout of its values."""
 
 
 def _enum(snapshot: TypeSerializerSnapshot) -> Layout:
@@ -158,27 +193,25 @@ def _kafka_kinds() -> dict[str, SnapshotKind]:
     }
 
 
-register({inner(name): simple(layout) for name, layout in SERIALIZERS.items()})
 register(
     {
+        **{inner(name): simple(layout) for name, layout in SERIALIZERS.items()},
         inner(f"{BASE}EnumSerializer"): SnapshotKind(
             _enum, lambda _version: (("enum_class", UTF), ("constants", NAMES))
         ),
+        **{
+            inner(f"org.apache.flink.graph.types.valuearray.{name}ValueArraySerializer"): simple(
+                layout
+            )
+            for name, layout in _VALUE_ARRAYS.items()
+        },
+        **{
+            f"{package}ScalaEnumSerializerSnapshot": SnapshotKind(
+                _scala_enum, lambda _version: (("enum_class", UTF), ("constants", NUMBERED_NAMES))
+            )
+            for package in SCALA
+        },
+        **{name: simple(layout) for name, layout in _OTHERS.items()},
+        **_kafka_kinds(),
     }
 )
-register(
-    {
-        inner(f"org.apache.flink.graph.types.valuearray.{name}ValueArraySerializer"): simple(layout)
-        for name, layout in _VALUE_ARRAYS.items()
-    }
-)
-register(
-    {
-        f"{package}ScalaEnumSerializerSnapshot": SnapshotKind(
-            _scala_enum, lambda _version: (("enum_class", UTF), ("constants", NUMBERED_NAMES))
-        )
-        for package in SCALA
-    }
-)
-register({name: simple(layout) for name, layout in _OTHERS.items()})
-register(_kafka_kinds())

@@ -1,4 +1,4 @@
-"""Names of Java classes in serializer snapshots, and how a class gets another name there.
+"""Names of Java classes in serializer snapshots, and renames of these classes.
 
 | snapshot of         | where classes are named                                                   |
 |---------------------|---------------------------------------------------------------------------|
@@ -12,8 +12,8 @@
 | classes that write  | the class                                                                 |
 | themselves          |                                                                           |
 
-A snapshot may also hold Java objects, and bodies of classes that are not known. What they name
-cannot be changed: a serial version belongs to a class, a count to bytes.
+Names inside Java objects and bodies of unknown classes cannot be changed: a serial version belongs
+to a class, and sizes count the bytes of names.
 """
 
 from __future__ import annotations
@@ -24,15 +24,12 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, SchemaChangeError
-from savepoint_formats.snapshots.avro_names import AvroNames
+from savepoint_formats.snapshots.avro import AvroNames
 from savepoint_formats.snapshots.fields import JavaBytes, OptionalEntry
+from savepoint_formats.snapshots.kryo import SERIALIZER_CLASS
 from savepoint_formats.snapshots.legacy import ResilientList
-from savepoint_formats.snapshots.resynchronised import read_resynchronised
-from savepoint_formats.snapshots.snapshot import (
-    OpaqueSnapshot,
-    SnapshotView,
-    TypeSerializerSnapshot,
-)
+from savepoint_formats.snapshots.nested import framed_snapshot, snapshot_bytes
+from savepoint_formats.snapshots.snapshot import OpaqueSnapshot, TypeSerializerSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,36 +37,29 @@ if TYPE_CHECKING:
     Change = Callable[[str], str]
 
 _NAMED_BY = frozenset(["pojo_class", "type_class", "component", "enum_class", "runtime_class"])
-_SERIALIZER_CLASS = 1
 _ARRAY = re.compile(r"(\[+L)(.+)(;)")
 
 
 @dataclass(frozen=True, slots=True)
 class ClassRename:
-    """A class of Java that gets another name; so do arrays of it.
-
-    Attributes:
-        old: The name that ``Class.getName`` gives: inner classes with ``$``.
-        new: The new one, likewise.
-    """
+    """A rename of a Java class and of arrays of it; names as of ``Class.getName``, with ``$``."""
 
     old: str
     new: str
 
     def of(self, snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
-        """The snapshot with the new name.
+        """The renamed snapshot.
 
-        Raises:
-            SchemaChangeError: It has the old name where it cannot be changed.
+        Raises ``SchemaChangeError`` if the old name is where it cannot be changed.
         """
         return _Names(self._of_class, self._refuse).of(snapshot)
 
     def name(self, name: str) -> str:
-        """The name that a class, or an array of it, has then."""
+        """The new name of a class, or of an array of it."""
         return _of_arrays(self._of_class, name)
 
     def is_in(self, data: bytes) -> bool:
-        """Whether bytes hold the old name; see ``is_named_in``."""
+        """Whether bytes contain the old name; see ``is_named_in``."""
         return is_named_in(data, self.old)
 
     def _of_class(self, name: str) -> str:
@@ -84,7 +74,7 @@ class ClassRename:
 
 
 def class_names(snapshots: Iterable[TypeSerializerSnapshot]) -> frozenset[str]:
-    """All classes that the snapshots name, Flink's own left out."""
+    """Names of all classes in the snapshots, without Flink's own and Java's."""
     seen: set[str] = set()
 
     def note(name: str) -> str:
@@ -103,9 +93,9 @@ def _of_arrays(change: Change, name: str) -> str:
 
 
 def is_named_in(data: bytes, name: str) -> bool:
-    """Whether bytes hold the name of a class: as Java writes it, or as Kryo does.
+    """Whether bytes contain the name of a class as Java or Kryo writes it.
 
-    Kryo marks the end of a name that is ASCII by the highest bit of its last letter.
+    Kryo marks the end of an ASCII name by the highest bit of its last letter.
     """
     encoded = name.encode()
     dotted = re.escape(encoded[:-1]) + b"[" + re.escape(bytes([encoded[-1] | 0x80])) + b"]"
@@ -116,11 +106,9 @@ def is_named_in(data: bytes, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """A walk over the names in a snapshot.
+    """A walk that changes names in a snapshot.
 
-    Attributes:
-        change: Gives the name that is to be there.
-        refuse: Is called with the bytes that cannot be changed, and what they are.
+    ``refuse`` gets bytes that cannot be changed, and words for what they are.
     """
 
     change: Change
@@ -136,7 +124,6 @@ class _Names:
         return replace(snapshot, class_name=class_name, values=values)
 
     def _value(self, field: str, value: Any) -> Any:
-        """A field of a body."""
         match value:
             case str() if field in _NAMED_BY:
                 return self._array_or_class(value)
@@ -160,18 +147,17 @@ class _Names:
         return _of_arrays(self.change, name)
 
     def _entry(self, field: str, entry: OptionalEntry) -> OptionalEntry:
-        """An entry of one of the maps of POJOs and of Kryo."""
         key, value = entry.key, entry.value
         return replace(
             entry,
-            # Fields are called by their names, everything else by its class.
+            # An entry of fields is named like the field, any other like its class.
             name=entry.name if field == "fields" else self._array_or_class(entry.name),
             key=key and self._class(key, entry),
             value=value and _VALUES[field](self, value, entry),
         )
 
     def _class(self, data: bytes, entry: OptionalEntry) -> bytes:
-        """Utf class, and what follows."""
+        """Renames the utf class at the beginning."""
         view, written = DataInputView(data, entry.name), DataOutputView()
         try:
             written.write_utf(self._array_or_class(view.read_utf()))
@@ -188,7 +174,7 @@ class _Names:
             written.write_utf(view.read_utf())
             definition = view.read_int()
             written.write_int(definition)
-            if definition == _SERIALIZER_CLASS:
+            if definition == SERIALIZER_CLASS:
                 written.write_utf(self.change(view.read_utf()))
         except FormatError:
             self.refuse(data, f"a damaged entry {entry.name!r}")
@@ -218,21 +204,3 @@ _VALUES: dict[str, Callable[[_Names, bytes, OptionalEntry], bytes]] = {
     "default_serializers": _Names._java,
     "default_serializer_classes": _Names._class,
 }
-
-
-def framed_snapshot(entry: OptionalEntry) -> TypeSerializerSnapshot | None:
-    """The snapshot of an entry; None if there is none, or it can't be read."""
-    if entry.value is None:
-        return None
-    view = SnapshotView(entry.value, entry.name, entry.value_offset, entry.depth)
-    try:
-        return read_resynchronised(TypeSerializerSnapshot.read, view)
-    except FormatError:
-        return None
-
-
-def snapshot_bytes(snapshot: TypeSerializerSnapshot) -> bytes:
-    """A snapshot as it is framed in an entry."""
-    view = DataOutputView()
-    snapshot.write(view)
-    return view.to_bytes()

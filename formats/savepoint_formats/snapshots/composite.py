@@ -1,4 +1,4 @@
-"""Snapshots of serializers that are made of other serializers.
+"""Snapshots of serializers that consist of other serializers.
 
 | version | body                                                                          |
 |---------|-------------------------------------------------------------------------------|
@@ -45,7 +45,7 @@ _CEP = "org.apache.flink.cep.nfa."
 _DATAVIEW = "org.apache.flink.table.dataview."
 _TABLE = "org.apache.flink.table.runtime.typeutils."
 
-# A null is padded to the fixed length of what it stands for, which is a few numbers.
+# A null is padded to the fixed length of its type, which is a few numbers.
 _MAX_PADDING = 1 << 20
 
 
@@ -59,7 +59,7 @@ def composite(
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """A boolean of a composite that its newest outer version has introduced."""
+    """A boolean that the newest outer version of a composite has introduced."""
 
     outer_version: int
     name: str
@@ -78,7 +78,7 @@ class Since:
         )
 
     def is_set(self, snapshot: TypeSerializerSnapshot, *, implied_by: int | None = None) -> bool:
-        """Its value; before it was introduced, whether the outer version implies it."""
+        """Its value; in older versions, whether the outer version implies it."""
         if self.name in snapshot.names:
             return bool(snapshot[self.name])
         return snapshot.outer_version == implied_by
@@ -89,35 +89,34 @@ def numbered(prefix: str, count: int, first: int = 0) -> tuple[str, ...]:
     return tuple(f"{prefix}{index}" for index in range(first, first + count))
 
 
+def of_parts(compose: Callable[..., Layout], parts: int = 1, **outer: Codec) -> SnapshotKind:
+    """The kind of a composite whose layout is composed of the layouts of its serializers."""
+    return composite(lambda snapshot: compose(*snapshot.nested_layouts()), parts, **outer)
+
+
 def _single(snapshot: TypeSerializerSnapshot) -> Layout:
     (inner_layout,) = snapshot.nested_layouts()
     return inner_layout
 
 
-def _repeated(snapshot: TypeSerializerSnapshot) -> Layout:
-    return Repeated(_single(snapshot))
+def optional(value: Layout) -> Layout:
+    """A value behind a flag that says whether there is one."""
+    return Nullable(value, is_null=False)
 
 
-def _repeated_nullable(snapshot: TypeSerializerSnapshot) -> Layout:
-    return Repeated(Nullable(_single(snapshot)))
+def optional_elements(element: Layout) -> Layout:
+    """A list of values that may be missing."""
+    return Repeated(optional(element))
 
 
-def _repeated_optional(snapshot: TypeSerializerSnapshot) -> Layout:
-    return Repeated(Nullable(_single(snapshot), is_null=False))
-
-
-def _map(snapshot: TypeSerializerSnapshot) -> Layout:
-    key, value = snapshot.nested_layouts()
+def map_of(key: Layout, value: Layout) -> Layout:
+    """A map whose values may be null."""
     return MapOf(key, Nullable(value))
 
 
-def _null_aware_map(snapshot: TypeSerializerSnapshot) -> Layout:
-    key, value = snapshot.nested_layouts()
-    return MapOf(Nullable(key), Nullable(value))
-
-
-def _alternatives(*tags: int, names: tuple[str, ...]) -> Callable[..., Layout]:
-    return lambda snapshot: Tagged(tags, names, snapshot.nested_layouts())
+def alternatives(*names: str, tags: tuple[int, ...] = (1, 0)) -> Callable[..., Layout]:
+    """One of several values behind a tag."""
+    return lambda *values: Tagged(tags, names, values)
 
 
 def _nullable(snapshot: TypeSerializerSnapshot) -> Layout:
@@ -138,80 +137,56 @@ def _row(snapshot: TypeSerializerSnapshot) -> Layout:
 
 
 def named(*names: str) -> SnapshotKind:
-    """The kind of a composite of serializers one behind the other, under these names."""
-    return composite(lambda snapshot: Struct(names, snapshot.nested_layouts()), parts=len(names))
+    """The kind of a composite that writes one value behind the other."""
+    return of_parts(lambda *parts: Struct(names, parts), len(names))
 
 
-def _ttl(snapshot: TypeSerializerSnapshot) -> Layout:
-    _, value = snapshot.nested_layouts()
-    return Ttl(value)
-
-
-def _timer(snapshot: TypeSerializerSnapshot) -> Layout:
-    key, namespace = snapshot.nested_layouts()
+def _timer(key: Layout, namespace: Layout) -> Layout:
     return Struct(("timestamp", "key", "namespace"), (TimerTimestamp(), key, namespace))
 
 
-def _stream_element(snapshot: TypeSerializerSnapshot) -> Layout:
-    record = _single(snapshot)
+def _stream_element(record: Layout) -> Layout:
     latency = Struct(
         ("marked_time", "operator_id_low", "operator_id_high", "subtask"),
         (Long(), Long(), Long(), Int()),
     )
-    watermark = Struct(("subpartition", "timestamp"), (Int(), Long()))
-    return Tagged(
-        tuple(range(7)),
-        (
-            "record",
-            "record_without_timestamp",
-            "watermark",
-            "latency",
-            "status",
-            "is_backlog",
-            "subpartition_watermark",
-        ),
-        (
-            Struct(("timestamp", "value"), (Long(), record)),
-            record,
-            Long(),
-            latency,
-            Int(),
-            layouts.Boolean(),
-            watermark,
-        ),
-    )
+    kinds = {
+        "record": Struct(("timestamp", "value"), (Long(), record)),
+        "record_without_timestamp": record,
+        "watermark": Long(),
+        "latency": latency,
+        "status": Int(),
+        "is_backlog": layouts.Boolean(),
+        "subpartition_watermark": Struct(("subpartition", "timestamp"), (Int(), Long())),
+    }
+    return Tagged(tuple(range(len(kinds))), tuple(kinds), tuple(kinds.values()))
 
 
-def _buffer_entry(snapshot: TypeSerializerSnapshot) -> Layout:
-    return Struct(("has_been_joined", "element"), (layouts.Boolean(), _single(snapshot)))
+def _buffer_entry(element: Layout) -> Layout:
+    return Struct(("has_been_joined", "element"), (layouts.Boolean(), element))
 
 
 def _two_phase_commit(snapshot: TypeSerializerSnapshot) -> Layout:
     transaction, context = snapshot.nested_layouts()
     is_nullable = _NULL_TRANSACTION.is_set(snapshot, implied_by=3)
-    pending = Nullable(transaction, is_null=False) if is_nullable else transaction
+    pending = optional(transaction) if is_nullable else transaction
     return Struct(
         ("pending", "pending_start", "committing", "context"),
         (
             pending,
             Long(),
             Repeated(Struct(("transaction", "start"), (transaction, Long()))),
-            Nullable(context, is_null=False),
+            optional(context),
         ),
     )
 
 
-def _node_id(snapshot: TypeSerializerSnapshot) -> Layout:
-    node_id = Struct(("event_id", "page_name"), (_single(snapshot), Text()))
-    return Nullable(node_id, is_null=False)
+def _node_id(event_id: Layout) -> Layout:
+    return optional(Struct(("event_id", "page_name"), (event_id, Text())))
 
 
-def _lockable(snapshot: TypeSerializerSnapshot) -> Layout:
-    return Struct(("reference_count", "element"), (Int(), _single(snapshot)))
-
-
-def _shared_node(snapshot: TypeSerializerSnapshot) -> Layout:
-    return Repeated(_lockable(snapshot))
+def _lockable(element: Layout) -> Layout:
+    return Struct(("reference_count", "element"), (Int(), element))
 
 
 def _nfa_state(snapshot: TypeSerializerSnapshot) -> Layout:
@@ -221,7 +196,7 @@ def _nfa_state(snapshot: TypeSerializerSnapshot) -> Layout:
         ("previous", node_id),
         ("version", version),
         ("start", Long()),
-        ("start_event_id", Nullable(event_id, is_null=False)),
+        ("start_event_id", optional(event_id)),
     ]
     if _PREVIOUS_TIMESTAMP.is_set(snapshot):
         parts.insert(4, ("previous_timestamp", Long()))
@@ -236,8 +211,8 @@ def _linked_list(snapshot: TypeSerializerSnapshot) -> Layout:
     return layouts.MaskedRepeated(element) if has_mask else Repeated(element)
 
 
-def _window_key(snapshot: TypeSerializerSnapshot) -> Layout:
-    return Struct(("window", "key"), (Long(), _single(snapshot)))
+def _window_key(key: Layout) -> Layout:
+    return Struct(("window", "key"), (Long(), key))
 
 
 _ROW_KIND = Since(4, "has_kind")
@@ -245,23 +220,28 @@ _NULL_TRANSACTION = Since(4, "supports_null")
 _PREVIOUS_TIMESTAMP = Since(2, "has_previous_timestamp")
 _NULL_MASK = Since(3, "has_mask")
 
-_LIST = composite(_repeated)
-_EITHER = composite(_alternatives(1, 0, names=("left", "right")), parts=2)
+_LIST = of_parts(Repeated)
+_ARRAY = of_parts(optional_elements, component=UTF)
+_SAME = composite(_single)
+_EITHER = of_parts(alternatives("left", "right"), 2)
 _CASE_CLASS = composite(_case_class, parts=None, type_class=UTF)
-_TTL = composite(_ttl, parts=2)
+_TTL = of_parts(lambda _time, value: Ttl(value), 2)
 _TWO_PHASE_COMMIT = _NULL_TRANSACTION.composite(_two_phase_commit, parts=2)
+_LOCKABLE = of_parts(_lockable)
 
 register(
     {
         f"{BASE}ListSerializerSnapshot": _LIST,
         f"{_STATE}ArrayListSerializerSnapshot": _LIST,
-        f"{BASE}SetSerializerSnapshot": composite(_repeated_nullable),
-        f"{BASE}MapSerializerSnapshot": composite(_map, parts=2),
-        f"{_DATAVIEW}NullAwareMapSerializerSnapshot": composite(_null_aware_map, parts=2),
-        f"{_DATAVIEW}ListViewSerializerSnapshot": composite(_single),
-        f"{_DATAVIEW}MapViewSerializerSnapshot": composite(_single),
-        f"{BASE}GenericArraySerializerSnapshot": composite(_repeated_optional, component=UTF),
-        f"{BASE}GenericArraySerializerConfigSnapshot": composite(_repeated_optional, component=UTF),
+        f"{BASE}SetSerializerSnapshot": of_parts(lambda element: Repeated(Nullable(element))),
+        f"{BASE}MapSerializerSnapshot": of_parts(map_of, 2),
+        f"{_DATAVIEW}NullAwareMapSerializerSnapshot": of_parts(
+            lambda key, value: map_of(Nullable(key), value), 2
+        ),
+        f"{_DATAVIEW}ListViewSerializerSnapshot": _SAME,
+        f"{_DATAVIEW}MapViewSerializerSnapshot": _SAME,
+        f"{BASE}GenericArraySerializerSnapshot": _ARRAY,
+        f"{BASE}GenericArraySerializerConfigSnapshot": _ARRAY,
         f"{RUNTIME}JavaEitherSerializerSnapshot": _EITHER,
         f"{RUNTIME}EitherSerializerSnapshot": _EITHER,
         inner(f"{RUNTIME}NullableSerializer"): composite(
@@ -269,8 +249,8 @@ register(
         ),
         f"{RUNTIME}TupleSerializerSnapshot": composite(_tuple, parts=None, type_class=UTF),
         inner(f"{RUNTIME}RowSerializer"): _ROW_KIND.composite(_row, parts=None),
-        inner(f"{_API}SingleThreadAccessCheckingTypeSerializer"): composite(_single),
-        f"{_STREAMING}api.operators.TimerSerializerSnapshot": composite(_timer, parts=2),
+        inner(f"{_API}SingleThreadAccessCheckingTypeSerializer"): _SAME,
+        f"{_STREAMING}api.operators.TimerSerializerSnapshot": of_parts(_timer, 2),
         f"{_STATE}ttl.TtlStateFactory$TtlSerializerSnapshot": _TTL,
         f"{_STATE}v2.ttl.TtlStateFactory$TtlSerializerSnapshot": _TTL,
         f"{_STATE}ttl.TtlAwareSerializerSnapshot": SnapshotKind(
@@ -278,34 +258,30 @@ register(
             lambda _version: (("has_ttl", BOOL), ("inner", SNAPSHOT)),
             versions=range(1, 2),
         ),
-        inner(f"{_STREAMING}runtime.streamrecord.StreamElementSerializer"): composite(
+        inner(f"{_STREAMING}runtime.streamrecord.StreamElementSerializer"): of_parts(
             _stream_element
         ),
-        f"{_STREAMING}api.datastream.CoGroupedStreams$UnionSerializerSnapshot": composite(
-            _alternatives(1, 2, names=("one", "two")), parts=2
+        f"{_STREAMING}api.datastream.CoGroupedStreams$UnionSerializerSnapshot": of_parts(
+            alternatives("one", "two", tags=(1, 2)), 2
         ),
         f"{_STREAMING}api.operators.co.IntervalJoinOperator$BufferEntrySerializerSnapshot": (
-            composite(_buffer_entry)
+            of_parts(_buffer_entry)
         ),
         **{
             f"{_STREAMING}api.functions.sink.{legacy}TwoPhaseCommitSinkFunction"
             "$StateSerializerSnapshot": _TWO_PHASE_COMMIT
             for legacy in ("", "legacy.")
         },
-    }
-)
-register(
-    {
-        f"{_CEP}sharedbuffer.NodeId$NodeIdSerializer$NodeIdSerializerSnapshot": (
-            composite(_node_id)
-        ),
+        f"{_CEP}sharedbuffer.NodeId$NodeIdSerializer$NodeIdSerializerSnapshot": of_parts(_node_id),
         f"{_CEP}sharedbuffer.SharedBufferEdge$SharedBufferEdgeSerializer"
         "$SharedBufferEdgeSerializerSnapshot": named("target", "version"),
-        f"{_CEP}sharedbuffer.LockableTypeSerializerSnapshot": composite(_lockable),
-        f"{_CEP}sharedbuffer.Lockable$LockableTypeSerializerSnapshot": composite(_lockable),
-        f"{_CEP}sharedbuffer.SharedBufferNodeSerializerSnapshotV2": composite(_shared_node),
+        f"{_CEP}sharedbuffer.LockableTypeSerializerSnapshot": _LOCKABLE,
+        f"{_CEP}sharedbuffer.Lockable$LockableTypeSerializerSnapshot": _LOCKABLE,
+        f"{_CEP}sharedbuffer.SharedBufferNodeSerializerSnapshotV2": of_parts(
+            lambda edge: Repeated(_lockable(edge))
+        ),
         f"{_CEP}sharedbuffer.SharedBufferNode$SharedBufferNodeSerializer"
-        "$SharedBufferNodeSerializerSnapshot": composite(_single),
+        "$SharedBufferNodeSerializerSnapshot": _SAME,
         f"{_CEP}NFAStateSerializerSnapshot": _PREVIOUS_TIMESTAMP.composite(_nfa_state, parts=3),
     }
 )
@@ -314,29 +290,23 @@ for _prefix in SCALA:
         {
             f"{_prefix}ScalaCaseClassSerializerSnapshot": _CASE_CLASS,
             f"{_prefix}Tuple2CaseClassSerializerSnapshot": _CASE_CLASS,
-            f"{_prefix}ScalaOptionSerializerSnapshot": composite(
-                lambda snapshot: Nullable(_single(snapshot), is_null=False)
-            ),
+            f"{_prefix}ScalaOptionSerializerSnapshot": of_parts(optional),
             f"{_prefix}ScalaEitherSerializerSnapshot": _EITHER,
-            f"{_prefix}ScalaTrySerializerSnapshot": composite(
-                _alternatives(1, 0, names=("success", "failure")), parts=2
-            ),
-            f"{_prefix}TraversableSerializerSnapshot": composite(
-                _repeated_optional, builder_code=UTF
+            f"{_prefix}ScalaTrySerializerSnapshot": of_parts(alternatives("success", "failure"), 2),
+            f"{_prefix}TraversableSerializerSnapshot": of_parts(
+                optional_elements, builder_code=UTF
             ),
         }
     )
 _SEQUENCED = "org.apache.flink.table.runtime.sequencedmultisetstate.linked."
 register(
     {
-        inner(f"{_TABLE}RawValueDataSerializer"): composite(
-            lambda snapshot: layouts.Framed(_single(snapshot))
-        ),
+        inner(f"{_TABLE}RawValueDataSerializer"): of_parts(layouts.Framed),
         inner(f"{_TABLE}ExternalSerializer"): composite(
             _single, data_type=JAVA, is_internal_input=BOOL
         ),
         inner(f"{_TABLE}LinkedListSerializer"): _NULL_MASK.composite(_linked_list),
-        inner(f"{_TABLE}WindowKeySerializer"): composite(_window_key),
+        inner(f"{_TABLE}WindowKeySerializer"): of_parts(_window_key),
         inner(f"{_SEQUENCED}MetaSqnInfoSerializer"): named("high_sqn", "size"),
         inner(f"{_SEQUENCED}RowSqnInfoSerializer"): named("first_sqn", "last_sqn"),
         inner(f"{_SEQUENCED}NodeSerializer"): named(

@@ -1,9 +1,9 @@
-"""Serializer snapshots of new state: what Flink 1.20 and 2.x write of a type, without its classes.
+"""Serializer snapshots of new state, as Flink 1.20 and 2.x write them.
 
-A constructed snapshot equals the one that is read back from its bytes. Those of SQL's rows are in
-``constructed_sql``.
+A constructed snapshot equals the one that is read back from its bytes. ``constructed_sql`` has
+those of SQL rows.
 
-Flink: the ``snapshotConfiguration`` of the serializers that ``Types`` of Java stand for.
+Flink: ``snapshotConfiguration`` of the serializers of ``Types``.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.snapshots.basic import BASE, RUNTIME, inner
-from savepoint_formats.snapshots.fields import OptionalEntry
+from savepoint_formats.snapshots.basic import BASE, PRIMITIVES, RUNTIME, inner
+from savepoint_formats.snapshots.fields import OptionalEntry, utf_bytes
 from savepoint_formats.snapshots.kryo import KRYO, NO_SERIALIZER, SERIALIZER_CLASS
+from savepoint_formats.snapshots.nested import snapshot_bytes
+from savepoint_formats.snapshots.shown import like_parts
 from savepoint_formats.snapshots.snapshot import KINDS, TypeSerializerSnapshot
-from savepoint_formats.snapshots.written_kryo import like_parts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,17 +32,6 @@ _AVRO_ARRAY = "org.apache.avro.generic.GenericData$Array"
 _NO_AVRO = f"{RUNTIME}kryo.Serializers$DummyAvroRegisteredClass"
 _NO_AVRO_SERIALIZER = f"{RUNTIME}kryo.Serializers$DummyAvroKryoSerializerClass"
 _WINDOWS = f"{_STREAMING}windowing.windows."
-_PRIMITIVES = frozenset(["Boolean", "Byte", "Char", "Double", "Float", "Int", "Long", "Short"])
-_BOXES = {
-    "Boolean": "Boolean",
-    "Byte": "Byte",
-    "Char": "Character",
-    "Double": "Double",
-    "Float": "Float",
-    "Int": "Integer",
-    "Long": "Long",
-    "Short": "Short",
-}
 
 
 def snapshot_of(
@@ -53,46 +42,39 @@ def snapshot_of(
     version: int = _VERSION,
     outer_version: int = _VERSION,
 ) -> TypeSerializerSnapshot:
-    """A snapshot of a known class.
-
-    Args:
-        class_name: The snapshot class.
-        own: The fields of its body, without those of every composite.
-        nested: The nested serializers, if its body holds any.
-        version: The version of the body.
-        outer_version: The version of a composite's own part.
-    """
+    """A snapshot of a known class; ``own`` has the fields of its body that composites don't share."""
     names = tuple(name for name, _ in KINDS[class_name].fields(version, outer_version))
     values = {**(own or {}), "outer_version": outer_version, "nested": tuple(nested or ())}
     return TypeSerializerSnapshot(class_name, version, tuple(values[name] for name in names), names)
 
 
-def _basic(serializer: str) -> TypeSerializerSnapshot:
+def basic(serializer: str) -> TypeSerializerSnapshot:
+    """The snapshot of a serializer of Flink's ``base`` package: ``Int`` of ``IntSerializer``."""
     return snapshot_of(inner(f"{BASE}{serializer}Serializer"))
 
 
-boolean = partial(_basic, "Boolean")
-byte = partial(_basic, "Byte")
-short = partial(_basic, "Short")
-integer = partial(_basic, "Int")
-long = partial(_basic, "Long")
-single = partial(_basic, "Float")
-double = partial(_basic, "Double")
-char = partial(_basic, "Char")
-string = partial(_basic, "String")
-big_int = partial(_basic, "BigInt")
-big_dec = partial(_basic, "BigDec")
-date = partial(_basic, "Date")
-sql_date = partial(_basic, "SqlDate")
-sql_time = partial(_basic, "SqlTime")
-sql_timestamp = partial(_basic, "SqlTimestamp")
-instant = partial(_basic, "Instant")
-local_date = partial(_basic, "LocalDate")
-local_time = partial(_basic, "LocalTime")
-local_date_time = partial(_basic, "LocalDateTime")
-void = partial(_basic, "Void")
-variant = partial(_basic, "Variant")
-string_array = partial(_basic, "array.StringArray")
+boolean = partial(basic, "Boolean")
+byte = partial(basic, "Byte")
+short = partial(basic, "Short")
+integer = partial(basic, "Int")
+long = partial(basic, "Long")
+single = partial(basic, "Float")
+double = partial(basic, "Double")
+char = partial(basic, "Char")
+string = partial(basic, "String")
+big_int = partial(basic, "BigInt")
+big_dec = partial(basic, "BigDec")
+date = partial(basic, "Date")
+sql_date = partial(basic, "SqlDate")
+sql_time = partial(basic, "SqlTime")
+sql_timestamp = partial(basic, "SqlTimestamp")
+instant = partial(basic, "Instant")
+local_date = partial(basic, "LocalDate")
+local_time = partial(basic, "LocalTime")
+local_date_time = partial(basic, "LocalDateTime")
+void = partial(basic, "Void")
+variant = partial(basic, "Variant")
+string_array = partial(basic, "array.StringArray")
 
 void_namespace = partial(snapshot_of, inner(f"{_STATE}VoidNamespaceSerializer"))
 time_window = partial(snapshot_of, f"{_WINDOWS}TimeWindow$Serializer$TimeWindowSerializerSnapshot")
@@ -102,9 +84,9 @@ global_window = partial(
 
 
 def basic_name(element: TypeSerializerSnapshot) -> str | None:
-    """``Long`` of the snapshot of a ``LongSerializer``; None for others than primitives."""
+    """``Long`` for the snapshot of a ``LongSerializer``; None unless it is of a primitive."""
     name = element.class_name.removeprefix(BASE).partition("Serializer$")[0]
-    return name if name in _PRIMITIVES and element == _basic(name) else None
+    return name if name in PRIMITIVES and element == basic(name) else None
 
 
 def primitive_array(element: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
@@ -112,21 +94,20 @@ def primitive_array(element: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
     name = basic_name(element)
     if name is None:
         raise ValueError(f"an array of {element.class_name}, expected a primitive type")
-    return _basic(f"array.{name}PrimitiveArray")
+    return basic(f"array.{name}PrimitiveArray")
 
 
 def basic_array(element: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
     """``Long[]`` and its like, or ``String[]``; elements may be null.
 
-    Raises:
-        ValueError: ``element`` is neither a primitive nor a string.
+    Raises ``ValueError`` if ``element`` is neither a primitive nor a string.
     """
     if element == string():
         return string_array()
     name = basic_name(element)
     if name is None:
         raise ValueError(f"an array of {element.class_name}, expected a basic type")
-    return object_array(f"java.lang.{_BOXES[name]}", element)
+    return object_array(PRIMITIVES[name].box, element)
 
 
 def object_array(component_class: str, element: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
@@ -145,7 +126,7 @@ def list_of(element: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
 
 
 def set_of(element: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
-    """A ``Set``; Flink 2.x alone knows its serializer."""
+    """A ``Set``; only Flink 2.x knows its serializer."""
     return snapshot_of(f"{BASE}SetSerializerSnapshot", nested=[element], outer_version=1)
 
 
@@ -155,7 +136,7 @@ def map_of(key: TypeSerializerSnapshot, value: TypeSerializerSnapshot) -> TypeSe
 
 
 def nullable(value: TypeSerializerSnapshot, padding: int = 0) -> TypeSerializerSnapshot:
-    """A value with a null flag in front; ``padding`` bytes follow that of a null."""
+    """A value with a null flag in front; ``padding`` bytes follow the flag of a null."""
     return snapshot_of(
         inner(f"{RUNTIME}NullableSerializer"), {"padding": padding}, [value], outer_version=2
     )
@@ -196,12 +177,12 @@ def enum_of(class_name: str, constants: Sequence[str]) -> TypeSerializerSnapshot
 
 
 def pojo(class_name: str, fields: Mapping[str, TypeSerializerSnapshot]) -> TypeSerializerSnapshot:
-    """A POJO without subclasses, all of whose fields are declared in its class.
+    """A POJO without subclasses, whose class declares all its fields.
 
-    Its fields lie in the order of their names, as Flink's type extraction has it.
+    Flink's type extraction sorts fields by name.
     """
     entries = tuple(
-        OptionalEntry(name, _utf(class_name, name), _written(fields[name]))
+        OptionalEntry(name, utf_bytes(class_name, name), snapshot_bytes(fields[name]))
         for name in sorted(fields)
     )
     own = {"pojo_class": class_name, "fields": entries, "registered": (), "unregistered": ()}
@@ -210,14 +191,14 @@ def pojo(class_name: str, fields: Mapping[str, TypeSerializerSnapshot]) -> TypeS
 
 
 def kryo(class_name: str, registered: Sequence[str] = ()) -> TypeSerializerSnapshot:
-    """A class that is left to Kryo, with what jobs have registered; the same in 1.x and 2.x.
+    """A class that Flink leaves to Kryo, with registered classes; the same in 1.x and 2.x.
 
     Flink: ``KryoSerializer.buildKryoRegistrations``, of a job without Avro.
     """
     names = dict.fromkeys((class_name, *registered))
-    entries = [OptionalEntry(name, _utf(name), _registration(name)) for name in names]
+    entries = [OptionalEntry(name, utf_bytes(name), _registration(name)) for name in names]
     without_avro = _registration(_NO_AVRO, _NO_AVRO_SERIALIZER)
-    entries.append(OptionalEntry(_AVRO_ARRAY, _utf(_AVRO_ARRAY), without_avro))
+    entries.append(OptionalEntry(_AVRO_ARRAY, utf_bytes(_AVRO_ARRAY), without_avro))
     own = {
         "type_class": class_name,
         "registrations": tuple(entries),
@@ -228,29 +209,16 @@ def kryo(class_name: str, registered: Sequence[str] = ()) -> TypeSerializerSnaps
 
 
 def _registration(class_name: str, serializer: str = "") -> bytes:
-    view = DataOutputView()
-    view.write_utf(class_name)
-    view.write_int(SERIALIZER_CLASS if serializer else NO_SERIALIZER)
-    if serializer:
-        view.write_utf(serializer)
-    return view.to_bytes()
-
-
-def _utf(*texts: str) -> bytes:
-    view = DataOutputView()
-    for text in texts:
-        view.write_utf(text)
-    return view.to_bytes()
-
-
-def _written(snapshot: TypeSerializerSnapshot) -> bytes:
-    view = DataOutputView()
-    snapshot.write(view)
-    return view.to_bytes()
+    definition = SERIALIZER_CLASS if serializer else NO_SERIALIZER
+    return (
+        utf_bytes(class_name)
+        + definition.to_bytes(4, "big")
+        + utf_bytes(*filter(None, [serializer]))
+    )
 
 
 def ttl(value: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
-    """A value with the time of its last access."""
+    """A value and the time of its last access."""
     class_name = f"{_STATE}ttl.TtlStateFactory$TtlSerializerSnapshot"
     return snapshot_of(class_name, nested=[long(), value], outer_version=2)
 

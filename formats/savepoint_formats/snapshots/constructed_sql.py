@@ -1,4 +1,4 @@
-"""Serializer snapshots of new state of SQL: those of Flink's internal row, and of what is in it.
+"""Serializer snapshots of Flink SQL's internal rows and their fields, for new state.
 
 Flink: ``InternalSerializers``, ``RowDataSerializer.snapshotConfiguration``.
 """
@@ -12,10 +12,10 @@ from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.basic import inner
 from savepoint_formats.snapshots.fields import JavaBytes
 from savepoint_formats.snapshots.logical_type import LogicalTypeObjects
-from savepoint_formats.snapshots.serializer_objects import SerializerObjects, count_type
+from savepoint_formats.snapshots.serializer_objects import SINGLETONS, SerializerObjects, count_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from savepoint_formats.java.stream import JavaObject
     from savepoint_formats.layout import LogicalType
@@ -26,11 +26,7 @@ _TIMESTAMP_VERSION = 1
 
 
 def row_data(types: Sequence[LogicalType]) -> TypeSerializerSnapshot:
-    """Flink's internal row of fields of these types.
-
-    Raises:
-        ValueError: A type, or one inside it, is none that new rows can have.
-    """
+    """Flink's internal row. Raises ``ValueError`` for types that new rows can't have."""
     return constructed.snapshot_of(
         inner(f"{_TABLE}RowDataSerializer"),
         {"types": tuple(map(_type, types))},
@@ -39,7 +35,7 @@ def row_data(types: Sequence[LogicalType]) -> TypeSerializerSnapshot:
 
 
 def internal(logical_type: LogicalType) -> TypeSerializerSnapshot:
-    """The serializer of Flink's internal values of a type; errors as of ``row_data``."""
+    """The serializer of a type's internal values; errors as of ``row_data``."""
     match logical_type.root:
         case "DECIMAL":
             return _decimal(logical_type)
@@ -57,8 +53,8 @@ def internal(logical_type: LogicalType) -> TypeSerializerSnapshot:
             return _map((*logical_type.children, count_type()))
         case "ROW":
             return row_data(logical_type.children)
-        case root if root in _SCALARS:
-            return _SCALARS[root]()
+        case root if root in SINGLETONS:
+            return constructed.snapshot_of(inner(SINGLETONS[root]))
         case root:
             raise ValueError(f"a field of the SQL type {root}, which new rows cannot have")
 
@@ -100,20 +96,3 @@ def _serializer(logical_type: LogicalType) -> JavaBytes:
 
 def _java_bytes(value: JavaObject) -> JavaBytes:
     return JavaBytes(java_object_bytes(value), value)
-
-
-_SCALARS: dict[str, Callable[[], TypeSerializerSnapshot]] = {
-    "CHAR": string_data,
-    "VARCHAR": string_data,
-    "BOOLEAN": constructed.boolean,
-    "TINYINT": constructed.byte,
-    "SMALLINT": constructed.short,
-    "INTEGER": constructed.integer,
-    "BIGINT": constructed.long,
-    "FLOAT": constructed.single,
-    "DOUBLE": constructed.double,
-    "DATE": constructed.integer,
-    "TIME_WITHOUT_TIME_ZONE": constructed.integer,
-    "BINARY": lambda: constructed.primitive_array(constructed.byte()),
-    "VARBINARY": lambda: constructed.primitive_array(constructed.byte()),
-}

@@ -1,4 +1,4 @@
-"""Serializer entries: how headers of state files refer to a serializer.
+"""Serializer entries: references to a serializer in headers of state files.
 
 | bytes | field          | meaning                                               |
 |-------|----------------|-------------------------------------------------------|
@@ -38,7 +38,7 @@ class SerializerEntry:
 
     @staticmethod
     def expect_begun(view: SnapshotView) -> None:
-        """Raises ``FormatError`` where no entry begins; its serializer need not be known."""
+        """Raises ``FormatError`` if no entry begins here; its serializer may be unknown."""
         _read_version(view)
         read_class_name(view)
 

@@ -1,9 +1,9 @@
-"""Serializers that Flink makes of the classes that a user has described.
+"""Serializers that Flink makes of classes that the user has described.
 
 | class                                   | serializer                                              |
 |-----------------------------------------|---------------------------------------------------------|
-| wrappers, String, Date, Instant and the | one of its own; not of LocalDate and the like, which    |
-| like, and primitives                    | have one only where the job asks for it                 |
+| wrappers, String, Date, Instant and the | its own; not LocalDate and the like, which have one     |
+| like, and primitives                    | only where the job asks for it                          |
 | array                                   | of primitives, of texts, or of any other class          |
 | described enum                          | of its constants                                        |
 | described POJO                          | of its fields, sorted by name                           |
@@ -16,8 +16,7 @@
 | Set<T>                | nullable set of T                                                         |
 | Map<K, V>             | nullable map of nullable K, and V                                         |
 
-Where an argument is no class, but has arguments itself or is a wildcard, Kryo keeps the collection;
-in 1.x it has all of them.
+A collection has Kryo if an argument is a wildcard or has arguments itself. In 1.x all have Kryo.
 
 Flink: ``TypeExtractor``; ``NullableListTypeInfo``, ``NullableSetTypeInfo``, ``NullableMapTypeInfo``
 of 2.0.
@@ -25,57 +24,32 @@ of 2.0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import SchemaChangeError
-from savepoint_formats.layout import (
-    FLINK_2_COLLECTIONS,
-    KryoClass,
-    KryoField,
-    TypeArgument,
-)
+from savepoint_formats.layout import FLINK_2_COLLECTIONS, KryoClass, KryoField, TypeArgument
 from savepoint_formats.snapshots import constructed
-from savepoint_formats.snapshots.class_names import snapshot_bytes
+from savepoint_formats.snapshots.basic import OBJECTS, PRIMITIVES
 from savepoint_formats.snapshots.fields import OptionalEntry
+from savepoint_formats.snapshots.nested import snapshot_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 
     Elements = tuple[str, ...] | None
-    """The classes of elements, or of keys and values; None of a collection that Kryo keeps."""
+    """Classes of elements, or of keys and values; None for a collection with Kryo."""
 
-_OF_CLASS: dict[str, Callable[[], TypeSerializerSnapshot]] = {
-    "java.lang.Boolean": constructed.boolean,
-    "java.lang.Byte": constructed.byte,
-    "java.lang.Short": constructed.short,
-    "java.lang.Integer": constructed.integer,
-    "java.lang.Long": constructed.long,
-    "java.lang.Float": constructed.single,
-    "java.lang.Double": constructed.double,
-    "java.lang.Character": constructed.char,
-    "java.lang.String": constructed.string,
-    "java.math.BigInteger": constructed.big_int,
-    "java.math.BigDecimal": constructed.big_dec,
-    "java.util.Date": constructed.date,
-    "java.sql.Date": constructed.sql_date,
-    "java.sql.Time": constructed.sql_time,
-    "java.sql.Timestamp": constructed.sql_timestamp,
-    "java.time.Instant": constructed.instant,
-}
-_PRIMITIVES: dict[str, Callable[[], TypeSerializerSnapshot]] = {
-    "boolean": constructed.boolean,
-    "byte": constructed.byte,
-    "short": constructed.short,
-    "int": constructed.integer,
-    "long": constructed.long,
-    "float": constructed.single,
-    "double": constructed.double,
-    "char": constructed.char,
-}
-_CODES = dict(zip("ZBSIJFDC", _PRIMITIVES.values(), strict=True))
+# Flink asks for serializers of LocalDate and its like only where the job does.
+_OF_CLASS = {
+    java_class: name for name, java_class in OBJECTS.items() if not name.startswith("Local")
+} | {kind.box: name for name, kind in PRIMITIVES.items()}
+"""Class -> the name of its serializer in Flink's ``base`` package."""
+
+_OF_PRIMITIVE = {kind.name: name for name, kind in PRIMITIVES.items()}
+_OF_CODE = {kind.code: name for name, kind in PRIMITIVES.items()}
 _OF_JDK = ("java.", "javax.")
 _OF_FLINK = "org.apache.flink."
 
@@ -86,14 +60,14 @@ def has_own_serializer(class_name: str) -> bool:
 
 
 def elements_of(field: KryoField | TypeArgument) -> Elements:
-    """The classes of what is in a field's collections, be they in an array."""
+    """The classes of elements of a field's collection, or of an array of collections."""
     if any(argument.arguments or argument.wildcard for argument in field.arguments):
         return None
     return tuple(argument.type for argument in field.arguments) or None
 
 
 def subclasses_of(class_name: str, classes: Iterable[KryoClass]) -> list[str]:
-    """The names of the classes that extend a class, be it by another one."""
+    """Names of the classes that extend a class, directly or not."""
     names = []
     for described in classes:
         if described.superclass == class_name:
@@ -103,32 +77,23 @@ def subclasses_of(class_name: str, classes: Iterable[KryoClass]) -> list[str]:
 
 @dataclass(frozen=True)
 class Extraction:
-    """What Flink's type extraction makes of classes.
+    """Flink's type extraction, for the classes of the user.
 
-    Args:
-        classes: Those of the user.
-        kryo: A serializer of Kryo of the same job, for its registrations.
-        is_of_flink_1: Whether it is that of 1.x.
+    ``kryo`` is any Kryo serializer of the job; its registrations are used. All methods raise
+    ``SchemaChangeError`` if a class is not described well enough.
     """
 
     classes: tuple[KryoClass, ...]
     kryo: TypeSerializerSnapshot
     is_of_flink_1: bool = False
 
-    def collection(self, class_name: str, elements: Sequence[str]) -> TypeSerializerSnapshot:
-        """The serializer of a collection that is declared as this class.
-
-        Raises:
-            SchemaChangeError: There is none for such elements, or nobody has described them.
-        """
-        return self._collection(class_name, elements, ())
-
-    def _collection(
-        self, class_name: str, elements: Sequence[str], around: tuple[str, ...]
+    def collection(
+        self, class_name: str, elements: Sequence[str], around: tuple[str, ...] = ()
     ) -> TypeSerializerSnapshot:
+        """The serializer of a collection that is declared as this class."""
         nullable = constructed.nullable
-        of_what = [self._of_class(element, (), around) for element in elements]
-        match FLINK_2_COLLECTIONS[class_name], of_what:
+        parts = [self.of_class(element, (), around) for element in elements]
+        match FLINK_2_COLLECTIONS[class_name], parts:
             case "list", [element]:
                 return nullable(constructed.list_of(nullable(element)))
             case "set", [element]:
@@ -138,22 +103,15 @@ class Extraction:
             case _:
                 raise SchemaChangeError(f"a {class_name} of {len(elements)} types")
 
-    def of_class(self, name: str) -> TypeSerializerSnapshot:
-        """The serializer of a class; errors are those of ``collection``."""
-        return self._of_class(name, (), ())
-
-    def _of_class(
-        self, name: str, within: tuple[str, ...], around: tuple[str, ...]
+    def of_class(
+        self, name: str, within: tuple[str, ...] = (), around: tuple[str, ...] = ()
     ) -> TypeSerializerSnapshot:
-        """The serializer of a class.
+        """The serializer of a class inside the POJOs ``within``; one of them would get Kryo.
 
-        Args:
-            name: Its name.
-            within: The POJOs whose fields it is in; Flink leaves it to Kryo if it is one of them.
-            around: Those that it is in, be it in a collection of theirs.
+        ``around`` has the POJOs around it too, if it is in a collection.
         """
-        if known := _OF_CLASS.get(name) or _PRIMITIVES.get(name):
-            return known()
+        if known := _OF_CLASS.get(name) or _OF_PRIMITIVE.get(name):
+            return constructed.basic(known)
         if name.startswith("["):
             return self._array(TypeArgument(name), within, around)
         described = self._described(name)
@@ -179,8 +137,8 @@ class Extraction:
         self, declared: TypeArgument | KryoField, within: tuple[str, ...], around: tuple[str, ...]
     ) -> TypeSerializerSnapshot:
         component = declared.type[1:]
-        if component in _CODES:
-            return constructed.primitive_array(_CODES[component]())
+        if component in _OF_CODE:
+            return constructed.primitive_array(constructed.basic(_OF_CODE[component]))
         name = component[1:-1] if component.startswith("L") else component
         if name == "java.lang.String":
             return constructed.string_array()
@@ -197,28 +155,22 @@ class Extraction:
             )
         within, around = (*within, name), (*around, name)
         fields = {field.name: self._field(field, within, around) for field in described.fields}
-        return self._with_subclasses(constructed.pojo(name, fields), within, around)
+        return self.with_subclasses(constructed.pojo(name, fields), within, around)
 
-    def with_subclasses(self, pojo: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
-        """The serializer of a POJO, with those of its described subclasses that it lacks.
-
-        Raises:
-            SchemaChangeError: Of one nobody has said enough.
-        """
-        return self._with_subclasses(pojo, (), ())
-
-    def _with_subclasses(
-        self, pojo: TypeSerializerSnapshot, within: tuple[str, ...], around: tuple[str, ...]
+    def with_subclasses(
+        self,
+        pojo: TypeSerializerSnapshot,
+        within: tuple[str, ...] = (),
+        around: tuple[str, ...] = (),
     ) -> TypeSerializerSnapshot:
+        """The serializer of a POJO, with its described subclasses that it doesn't name yet."""
         known = {entry.name for entry in (*pojo["registered"], *pojo["unregistered"])}
         added = tuple(
-            OptionalEntry(name, b"", snapshot_bytes(self._of_class(name, within, around)))
+            OptionalEntry(name, b"", snapshot_bytes(self.of_class(name, within, around)))
             for name in subclasses_of(pojo["pojo_class"], self.classes)
             if name not in known
         )
-        values = dict(zip(pojo.names, pojo.values, strict=True))
-        values["unregistered"] += added
-        return replace(pojo, values=tuple(values.values()))
+        return pojo.with_fields(unregistered=pojo["unregistered"] + added)
 
     def _field(
         self, field: KryoField, within: tuple[str, ...], around: tuple[str, ...]
@@ -228,15 +180,12 @@ class Extraction:
         elements = elements_of(field)
         is_collection = field.type in FLINK_2_COLLECTIONS and not self.is_of_flink_1
         if is_collection and elements is not None:
-            return self._collection(field.type, elements, around)
-        return self._of_class(field.type, within, around)
+            return self.collection(field.type, elements, around)
+        return self.of_class(field.type, within, around)
 
     def _of_kryo(self, name: str) -> TypeSerializerSnapshot:
-        """Kryo's serializer of a class, which is the first that it registers."""
-        bare = constructed.kryo(name)
-        entry, *_ = bare["registrations"]
+        """Kryo's serializer of a class; the class comes first among its registrations."""
+        entry, *_ = constructed.kryo(name)["registrations"]
         first = self.kryo["type_class"]
         others = [other for other in self.kryo["registrations"] if other.name not in (first, name)]
-        values = dict(zip(self.kryo.names, self.kryo.values, strict=True))
-        values |= {"type_class": name, "registrations": (entry, *others)}
-        return replace(self.kryo, values=tuple(values.values()))
+        return self.kryo.with_fields(type_class=name, registrations=(entry, *others))

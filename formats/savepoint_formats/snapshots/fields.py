@@ -1,7 +1,6 @@
-"""The pieces that bodies of serializer snapshots are made of, each read and written side by side.
+"""Codecs of the fields that make up bodies of serializer snapshots.
 
-A body is a sequence of named fields; each field has one of these codecs. What a codec reads it
-writes back byte for byte.
+A codec writes back byte for byte what it reads.
 """
 
 from __future__ import annotations
@@ -9,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.java.stream import read_java_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from savepoint_formats.bytes.data_view import DataOutputView
     from savepoint_formats.snapshots.snapshot import SnapshotView
 
 OPTIONAL_MAP_MAGIC = 0x000004F2C69A3D70
@@ -22,7 +21,7 @@ OPTIONAL_MAP_MAGIC = 0x000004F2C69A3D70
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """How a field lies."""
+    """Reads and writes a field."""
 
     read: Callable[[SnapshotView], Any]
     write: Callable[[DataOutputView, Any], None]
@@ -30,7 +29,7 @@ class Codec:
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """How a field lies that the fields before it tell, by their values."""
+    """The codec of a field that depends on the values of the fields before it."""
 
     codec: Callable[[Sequence[Any]], Codec]
 
@@ -39,14 +38,14 @@ Field = tuple[str, Codec | Following]
 
 
 def codec_of(field: Field, before: Sequence[Any]) -> Codec:
-    """How a field lies behind these values."""
+    """The codec of a field, given the values before it."""
     _, kind = field
     return kind.codec(before) if isinstance(kind, Following) else kind
 
 
 @dataclass(frozen=True, slots=True)
 class JavaBytes:
-    """A Java object and the stream it was read from, which is what is written back."""
+    """A Java object, and the stream that it was read from and that is written back."""
 
     data: bytes
     value: Any
@@ -62,9 +61,7 @@ class JavaBytes:
 class OptionalEntry:
     """An entry of an optional map: utf name, then optional framed key and value.
 
-    Attributes:
-        value_offset: Where the value lies; not part of what is written.
-        depth: How many snapshots lie around it; not part of what is written.
+    ``value_offset`` and ``depth`` (the number of snapshots around it) are not written.
     """
 
     name: str
@@ -132,7 +129,7 @@ def _list_of(element: Codec, element_size: int) -> Codec:
 
 
 def names_of(count: int) -> Codec:
-    """A bool, and if it is set so many names; None if it is not."""
+    """A bool; if it is set, ``count`` names follow. None if it is not."""
 
     def read(view: SnapshotView) -> tuple[str, ...] | None:
         return tuple(view.read_utf() for _ in range(count)) if view.read_strict_bool() else None
@@ -165,6 +162,14 @@ def number(low: int, high: int) -> Codec:
         return value
 
     return Codec(read, lambda view, value: view.write_int(value))
+
+
+def utf_bytes(*texts: str) -> bytes:
+    """Texts as ``UTF`` writes them."""
+    view = DataOutputView()
+    for text in texts:
+        view.write_utf(text)
+    return view.to_bytes()
 
 
 UTF = Codec(lambda view: view.read_utf(), lambda view, value: view.write_utf(value))

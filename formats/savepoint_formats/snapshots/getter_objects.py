@@ -1,8 +1,8 @@
-"""The lambdas by which SQL's serializers take a value out of a row or an array, as Java objects.
+"""Lambdas as Java objects: SQL's serializers use them to get a value of a row or an array.
 
-Java finds the body of a lambda by the name that its compiler made up, so the names here are facts
-of the released jars; they are the same in Flink 1.20 and 2.2. Every getter looks for a null first,
-as in 2.2; those of 1.20 do not where the type admits none.
+Java finds the body of a lambda by a name that its compiler made up. The names here are those of the
+released jars of Flink 1.20 and 2.2, which agree. Every getter checks for null first, as in 2.2;
+those of 1.20 don't if the type admits no null.
 
 Flink: ``RowData.createFieldGetter``, ``ArrayData.createElementGetter``.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import LogicalType
 
-# Java has one box of each of these numbers.
+# Java has only one Integer object for each of these numbers.
 _INTEGER_CACHE = range(-128, 128)
 _INVOKE_STATIC, _INVOKE_INTERFACE = 6, 9
 
@@ -50,15 +50,10 @@ _LAMBDA = JavaClass(
 
 @dataclass(frozen=True, slots=True)
 class _Getters:
-    """The getters of a class.
+    """The getters of a class ``data``: interface, method, and the type of its index if it has one.
 
-    Attributes:
-        data: The class that a value is taken out of.
-        name: The simple name of the getters' interface.
-        method: The interface's method.
-        index: The type of the index, where the method has one.
-        bodies: Root of a type -> what is behind ``lambda$create…Getter$`` in the body's name.
-        checked: The same of the getter that looks for a null, and hands on to another one.
+    ``bodies`` maps the root of a type to the end of the body's name, behind
+    ``lambda$create…Getter$``; ``checked`` is that of the getter that checks for null.
     """
 
     data: str
@@ -73,7 +68,7 @@ class _Getters:
         return f"{_DATA}{self.data}${self.name}"
 
     def signature(self, *captured: str) -> str:
-        """The type of the interface's method, or of a body that captures values."""
+        """The type of the interface's method, or of a body with captured values."""
         return f"({''.join(captured)}L{_DATA}{self.data};{self.index})Ljava/lang/Object;"
 
     def body(self, suffix: str) -> str:
@@ -122,7 +117,7 @@ _ELEMENT = _Getters(
     },
     checked="95d74a6c$1",
 )
-# Elements that need to know nothing but the index are taken by a method of the array itself.
+# For these elements the getter is a method of the array itself.
 _METHODS: dict[str, tuple[str, str]] = {
     "CHAR": ("getString", f"L{_DATA}StringData;"),
     "VARCHAR": ("getString", f"L{_DATA}StringData;"),
@@ -144,7 +139,7 @@ _METHODS: dict[str, tuple[str, str]] = {
 
 
 class GetterObjects:
-    """The Java objects of getters that lie in one stream."""
+    """Java objects of getters in one stream."""
 
     def __init__(self) -> None:
         self._boxes: dict[int, JavaObject] = {}
@@ -169,7 +164,7 @@ class GetterObjects:
         return _lambda(_ELEMENT, _INVOKE_STATIC, body, signature, [inner])
 
     def _method(self, name: str, result: str) -> JavaObject:
-        """A reference to a method, which captures nothing, and so is one object."""
+        """A reference to a method; it captures nothing and so is a single object."""
         made = _lambda(_ELEMENT, _INVOKE_INTERFACE, name, f"(I){result}", [])
         return self._methods.setdefault(name, made)
 
@@ -185,7 +180,7 @@ class GetterObjects:
 
 
 def _facts(logical_type: LogicalType) -> tuple[int, ...]:
-    """What a getter must know of a type."""
+    """Numbers that the getter of a type captures."""
     match logical_type.root:
         case "DECIMAL":
             return logical_type.precision, logical_type.scale

@@ -1,4 +1,4 @@
-"""Snapshots of Kryo, and of serializers whose bytes only a user's class can tell.
+"""Snapshots of Kryo, and of serializers that call methods of a user's class.
 
 | class                      | body                                                           |
 |----------------------------|----------------------------------------------------------------|
@@ -58,7 +58,7 @@ def _kryo(snapshot: TypeSerializerSnapshot) -> Layout:
 
 
 def _registration(entry: OptionalEntry) -> KryoRegistration:
-    """A registration; one whose entry is damaged keeps its number under its name."""
+    """A registration; a damaged entry still counts, because registrations are numbered."""
     if entry.value is None:
         return KryoRegistration(entry.name)
     view = DataInputView(entry.value, entry.name, entry.value_offset)
@@ -73,18 +73,12 @@ UNKNOWN_SERIALIZER = "unknown"
 
 
 def _serializer(definition: int, view: DataInputView) -> str:
-    match definition:
-        case 0:
-            return ""
-        case 1:
-            return view.read_utf()
-        case _:
-            java_object = read_java_object(view)
-            return (
-                java_object.class_name
-                if isinstance(java_object, JavaObject)
-                else UNKNOWN_SERIALIZER
-            )
+    if definition == NO_SERIALIZER:
+        return ""
+    if definition == SERIALIZER_CLASS:
+        return view.read_utf()
+    value = read_java_object(view)
+    return value.class_name if isinstance(value, JavaObject) else UNKNOWN_SERIALIZER
 
 
 def _user_written(snapshot: TypeSerializerSnapshot) -> Layout:
@@ -104,14 +98,12 @@ register(
                 ("default_serializer_classes", OPTIONAL_MAP),
             ),
             versions=range(2, 3),
-        )
-    }
-)
-register(
-    {
-        inner(f"{RUNTIME}{name}"): SnapshotKind(
-            _user_written, lambda _version: (("type_class", UTF),)
-        )
-        for name in ("ValueSerializer", "CopyableValueSerializer", "WritableSerializer")
+        ),
+        **{
+            inner(f"{RUNTIME}{name}"): SnapshotKind(
+                _user_written, lambda _version: (("type_class", UTF),)
+            )
+            for name in ("ValueSerializer", "CopyableValueSerializer", "WritableSerializer")
+        },
     }
 )

@@ -9,8 +9,8 @@ Flink 1.7 stored the serializer itself as a Java object, and a config beside it:
 | i32   | config_version     | of the config                                               |
 | …     | config             | by class: a class name, or nested serializers               |
 
-Nested serializers are a list that survives the loss of a class: where each Java object and each
-snapshot lies, and all their bytes.
+Nested serializers are a list that survives the loss of a class: it has the positions of all Java
+objects and snapshots, then their bytes.
 
 | bytes        | field   | meaning                                                        |
 |--------------|---------|----------------------------------------------------------------|
@@ -28,9 +28,15 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import FormatError
 from savepoint_formats.java.stream import JavaClass
-from savepoint_formats.layout import Layout, MapOf, Nullable, Opaque, Repeated, Struct, Tagged
+from savepoint_formats.layout import Layout, Opaque, Repeated, Struct
 from savepoint_formats.snapshots.basic import BASE, RUNTIME, SCALA
-from savepoint_formats.snapshots.composite import numbered
+from savepoint_formats.snapshots.composite import (
+    alternatives,
+    map_of,
+    numbered,
+    optional,
+    optional_elements,
+)
 from savepoint_formats.snapshots.entry import SerializerEntry
 from savepoint_formats.snapshots.fields import FRAMED, JAVA, UTF, Codec, number
 from savepoint_formats.snapshots.resynchronised import read_resynchronised
@@ -49,7 +55,7 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots.fields import Field
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 
-# Flink's ADAPTER_VERSION; no snapshot of today has one so large.
+# Flink's ADAPTER_VERSION; versions of newer snapshots are far smaller.
 LEGACY_VERSION = 0x7A53C4F0
 
 _CLASS_LOST = "the serializer's entry in a snapshot of Flink 1.7 can't be read: "
@@ -58,13 +64,10 @@ _JAVA_TUPLES = "org.apache.flink.api.java.tuple."
 
 @dataclass(frozen=True, slots=True)
 class ResilientList:
-    """Nested serializers, whose entries can be found without reading those in front of them.
+    """Nested serializers; each entry can be read without those before it.
 
-    Attributes:
-        offsets: Where the Java object and the entry of each begin in ``data``.
-        data: Java objects and entries, by turns.
-        base: Where ``data`` lies; not part of what is written.
-        depth: How many snapshots lie around it; not part of what is written.
+    ``data`` has Java objects and entries in turn, ``offsets`` where both begin in it. ``base`` (the
+    offset of ``data``) and ``depth`` (the number of snapshots around it) are not written.
     """
 
     offsets: tuple[tuple[int, int], ...]
@@ -91,7 +94,7 @@ class ResilientList:
         view.write_bytes(self.data)
 
     def layouts(self) -> tuple[Layout, ...]:
-        """The layouts of the nested serializers; bytes for those that can't be read."""
+        """Layouts of the nested serializers; bytes for those that can't be read."""
         starts = [serializer for serializer, _ in self.offsets]
         ends = [*starts[1:], len(self.data)]
         entries = [entry for _, entry in self.offsets]
@@ -117,7 +120,7 @@ def _legacy(layout: Callable[[TypeSerializerSnapshot], Layout], **config: Codec)
 
 
 def _by_serializer(snapshot: TypeSerializerSnapshot) -> Layout:
-    """The layout of a serializer without parts, which the config names."""
+    """The layout of a single type, whose serializer the config names."""
     serializer = snapshot["serializer_class"].replace("$", ".")
     for class_name, kind in KINDS.items():
         is_simple = not kind.is_composite and 3 in kind.versions and kind.body(3) == NO_FIELDS
@@ -127,7 +130,7 @@ def _by_serializer(snapshot: TypeSerializerSnapshot) -> Layout:
 
 
 def _serializer_of(snapshot_class: str) -> str:
-    """The serializer of a snapshot class, nested classes with a dot, as configs may name them."""
+    """The serializer of a snapshot class; configs may name nested classes with a dot."""
     outer, _, _ = snapshot_class.rpartition("$")
     return (outer or snapshot_class.removesuffix("Snapshot")).replace("$", ".")
 
@@ -153,27 +156,21 @@ def _tuple(snapshot: TypeSerializerSnapshot) -> Layout:
 
 RESILIENT_LIST = Codec(ResilientList.read, lambda view, value: value.write(view))
 
-_COLLECTION = _nested(1, Repeated)
-_EITHER = _nested(2, lambda left, right: Tagged((1, 0), ("left", "right"), (left, right)))
-_TRY = _nested(2, lambda value, error: Tagged((1, 0), ("success", "failure"), (value, error)))
-_OPTION = _nested(1, lambda inner: Nullable(inner, is_null=False))
-_TRAVERSABLE = _nested(1, lambda element: Repeated(Nullable(element, is_null=False)))
-
 register(
     {
         "org.apache.flink.api.common.typeutils.ParameterlessTypeSerializerConfig": _legacy(
             _by_serializer, serializer_class=UTF
         ),
-        f"{BASE}CollectionSerializerConfigSnapshot": _COLLECTION,
-        f"{BASE}MapSerializerConfigSnapshot": _nested(
-            2, lambda key, value: MapOf(key, Nullable(value))
-        ),
-        f"{RUNTIME}EitherSerializerConfigSnapshot": _EITHER,
+        f"{BASE}CollectionSerializerConfigSnapshot": _nested(1, Repeated),
+        f"{BASE}MapSerializerConfigSnapshot": _nested(2, map_of),
+        f"{RUNTIME}EitherSerializerConfigSnapshot": _nested(2, alternatives("left", "right")),
         f"{RUNTIME}TupleSerializerConfigSnapshot": _legacy(
             _tuple, serializers=RESILIENT_LIST, tuple_class=JAVA
         ),
-        f"{SCALA[0]}ScalaOptionSerializerConfigSnapshot": _OPTION,
-        f"{SCALA[0]}ScalaTrySerializerConfigSnapshot": _TRY,
-        f"{SCALA[0]}TraversableSerializerConfigSnapshot": _TRAVERSABLE,
+        f"{SCALA[0]}ScalaOptionSerializerConfigSnapshot": _nested(1, optional),
+        f"{SCALA[0]}ScalaTrySerializerConfigSnapshot": _nested(
+            2, alternatives("success", "failure")
+        ),
+        f"{SCALA[0]}TraversableSerializerConfigSnapshot": _nested(1, optional_elements),
     }
 )

@@ -1,7 +1,7 @@
-"""SQL types, as ``RowDataSerializer`` snapshots hold them: Java objects, read as inert data.
+"""SQL types as Java objects, as ``RowDataSerializer`` snapshots hold them; read as inert data.
 
-Flink: ``org.apache.flink.table.types.logical``. Each type is of a class of its own below
-``LogicalType``, which holds the root of the type and whether it admits null.
+Flink: ``org.apache.flink.table.types.logical``. Each type has its own class below ``LogicalType``,
+which holds the root of the type and whether it admits null.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNKNOWN = "UNKNOWN"
 LOGICAL = "org.apache.flink.table.types.logical."
 TYPE = "Lorg/apache/flink/table/types/logical/LogicalType;"
 
-# The classes as Flink 1.20 and 2.2 describe them, which is the same.
+# The classes are the same in Flink 1.20 and 2.2.
 _KIND = ("Lorg/apache/flink/table/types/logical/TimestampKind;", "kind")
 _LENGTH, _PRECISION, _SCALE = ("I", "length"), ("I", "precision"), ("I", "scale")
 _ROOT = JavaClass(
@@ -91,12 +91,12 @@ _CHILDREN = {
     "DISTINCT_TYPE": ("sourceType",),
 }
 _MAX_DEPTH = 50
-# Java objects may share parts, so that few bytes can stand for a vast type.
+# Java objects may share other objects, so that few bytes can mean a vast type.
 _MAX_TYPES = 20_000
 
 
 def logical_type(value: Any) -> LogicalType:
-    """The type that a Java ``LogicalType`` stands for; ``UNKNOWN`` where it is none, or too deep."""
+    """The type of a Java ``LogicalType``; ``UNKNOWN`` if it is something else, or too deep."""
     return _TypeReader().read(value, 0)
 
 
@@ -127,7 +127,6 @@ class _TypeReader:
         )
 
     def _raw(self, facts: dict[str, Any], class_name: str, depth: int) -> Layout:
-        """How the values of a RAW type lie."""
         try:
             return self._layout(facts.get("serializer"), depth + 1)
         except UnknownSerializerError as error:
@@ -146,7 +145,6 @@ class _TypeReader:
     def _parts(
         self, value: JavaObject, root: str, depth: int
     ) -> tuple[tuple[str, ...], tuple[LogicalType, ...]]:
-        """Names and types of what a type is made of."""
         if root in _CHILDREN:
             parts = (self.read(value.fields.get(name), depth) for name in _CHILDREN[root])
             return (), tuple(parts)
@@ -163,7 +161,7 @@ def _number(facts: dict[str, Any], name: str) -> int:
 
 
 def _is_process_time(facts: dict[str, Any]) -> bool:
-    """Whether a time is the clock's: rows have a null in its place, even where no null may be."""
+    """Whether it is processing time: rows have null instead, even in a column that is not null."""
     kind = facts.get("kind")
     return isinstance(kind, JavaEnum) and kind.constant == "PROCTIME"
 
@@ -177,7 +175,7 @@ def _class_name(facts: dict[str, Any]) -> str:
 
 
 def _field_objects(value: JavaObject, depth: int) -> Iterator[JavaObject]:
-    """The fields of a row, or the attributes of a structured type behind those of its parent."""
+    """The fields of a row, or attributes of a structured type; those of its parent come first."""
     parent = value.fields.get("superType")
     if isinstance(parent, JavaObject) and depth <= _MAX_DEPTH:
         yield from _field_objects(parent, depth + 1)
@@ -188,7 +186,7 @@ def _field_objects(value: JavaObject, depth: int) -> Iterator[JavaObject]:
 
 
 def list_items(value: Any) -> list[Any]:
-    """The elements of a Java list: an ``ArrayList``, ``Arrays.asList``, or a view of one."""
+    """Elements of an ``ArrayList``, of ``Arrays.asList``, or of a view of a list."""
     for _ in range(_MAX_DEPTH):
         match value:
             case JavaObject(fields={"list": inner_list}):
@@ -203,18 +201,18 @@ def list_items(value: Any) -> list[Any]:
 
 
 class LogicalTypeObjects:
-    """The Java objects of SQL types; one type is one object, wherever it is asked for."""
+    """Java objects of SQL types; the same type always gives the same object."""
 
     def __init__(self) -> None:
         self._objects: dict[int, tuple[LogicalType, JavaObject]] = {}
 
     def of(self, logical_type: LogicalType) -> JavaObject:
-        """The object of a type; raises ``ValueError`` for one that no row of new state can have."""
+        """The object of a type. Raises ``ValueError`` for types that new rows can't have."""
         if logical_type.root not in _CLASSES:
             raise ValueError(
                 f"the SQL type {logical_type.root}, expected one of {', '.join(sorted(_CLASSES))}"
             )
-        # By identity, as in Java, where types that are equal are objects of their own.
+        # By identity: in Java equal types are different objects.
         if id(logical_type) not in self._objects:
             self._objects[id(logical_type)] = logical_type, self._new(logical_type)
         return self._objects[id(logical_type)][1]

@@ -15,7 +15,7 @@
 | ARRAY<t>, MULTISET<t>, MAP<t, t>            |              |
 | ROW<name t, ...>, ROW(name t, ...)          |              |
 
-Behind any of them NULL, the default, or NOT NULL. Names with other characters are in backticks.
+NULL, which is the default, or NOT NULL may follow each. Names with other characters need backticks.
 
 Flink: ``LogicalTypeParser``.
 """
@@ -51,11 +51,7 @@ _PARAMETRIC = {"ARRAY": 1, "MULTISET": 1, "MAP": 2}
 
 
 def parse_logical_type(text: str) -> LogicalType:
-    """The type that a text says.
-
-    Raises:
-        ValueError: It is none of the table; the message says where.
-    """
+    """The type of a text. Raises ``ValueError`` that says where the text is wrong."""
     parser = _Parser(text, _tokens(text))
     logical_type = parser.read_type(0)
     if parser.peek():
@@ -90,7 +86,7 @@ class _Parser:
         return ValueError(f"{self.text!r} is no SQL type: {shown}, expected {expected}")
 
     def take(self, *expected: str) -> bool:
-        """Whether these tokens come next, which are then passed by."""
+        """Passes by these tokens if they come next."""
         end = self.position + len(expected)
         is_next = tuple(token.upper() for token in self.tokens[self.position : end]) == expected
         if is_next:
@@ -135,7 +131,6 @@ class _Parser:
         raise self.error("a type such as BIGINT, DECIMAL(10, 2) or ARRAY<STRING>")
 
     def _read_number(self, default: int, low: int, high: int) -> int:
-        """A number in parentheses, if there is one."""
         if not self.take("("):
             return default
         number = self._read_limited(low, high)

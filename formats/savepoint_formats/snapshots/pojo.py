@@ -7,8 +7,8 @@
 | map   | registered   | class -> (), snapshot; a subclass by its index                     |
 | map   | unregistered | class -> (), snapshot; a subclass by its name                      |
 
-A map is an i64 magic, i32 n, then n entries of utf name and optional framed key and value. The
-key of a field that the class has lost is absent; its snapshot, and its data, are still there.
+A map is an i64 magic, i32 n, then n entries of utf name and optional framed key and value. A field
+that the class has lost has no key, but still its snapshot and data.
 
 Flink: ``PojoSerializerSnapshotData``, ``LinkedOptionalMapSerializer``.
 """
@@ -18,14 +18,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import FormatError, UnknownSnapshotError
-from savepoint_formats.layout import KryoField, Layout, Nullable, Opaque, Pojo
-from savepoint_formats.snapshots.basic import RUNTIME
-from savepoint_formats.snapshots.declared_types import declared_as
+from savepoint_formats.layout import KryoField, Layout, Nullable, Opaque, Pojo, TypeArgument
+from savepoint_formats.snapshots.basic import BASE, OBJECTS, PRIMITIVES, RUNTIME, inner
 from savepoint_formats.snapshots.fields import OPTIONAL_MAP, UTF
+from savepoint_formats.snapshots.kryo import KRYO
+from savepoint_formats.snapshots.nested import framed_snapshot, framed_view
 from savepoint_formats.snapshots.resynchronised import read_resynchronised
 from savepoint_formats.snapshots.snapshot import (
+    OpaqueSnapshot,
     SnapshotKind,
-    SnapshotView,
     TypeSerializerSnapshot,
     register,
 )
@@ -34,6 +35,43 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots.fields import OptionalEntry
 
 POJO = f"{RUNTIME}PojoSerializerSnapshot"
+
+_PRIMITIVE_TYPES = {primitive.name for primitive in PRIMITIVES.values()}
+_TYPES: dict[str, tuple[str, ...]] = {
+    **{
+        inner(f"{BASE}{name}Serializer"): (kind.name, kind.box) for name, kind in PRIMITIVES.items()
+    },
+    **{
+        inner(f"{BASE}array.{name}PrimitiveArraySerializer"): (f"[{kind.code}",)
+        for name, kind in PRIMITIVES.items()
+    },
+    **{inner(f"{BASE}{name}Serializer"): (java_class,) for name, java_class in OBJECTS.items()},
+}
+"""Snapshot of a serializer -> the types that it is the serializer of."""
+
+_CLASSES = {
+    POJO: "pojo_class",
+    inner(f"{BASE}EnumSerializer"): "enum_class",
+    KRYO: "type_class",
+}
+_LIST = f"{BASE}ListSerializerSnapshot"
+
+
+def _declared_as(name: str, snapshot: TypeSerializerSnapshot) -> tuple[KryoField, ...]:
+    """Every declaration that a field with this serializer may have; empty if that is not known.
+
+    The serializer of ``int`` serves ``Integer`` too, and a list may be declared with its elements or not.
+    """
+    if isinstance(snapshot, OpaqueSnapshot):
+        return ()
+    if snapshot.class_name == _LIST:
+        elements = [element for part in snapshot.nested for element in _declared_as("", part)]
+        objects = [element for element in elements if element.type not in _PRIMITIVE_TYPES]
+        own = [(TypeArgument(element.type, element.arguments),) for element in objects]
+        return tuple(KryoField(name, "java.util.List", arguments) for arguments in [(), *own])
+    if snapshot.class_name in _CLASSES:
+        return (KryoField(name, snapshot[_CLASSES[snapshot.class_name]]),)
+    return tuple(KryoField(name, type_) for type_ in _TYPES.get(snapshot.class_name, ()))
 
 
 def _pojo(snapshot: TypeSerializerSnapshot) -> Layout:
@@ -50,15 +88,8 @@ def _pojo(snapshot: TypeSerializerSnapshot) -> Layout:
 
 
 def _declared(entry: OptionalEntry) -> tuple[KryoField, ...]:
-    """All that a field may be declared as; nothing if that is not known, or it is lost."""
-    if entry.key is None or entry.value is None:
-        return ()
-    view = SnapshotView(entry.value, entry.name, entry.value_offset, entry.depth)
-    try:
-        snapshot = read_resynchronised(TypeSerializerSnapshot.read, view)
-    except FormatError:
-        return ()
-    return declared_as(entry.name, snapshot)
+    snapshot = None if entry.key is None else framed_snapshot(entry)
+    return () if snapshot is None else _declared_as(entry.name, snapshot)
 
 
 def _subclasses(entries: tuple[OptionalEntry, ...]) -> tuple[tuple[str, Layout], ...]:
@@ -66,12 +97,11 @@ def _subclasses(entries: tuple[OptionalEntry, ...]) -> tuple[tuple[str, Layout],
 
 
 def _layout_of(entry: OptionalEntry) -> Layout:
-    """The layout of a framed snapshot; bytes where there is none, or a damaged one."""
+    """The layout of a framed snapshot; bytes if it is absent or damaged."""
     if entry.value is None:
         return Opaque(entry.name, "its serializer could not be loaded when the snapshot was taken")
-    view = SnapshotView(entry.value, entry.name, entry.value_offset, entry.depth)
     try:
-        return read_resynchronised(TypeSerializerSnapshot.read, view).layout()
+        return read_resynchronised(TypeSerializerSnapshot.read, framed_view(entry)).layout()
     except UnknownSnapshotError as error:
         return Opaque(error.class_name, error.message)
     except FormatError as error:

@@ -1,7 +1,7 @@
 """Snapshots of the serializers that exchange SQL values with Python workers.
 
-They lie in the package ``serializers.python`` beside those of SQL, under nearly the same names,
-but their values are no binary rows: each is one behind the other, and numbers are big endian.
+They have nearly the same names as those of SQL. Their values are not binary rows: fields follow
+each other, and numbers are big endian.
 
 | class                 | body                                         | values              |
 |-----------------------|----------------------------------------------|---------------------|
@@ -24,7 +24,7 @@ from savepoint_formats.snapshots.basic import inner, simple
 from savepoint_formats.snapshots.composite import numbered
 from savepoint_formats.snapshots.fields import JAVA, JAVA_LIST, number
 from savepoint_formats.snapshots.logical_type import logical_type
-from savepoint_formats.snapshots.row_data import plain
+from savepoint_formats.snapshots.row_data import plain, timestamp
 from savepoint_formats.snapshots.snapshot import NESTED, register
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ _BY_ROOT: dict[str, Layout] = {
 
 
 def _layout_of(logical_type: LogicalType) -> Layout:
-    """How a value of a SQL type lies; elements of arrays and maps have no snapshot that says."""
+    """The layout of an element of an array or map, which has no snapshot of its own."""
     children = tuple(map(_layout_of, logical_type.children))
     match logical_type.root:
         case "TIMESTAMP_WITHOUT_TIME_ZONE" | "TIMESTAMP_WITH_LOCAL_TIME_ZONE":
@@ -83,10 +83,6 @@ def _map(snapshot: TypeSerializerSnapshot) -> Layout:
     return MapOf(_layout_of(key), Nullable(_layout_of(value)))
 
 
-def _timestamp(snapshot: TypeSerializerSnapshot) -> Layout:
-    return layouts.TimestampData(snapshot["precision"])
-
-
 register(
     {
         inner(f"{_PYTHON}RowDataSerializer"): plain(_row, types=JAVA_LIST, nested=NESTED),
@@ -99,7 +95,7 @@ register(
         f"{_PYTHON}DecimalDataSerializer$DecimalSerializerSnapshot": plain(
             lambda _snapshot: layouts.Utf8(), precision=number(1, 38), scale=number(0, 38)
         ),
-        inner(f"{_PYTHON}TimestampSerializer"): plain(_timestamp, precision=number(0, 9)),
+        inner(f"{_PYTHON}TimestampSerializer"): plain(timestamp, precision=number(0, 9)),
         inner(f"{_PYTHON}StringSerializer"): simple(layouts.Utf8()),
         inner(f"{_PYTHON}BigDecSerializer"): simple(layouts.Utf8()),
         inner(f"{_PYTHON}DateSerializer"): simple(layouts.Int()),

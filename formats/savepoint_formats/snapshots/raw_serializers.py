@@ -1,30 +1,19 @@
-"""How the values of a RAW type lie, told by its serializer, which the type holds as a Java object.
+"""Layouts of RAW values, from the serializer that the SQL type holds as a Java object.
 
-Only serializers of plain parts are known. For each other one the bytes have a reason that names it.
-
-| serializer                                                 | fields that tell the layout       |
-|------------------------------------------------------------|-----------------------------------|
-| those of ``basic``                                         | none                              |
-| ListSerializer, ArrayListSerializer                        | elementSerializer                 |
-| LinkedListSerializer                                       | elementSerializer, hasNullMask    |
-| MapSerializer, NullAwareMapSerializer                      | keySerializer, valueSerializer    |
-| ListViewSerializer, MapViewSerializer                      | listSerializer, mapSerializer     |
-| TupleSerializer                                            | fieldSerializers                  |
-| NullableSerializer                                         | originalSerializer, padding       |
-| RawValueDataSerializer                                     | serializer                        |
-| ExternalSerializer                                         | internalSerializer                |
-| DecimalDataSerializer, TimestampDataSerializer             | precision, scale                  |
-| ArrayDataSerializer, MapDataSerializer, RowDataSerializer  | the SQL types of elements, fields |
+``_LAYOUTS`` has a row per serializer: its fields give the layout. Serializers of ``basic`` have
+none. Values of any other serializer are bytes, with a reason that names it.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.java.stream import JavaArray, JavaObject
-from savepoint_formats.layout import Framed, Layout, LogicalType, MapOf, Nullable, Repeated
+from savepoint_formats.layout import Framed, Layout, LogicalType, Nullable, Repeated
 from savepoint_formats.snapshots.basic import BASE, RUNTIME, SERIALIZERS
+from savepoint_formats.snapshots.composite import map_of, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,101 +28,110 @@ _UNKNOWN = "a RAW value of SQL, whose serializer the savepoint does not describe
 
 
 class UnknownSerializerError(Exception):
-    """A part of a RAW value has a serializer that nobody here knows."""
+    """A RAW value, or one inside it, has an unknown serializer."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    values: dict[str, Any]
+    of_serializer: Callable[[Any], Layout]
+    of_type: Callable[[Any], LogicalType]
+
+    def layout(self, name: str) -> Layout:
+        """The layout of the serializer in a field."""
+        return self.of_serializer(self.values[name])
+
+    def type(self, name: str) -> LogicalType:
+        return self.of_type(self.values[name])
+
+    def elements(self, name: str) -> list[Any]:
+        array = self.values[name]
+        if not isinstance(array, JavaArray) or isinstance(array.elements, bytes):
+            raise TypeError
+        return array.elements
 
 
 def serializer_layout(
     serializer: Any, part: Callable[[Any], Layout], sql_type: Callable[[Any], LogicalType]
 ) -> Layout:
-    """How values of a serializer lie; raises ``UnknownSerializerError`` if nobody knows.
+    """The layout of a serializer's values.
 
-    Args:
-        serializer: The Java object of the serializer.
-        part: As this function, of the serializers that the object has.
-        sql_type: Gives a SQL type by its Java object.
+    ``part`` does the same for the serializers in its fields, ``sql_type`` reads Java objects of SQL
+    types. Raises ``UnknownSerializerError``.
     """
     if not isinstance(serializer, JavaObject):
         raise UnknownSerializerError(_UNKNOWN)
-    name, facts = serializer.class_name, serializer.fields
+    name = serializer.class_name
     if name in SERIALIZERS:
         return SERIALIZERS[name]
     if name == f"{_DATA_VIEW}NullSerializer":
         raise UnknownSerializerError(_PLACEHOLDER)
+    if name not in _LAYOUTS:
+        raise UnknownSerializerError(f"a RAW value of SQL, which {name} wrote")
     try:
-        if name in _OF_PARTS:
-            names, compose = _OF_PARTS[name]
-            return compose(*(part(facts[field]) for field in names))
-        if name in _OF_TYPES:
-            names, compose_sql = _OF_TYPES[name]
-            return Framed(compose_sql(*(sql_type(facts[field]) for field in names)))
-        if name in _OF_FACTS:
-            return _OF_FACTS[name](facts, part, sql_type)
+        return _LAYOUTS[name](_Fields(serializer.fields, part, sql_type))
     except (KeyError, TypeError, AttributeError):
         raise UnknownSerializerError(f"{name}, whose fields are not those that are known") from None
-    raise UnknownSerializerError(f"a RAW value of SQL, which {name} wrote")
 
 
-def _linked_list(
-    facts: dict[str, Any], part: Callable[[Any], Layout], _sql: Callable[[Any], LogicalType]
-) -> Layout:
-    element = part(facts["elementSerializer"])
-    return layouts.MaskedRepeated(element) if facts.get("hasNullMask") else Repeated(element)
+def _linked_list(fields: _Fields) -> Layout:
+    element = fields.layout("elementSerializer")
+    has_mask = fields.values.get("hasNullMask")
+    return layouts.MaskedRepeated(element) if has_mask else Repeated(element)
 
 
-def _tuple(
-    facts: dict[str, Any], part: Callable[[Any], Layout], _sql: Callable[[Any], LogicalType]
-) -> Layout:
-    fields = tuple(map(part, _elements(facts["fieldSerializers"])))
-    return layouts.Struct(tuple(f"f{index}" for index in range(len(fields))), fields)
+def _tuple(fields: _Fields) -> Layout:
+    parts = tuple(map(fields.of_serializer, fields.elements("fieldSerializers")))
+    return layouts.Struct(numbered("f", len(parts)), parts)
 
 
-def _nullable(
-    facts: dict[str, Any], part: Callable[[Any], Layout], _sql: Callable[[Any], LogicalType]
-) -> Layout:
-    return Nullable(part(facts["originalSerializer"]), padding=len(facts["padding"].elements))
+def _nullable(fields: _Fields) -> Layout:
+    padding = len(fields.values["padding"].elements)
+    return Nullable(fields.layout("originalSerializer"), padding=padding)
 
 
-def _row(
-    facts: dict[str, Any], _part: Callable[[Any], Layout], sql: Callable[[Any], LogicalType]
-) -> Layout:
-    types = tuple(map(sql, _elements(facts["types"])))
-    return Framed(layouts.BinaryRow(tuple(f"f{index}" for index in range(len(types))), types))
+def _row(fields: _Fields) -> Layout:
+    types = tuple(map(fields.of_type, fields.elements("types")))
+    return Framed(layouts.BinaryRow(numbered("f", len(types)), types))
 
 
-def _elements(value: Any) -> list[Any]:
-    if not isinstance(value, JavaArray) or isinstance(value.elements, bytes):
-        raise TypeError
-    return value.elements
+def _decimal(fields: _Fields) -> Layout:
+    return layouts.DecimalData(fields.values["precision"], fields.values["scale"])
 
 
-_OF_PARTS: dict[str, tuple[tuple[str, ...], Callable[..., Layout]]] = {
-    f"{BASE}ListSerializer": (("elementSerializer",), Repeated),
-    "org.apache.flink.runtime.state.ArrayListSerializer": (("elementSerializer",), Repeated),
-    f"{BASE}MapSerializer": (
-        ("keySerializer", "valueSerializer"),
-        lambda key, value: MapOf(key, Nullable(value)),
-    ),
-    f"{_DATA_VIEW}NullAwareMapSerializer": (
-        ("keySerializer", "valueSerializer"),
-        lambda key, value: MapOf(Nullable(key), Nullable(value)),
-    ),
-    f"{_DATA_VIEW}ListViewSerializer": (("listSerializer",), lambda part: part),
-    f"{_DATA_VIEW}MapViewSerializer": (("mapSerializer",), lambda part: part),
-    f"{_TABLE}RawValueDataSerializer": (("serializer",), Framed),
-    f"{_TABLE}ExternalSerializer": (("internalSerializer",), lambda part: part),
-}
-_OF_TYPES: dict[str, tuple[tuple[str, ...], Callable[..., Layout]]] = {
-    f"{_TABLE}ArrayDataSerializer": (("eleType",), layouts.BinaryArray),
-    f"{_TABLE}MapDataSerializer": (("keyType", "valueType"), layouts.BinaryMap),
-}
-_OF_FACTS: dict[str, Callable[..., Layout]] = {
-    f"{_TABLE}LinkedListSerializer": _linked_list,
-    f"{_TABLE}RowDataSerializer": _row,
-    f"{_TABLE}StringDataSerializer": lambda *_: layouts.Utf8(),
-    f"{_TABLE}DecimalDataSerializer": lambda facts, *_: layouts.DecimalData(
-        facts["precision"], facts["scale"]
-    ),
-    f"{_TABLE}TimestampDataSerializer": lambda facts, *_: layouts.TimestampData(facts["precision"]),
+def _of_serializers(compose: Callable[..., Layout], *names: str) -> Callable[[_Fields], Layout]:
+    return lambda fields: compose(*map(fields.layout, names))
+
+
+def _of_types(compose: Callable[..., Layout], *names: str) -> Callable[[_Fields], Layout]:
+    return lambda fields: Framed(compose(*map(fields.type, names)))
+
+
+def _same(layout: Layout) -> Layout:
+    return layout
+
+
+_LIST = _of_serializers(Repeated, "elementSerializer")
+_LAYOUTS: dict[str, Callable[[_Fields], Layout]] = {
+    f"{BASE}ListSerializer": _LIST,
+    "org.apache.flink.runtime.state.ArrayListSerializer": _LIST,
+    f"{BASE}MapSerializer": _of_serializers(map_of, "keySerializer", "valueSerializer"),
     f"{RUNTIME}TupleSerializer": _tuple,
     f"{RUNTIME}NullableSerializer": _nullable,
+    f"{_DATA_VIEW}NullAwareMapSerializer": _of_serializers(
+        lambda key, value: map_of(Nullable(key), value), "keySerializer", "valueSerializer"
+    ),
+    f"{_DATA_VIEW}ListViewSerializer": _of_serializers(_same, "listSerializer"),
+    f"{_DATA_VIEW}MapViewSerializer": _of_serializers(_same, "mapSerializer"),
+    f"{_TABLE}ExternalSerializer": _of_serializers(_same, "internalSerializer"),
+    f"{_TABLE}RawValueDataSerializer": _of_serializers(Framed, "serializer"),
+    f"{_TABLE}LinkedListSerializer": _linked_list,
+    f"{_TABLE}ArrayDataSerializer": _of_types(layouts.BinaryArray, "eleType"),
+    f"{_TABLE}MapDataSerializer": _of_types(layouts.BinaryMap, "keyType", "valueType"),
+    f"{_TABLE}RowDataSerializer": _row,
+    f"{_TABLE}StringDataSerializer": lambda _fields: layouts.Utf8(),
+    f"{_TABLE}DecimalDataSerializer": _decimal,
+    f"{_TABLE}TimestampDataSerializer": lambda fields: layouts.TimestampData(
+        fields.values["precision"]
+    ),
 }

@@ -1,20 +1,19 @@
-"""Reading around serializer snapshots that are not known, where the end of the whole is known.
+"""Reads structures with unknown serializer snapshots, if the end of the structure is known.
 
-A snapshot has no length. The body of one of an unknown class ends where everything behind it
-parses exactly up to the known end; sizes are tried in ascending order, depth first where several
-are unknown. Of a composite's body only the own part is unknown, as its nested serializers are
-snapshots again.
+A snapshot has no length. The body of an unknown class ends where everything behind it parses
+exactly up to the known end. Sizes are tried in ascending order, depth first if several are unknown.
+In a composite only the own part is unknown because nested serializers are snapshots again.
 
-The first sizes that fit are the right ones for every serializer but the one with the unknown part:
+The first sizes that fit are right for every serializer except the one with the unknown body:
 
-* Too large a size would swallow what is real. All smaller ones failed before it; and no body
-  reaches over a *mark*, a name that stands in front of other serializers and never in a body. At
+* A size that is too large would swallow known structures. All smaller sizes failed before, and no
+  body reaches over a *mark*: a name that stands in front of other serializers, never in a body. At
   first, no body reaches over a known snapshot either.
-* Too small a size takes the tail of a body for what follows it. Behind a whole serializer follow
-  names that only a mark's owner writes, so that fails. Behind a nested one follows a sibling: a
-  body that has snapshots in it without being a composite may then lend one to its parent, and a
-  later unknown sibling hide the surplus. That stays inside one serializer, whose values end in
-  bytes at the unknown part either way, since nobody knows where its value ends.
+* A size that is too small takes the end of a body for what follows. Behind a whole serializer come
+  names that only the owner of a mark writes, so that fails. Behind a nested one comes a sibling: a
+  body with snapshots inside may lend one to its parent, and a later unknown sibling may hide the
+  surplus. The error stays inside one serializer, whose values are bytes from the unknown one on
+  anyway.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import FormatError, UnknownSnapshotError
+from savepoint_formats.snapshots.fields import utf_bytes
 from savepoint_formats.snapshots.snapshot import (
     COMPOSITE_START,
     KINDS,
@@ -44,16 +43,10 @@ _ATTEMPTS = 6_000
 def read_resynchronised(
     read: Callable[[SnapshotView], T], view: SnapshotView, marks: tuple[str, ...] = ()
 ) -> T:
-    """What ``read`` makes of ``view``, which ends where the structure does.
+    """Reads a structure from a view that ends where the structure does.
 
-    Args:
-        read: Reads the structure from a view.
-        view: All its bytes, from the first on.
-        marks: Names that no body of a snapshot contains.
-
-    Raises:
-        UnknownSnapshotError: Unknown snapshots are in it, and no sizes of them fit.
-        FormatError: It is damaged.
+    No body of a snapshot contains one of the names ``marks``. Raises ``UnknownSnapshotError`` if no
+    sizes of unknown snapshots fit.
     """
     try:
         result = read(view)
@@ -68,7 +61,7 @@ def read_resynchronised(
 
 @dataclass(slots=True)
 class _Choice:
-    """An unknown body, the sizes still to try, and what was read in front of it."""
+    """An unknown body, the sizes left to try, and values that were read before it."""
 
     offset: int
     sizes: Iterator[int]
@@ -87,7 +80,7 @@ class _Search(Generic[T]):
         self._sizes: dict[int, int] = {}
 
     def run(self, unknown: UnknownSnapshotError) -> T:
-        """The structure with the first sizes that fit; raises ``unknown`` if none do."""
+        """The structure with the first sizes that fit; raises ``unknown`` if none fit."""
         choices = [self._choice(unknown, self._view.passed)]
         for _ in range(_ATTEMPTS):
             while (size := next(choices[-1].sizes, None)) is None:
@@ -126,9 +119,9 @@ class _Search(Generic[T]):
         return _Choice(unknown.offset, (end - start for end in starts), passed)
 
     def _may_begin(self, position: int) -> bool:
-        """Whether something can begin here that follows a snapshot, or an i16 count behind it.
+        """Whether something that may follow a snapshot begins here.
 
-        That is the end, or a name and an i32, which is a version, a type or a count: never large.
+        That is the end, or a name and an i32 that is never large: a version, a type or a count.
         """
         data = self._data
         if position >= len(data):
@@ -139,10 +132,7 @@ class _Search(Generic[T]):
 
 
 def _positions(data: bytes, name: str) -> Iterator[int]:
-    """Where the name lies, with its size in front."""
-    view = DataOutputView()
-    view.write_utf(name)
-    mark = view.to_bytes()
+    mark = utf_bytes(name)
     position = data.find(mark)
     while position >= 0:
         yield position

@@ -12,8 +12,8 @@
 | SortedMapSerializer     | Java object: comparator; nested serializers                    |
 | RowDataKeySerializer    | two framed Java objects, the snapshot of the row               |
 
-Flink 1.9 and 1.10 had the same under older names (``BaseRowSerializer``...). Version 4 is that of the
-release behind 2.3 (FLINK-40120); before, no snapshot of a row has the names of its fields.
+Flink 1.9 and 1.10 have older names for the same classes, such as ``BaseRowSerializer``. Version 4
+comes with the release after 2.3 (FLINK-40120); before, snapshots of rows have no names of fields.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.layout import Framed, Layout, MapOf, Nullable, Opaque
+from savepoint_formats.layout import Framed, Layout, Opaque
 from savepoint_formats.snapshots.basic import inner, simple
-from savepoint_formats.snapshots.composite import numbered
+from savepoint_formats.snapshots.composite import map_of, numbered
 from savepoint_formats.snapshots.fields import (
     FRAMED,
     JAVA,
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 _TABLE = "org.apache.flink.table.runtime.typeutils."
 _SEQUENCED = "org.apache.flink.table.runtime.sequencedmultisetstate.linked."
 
-
 # As Flink's type factories check them: DecimalType, TimestampType.
 _DECIMAL_PRECISION = number(1, 38)
 _DECIMAL_SCALE = number(0, 38)
@@ -55,7 +54,7 @@ _ARITY = number(0, 0x7FFF_FFFF)
 def plain(
     layout: Callable[[TypeSerializerSnapshot], Layout], parts: int | None = None, **fields: Codec
 ) -> SnapshotKind:
-    """The kind of a snapshot whose body is these fields in every version."""
+    """The kind of a snapshot whose body has these fields in every version."""
     body = tuple(fields.items())
     return SnapshotKind(layout, lambda _version: body, versions=range(4), parts=parts)
 
@@ -63,7 +62,7 @@ def plain(
 def _row(snapshot: TypeSerializerSnapshot) -> Layout:
     types = tuple(logical_type(java.value) for java in snapshot["types"])
     stored = snapshot["fields"] if "fields" in snapshot.names else None
-    # No table has two columns of one name.
+    # A table can't have two columns of one name.
     names = stored if stored and len(set(stored)) == len(types) else numbered("f", len(types))
     return Framed(layouts.BinaryRow(names, types))
 
@@ -82,11 +81,8 @@ def _untyped_row(snapshot: TypeSerializerSnapshot) -> Layout:
     return Framed(Opaque(snapshot.class_name, reason))
 
 
-def _decimal(snapshot: TypeSerializerSnapshot) -> Layout:
-    return layouts.DecimalData(snapshot["precision"], snapshot["scale"])
-
-
-def _timestamp(snapshot: TypeSerializerSnapshot) -> Layout:
+def timestamp(snapshot: TypeSerializerSnapshot) -> Layout:
+    """The layout of a timestamp of this precision."""
     return layouts.TimestampData(snapshot["precision"])
 
 
@@ -99,11 +95,6 @@ def _map(snapshot: TypeSerializerSnapshot) -> Layout:
     return Framed(layouts.BinaryMap(key, value))
 
 
-def _sorted_map(snapshot: TypeSerializerSnapshot) -> Layout:
-    key, value = snapshot.nested_layouts()
-    return MapOf(key, Nullable(value))
-
-
 _KINDS: dict[SnapshotKind, tuple[str, ...]] = {
     SnapshotKind(_row, _row_body, versions=range(_FIRST_WITH_NAMES + 1)): (
         "RowDataSerializer",
@@ -111,7 +102,7 @@ _KINDS: dict[SnapshotKind, tuple[str, ...]] = {
     ),
     plain(_untyped_row, arity=_ARITY): ("BinaryRowDataSerializer", "BinaryRowSerializer"),
     simple(layouts.Utf8()): ("StringDataSerializer", "BinaryStringSerializer"),
-    plain(_timestamp, precision=_TIMESTAMP_PRECISION): (
+    plain(timestamp, precision=_TIMESTAMP_PRECISION): (
         "TimestampDataSerializer",
         "SqlTimestampSerializer",
     ),
@@ -124,7 +115,11 @@ _KINDS: dict[SnapshotKind, tuple[str, ...]] = {
         "BaseMapSerializer",
     ),
 }
-_DECIMAL = plain(_decimal, precision=_DECIMAL_PRECISION, scale=_DECIMAL_SCALE)
+_DECIMAL = plain(
+    lambda snapshot: layouts.DecimalData(snapshot["precision"], snapshot["scale"]),
+    precision=_DECIMAL_PRECISION,
+    scale=_DECIMAL_SCALE,
+)
 
 for _kind, _names in _KINDS.items():
     register({inner(_TABLE + name): _kind for name in _names})
@@ -133,7 +128,10 @@ register(
         f"{_TABLE}DecimalDataSerializer$DecimalSerializerSnapshot": _DECIMAL,
         inner(f"{_TABLE}DecimalSerializer"): _DECIMAL,
         f"{_TABLE}SortedMapSerializerSnapshot": plain(
-            _sorted_map, parts=2, comparator=JAVA, nested=NESTED
+            lambda snapshot: map_of(*snapshot.nested_layouts()),
+            parts=2,
+            comparator=JAVA,
+            nested=NESTED,
         ),
         f"{_SEQUENCED}RowDataKeySerializerSnapshot": plain(
             lambda snapshot: snapshot["row"].layout(), equaliser=FRAMED, hash=FRAMED, row=SNAPSHOT

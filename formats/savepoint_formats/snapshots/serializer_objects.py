@@ -1,4 +1,4 @@
-"""The serializers of SQL values as Java objects, which snapshots of arrays and maps hold.
+"""Serializers of SQL values as Java objects, which snapshots of arrays and maps hold.
 
 Flink: ``InternalSerializers``.
 """
@@ -31,7 +31,7 @@ _SINGLETON = (
 _PAGED = (*_ROOT, _class(f"{_TABLE}PagedTypeSerializer", parents=_ROOT))
 _ABSTRACT_ROW = (*_PAGED, _class(f"{_TABLE}AbstractRowDataSerializer", parents=_PAGED))
 
-_SINGLETONS: dict[str, str] = {
+SINGLETONS: dict[str, str] = {
     "CHAR": f"{_TABLE}StringDataSerializer",
     "VARCHAR": f"{_TABLE}StringDataSerializer",
     "BOOLEAN": f"{BASE}BooleanSerializer",
@@ -46,6 +46,7 @@ _SINGLETONS: dict[str, str] = {
     "BINARY": f"{BASE}array.BytePrimitiveArraySerializer",
     "VARBINARY": f"{BASE}array.BytePrimitiveArraySerializer",
 }
+"""Root of a SQL type -> its serializer, which has no fields."""
 _DECIMAL = _class(
     f"{_TABLE}DecimalDataSerializer", ("I", "precision"), ("I", "scale"), parents=_ROOT
 )
@@ -88,7 +89,7 @@ _TYPE_ARRAY = _class(f"[{TYPE}".replace("/", "."), uid=1744097763440828726)
 
 
 class SerializerObjects:
-    """The Java objects of serializers that lie in one stream."""
+    """Java objects of serializers in one stream."""
 
     def __init__(self) -> None:
         self._types = LogicalTypeObjects()
@@ -96,7 +97,7 @@ class SerializerObjects:
         self._singletons: dict[str, JavaObject] = {}
 
     def of(self, logical_type: LogicalType) -> JavaObject:
-        """The serializer of a type; raises ``ValueError`` for one that no new row can have."""
+        """The serializer of a type. Raises ``ValueError`` for types that new rows can't have."""
         match logical_type.root:
             case "DECIMAL":
                 return JavaObject(
@@ -116,9 +117,9 @@ class SerializerObjects:
                 return self._singleton(logical_type)
 
     def _singleton(self, logical_type: LogicalType) -> JavaObject:
-        if logical_type.root not in _SINGLETONS:
+        if logical_type.root not in SINGLETONS:
             raise ValueError(f"the SQL type {logical_type.root}, whose serializer is not known")
-        name = _SINGLETONS[logical_type.root]
+        name = SINGLETONS[logical_type.root]
         return self._singletons.setdefault(name, JavaObject(_class(name, parents=_SINGLETON)))
 
     def _array(self, element: LogicalType) -> JavaObject:
@@ -159,10 +160,10 @@ class SerializerObjects:
 
 
 def count_type() -> LogicalType:
-    """The type of the counts in a MULTISET, which is stored as a map of them."""
+    """The type of the counts in a MULTISET, which is stored as a map from element to count."""
     return LogicalType("INTEGER", is_nullable=False)
 
 
 def _fixed_part_size(arity: int) -> int:
-    """The bytes of a binary row's kind, null bits and slots."""
+    """Bytes of a binary row's kind, null bits and slots."""
     return (arity + 8 + 63) // 64 * 8 + 8 * arity

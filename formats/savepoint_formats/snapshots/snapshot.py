@@ -1,4 +1,4 @@
-"""Serializer snapshots: what Flink stores of a serializer, as a tree that can be written back.
+"""Serializer snapshots: Flink's descriptions of serializers, as a tree that can be written back.
 
 | bytes | field      | meaning                                                              |
 |-------|------------|----------------------------------------------------------------------|
@@ -7,8 +7,8 @@
 | …     | body       | by class and version; it has **no** length                           |
 
 Kinds of snapshots register in a table from class name to ``SnapshotKind``: the fields of the body,
-and the layout that they mean. An unknown class, or version, can only be read where the size of
-its body is known; see ``resynchronised``.
+and their layout. An unknown class or version can only be read if the size of its body is known; see
+``resynchronised``.
 
 Flink: ``TypeSerializerSnapshot``, ``CompositeTypeSerializerSnapshot``,
 ``NestedSerializersSnapshotDelegate``.
@@ -17,7 +17,7 @@ Flink: ``TypeSerializerSnapshot``, ``CompositeTypeSerializerSnapshot``,
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from savepoint_formats.bytes.data_view import DataInputView
@@ -46,13 +46,10 @@ ValueT = TypeVar("ValueT")
 
 
 class SnapshotView(DataInputView):
-    """A view that knows the sizes of bodies whose class is not known.
+    """A view that knows the sizes of bodies of unknown classes, by offset.
 
-    Attributes:
-        depth: How many snapshots lie around the position.
-        opaque_sizes: Offset of such a body -> its size in bytes.
-        known: Position -> what an earlier attempt read there, and where that ended.
-        passed: The same of what this view has read.
+    ``depth`` is the number of snapshots around the position. ``known`` and ``passed`` map a
+    position to the value that an earlier attempt, or this view, read there, and to its end.
     """
 
     __slots__ = ("depth", "known", "opaque_sizes", "passed")
@@ -68,11 +65,11 @@ class SnapshotView(DataInputView):
 
     @property
     def is_guessed(self) -> bool:
-        """Whether a size is a guess, so that what is read may not be what was written."""
+        """Whether some size is a guess, so that values may be misread."""
         return bool(self.opaque_sizes)
 
     def once(self, read: Callable[[SnapshotView], ValueT]) -> ValueT:
-        """What ``read`` makes of the next bytes, or made of them in an earlier attempt."""
+        """Reads the next value, unless an earlier attempt has read it."""
         start = self.position
         if start in self.known:
             value, self.position = self.known[start]
@@ -84,13 +81,13 @@ class SnapshotView(DataInputView):
 
 @dataclass(frozen=True, slots=True)
 class TypeSerializerSnapshot:
-    """A snapshot, as the values of the fields of its body.
+    """A snapshot, as the fields of its body.
 
     Attributes:
         class_name: The snapshot class.
-        version: The version of its body.
-        values: The fields of the body in order, nested snapshots among them.
-        names: The names of the fields.
+        version: The version of the body.
+        values: Values of the fields of the body in order, nested snapshots among them.
+        names: Names of the fields.
     """
 
     class_name: str
@@ -103,7 +100,7 @@ class TypeSerializerSnapshot:
 
     @property
     def nested(self) -> tuple[TypeSerializerSnapshot, ...]:
-        """The snapshots of the nested serializers."""
+        """Snapshots of the nested serializers."""
         return self["nested"] if "nested" in self.names else ()
 
     @property
@@ -111,22 +108,22 @@ class TypeSerializerSnapshot:
         """The version of a composite's own part."""
         return int(self["outer_version"]) if "outer_version" in self.names else self.version
 
+    def with_fields(self, **values: Any) -> Self:
+        """The snapshot with other values of fields of its body."""
+        pairs = zip(self.names, self.values, strict=True)
+        return replace(self, values=tuple(values.get(name, value) for name, value in pairs))
+
     def nested_layouts(self) -> tuple[Layout, ...]:
-        """The layouts of the nested serializers."""
+        """Layouts of the nested serializers."""
         return tuple(snapshot.layout() for snapshot in self.nested)
 
     def layout(self) -> Layout:
-        """How the values of this serializer lie."""
+        """The layout of this serializer's values."""
         return KINDS[self.class_name].layout(self)
 
     @classmethod
     def read(cls, view: SnapshotView) -> TypeSerializerSnapshot:
-        """Reads one snapshot.
-
-        Raises:
-            UnknownSnapshotError: Its class, or version, is not known, and neither is its size.
-            FormatError: It is damaged, or nests too deep.
-        """
+        """Raises ``UnknownSnapshotError`` if class or version, and the size too, are unknown."""
         class_name = read_class_name(view)
         version = view.read_int()
         if view.depth > _MAX_DEPTH:
@@ -161,9 +158,9 @@ class TypeSerializerSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class OpaqueSnapshot(TypeSerializerSnapshot):
-    """A snapshot of a class, or version, that is not known: its bytes, and why.
+    """A snapshot of an unknown class or version: its bytes, and the reason.
 
-    Where the bytes begin as those of a composite, they also end as such: with nested snapshots.
+    Bytes that begin like those of a composite also end like them: with nested snapshots.
     """
 
     body: bytes = b""
@@ -203,15 +200,11 @@ NO_FIELDS: tuple[Field, ...] = ()
 
 @dataclass(frozen=True, slots=True)
 class SnapshotKind:
-    """What the body of a snapshot class is, and what it means.
+    """The body of a snapshot class, and its layout.
 
-    Attributes:
-        layout: The layout of the serializer's values.
-        body: The fields of the body by version; of a composite its own part by outer version.
-        versions: The versions of the body that are known.
-        is_composite: Whether the body is a composite's: magic, outer version, own part, nested.
-        newest_outer: The newest outer version of a composite that is known.
-        parts: How many serializers are nested; None for any number.
+    ``body`` gives the fields by version; for a composite those of its own part by outer version.
+    ``newest_outer`` is the newest known outer version. ``parts`` is the number of nested
+    serializers; None for any number.
     """
 
     layout: Callable[[TypeSerializerSnapshot], Layout]
@@ -222,7 +215,7 @@ class SnapshotKind:
     parts: int | None = None
 
     def outer_version(self, version: int, view: SnapshotView) -> int:
-        """The version of a composite's own part, which is not passed by; or else ``version``."""
+        """The version of a composite's own part, which stays unread; otherwise ``version``."""
         if not self.is_composite or version < _OLDEST_COMPOSITE or version not in self.versions:
             return version
         start = view.position
@@ -238,20 +231,20 @@ class SnapshotKind:
     def unknown_version(self, version: int, outer_version: int) -> str:
         """Why a body of these versions can't be read."""
         known = self.versions[-1]
-        told = f"{version}.{outer_version}" if self.is_composite else str(version)
+        shown = f"{version}.{outer_version}" if self.is_composite else str(version)
         is_newer = version > known or (self.is_composite and outer_version > self.newest_outer)
         newer = ", but a newer Flink's" if is_newer else ""
-        return f"version {told} of its class is not known{newer}"
+        return f"version {shown} of its class is not known{newer}"
 
     def fields(self, version: int, outer_version: int) -> tuple[Field, ...]:
-        """All fields of a body of these versions."""
+        """All fields of the body."""
         if not self.is_composite:
             return self.body(version)
         head = _COMPOSITE_HEAD if version >= _OLDEST_COMPOSITE else _LEGACY_HEAD
         return (*head, *self.body(outer_version), ("nested", NESTED))
 
     def check(self, snapshot: TypeSerializerSnapshot, view: SnapshotView) -> None:
-        """Raises ``FormatError`` if it has another number of nested serializers than its class."""
+        """Raises ``FormatError`` if the number of nested serializers is wrong."""
         count = len(snapshot.nested)
         if self.parts is not None and count != self.parts:
             raise view.error(
@@ -260,9 +253,9 @@ class SnapshotKind:
 
 
 def read_class_name(view: SnapshotView) -> str:
-    """The class that a snapshot begins with; raises ``FormatError`` for what is no such name."""
+    """The class name at the beginning of a snapshot. Raises ``FormatError`` for other texts."""
     name = view.read_utf()
-    # Hardly any class is in no package; a name without one is more likely a wrong guess.
+    # A name without a package is more likely a wrong guess than a class.
     is_likely = "." in name or not view.is_guessed
     if not _CLASS_NAME.fullmatch(name) or not is_likely:
         raise view.error(f"{name!r} is no name of a Java class")
@@ -313,7 +306,7 @@ SNAPSHOT = Codec(TypeSerializerSnapshot.read, lambda view, snapshot: snapshot.wr
 _COMPOSITE_HEAD: tuple[Field, ...] = (
     ("outer_version", Codec(_read_composite_version, _write_composite_version)),
 )
-# Before Flink 1.8 the body's version was the outer version, and nothing was in front.
+# Before Flink 1.8 the body's version was the outer version, and the own part came first.
 _LEGACY_HEAD: tuple[Field, ...] = ()
 
 KINDS: dict[str, SnapshotKind] = {}

@@ -1,9 +1,8 @@
-"""Changes of the fields of values: a POJO's, or those of a row of SQL, wherever in a state they are.
+"""Changes of fields of POJOs and of rows of SQL, wherever they are in the values of a state.
 
-A POJO's fields lie in the order of their names, as Flink's type extraction has it; a row's fields
-have no names but their positions, ``f0``, ``f1``... A struct is found through lists, the values of
-maps, values that may be null and values with a time of last access; in a POJO also by the names
-of the fields that lead to it: ``address.zip``.
+Fields of a POJO are sorted by name, as in Flink's type extraction. Fields of a row have only their
+positions as names: ``f0``, ``f1``... A struct may be inside lists, values of maps, nullable values
+and values with TTL, or inside another POJO: ``address.zip``.
 
 | edit   | POJO                                     | row of SQL                               |
 |--------|------------------------------------------|------------------------------------------|
@@ -19,25 +18,24 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import FieldNotFoundError, SchemaChangeError
 from savepoint_formats.printable import alternatives
 from savepoint_formats.snapshots.basic import BASE, RUNTIME, inner
-from savepoint_formats.snapshots.class_names import framed_snapshot, snapshot_bytes
-from savepoint_formats.snapshots.fields import OptionalEntry
+from savepoint_formats.snapshots.fields import OptionalEntry, utf_bytes
+from savepoint_formats.snapshots.nested import framed_snapshot, snapshot_bytes
 
 if TYPE_CHECKING:
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 
 ELEMENT, MAP_VALUE = "[]", "{}"
-"""Steps of a path that are no fields: into the elements of a list, the values of a map."""
+"""Steps into the elements of a list and the values of a map."""
 
 _STATE = "org.apache.flink.runtime.state."
 _POJO = f"{RUNTIME}PojoSerializerSnapshot"
 _ROW = inner("org.apache.flink.table.runtime.typeutils.RowDataSerializer")
 _TTL_AWARE = f"{_STATE}ttl.TtlAwareSerializerSnapshot"
 
-# Which of the nested serializers leads on, and the step into its values, if it is one.
+# Index of the nested serializer that leads on, and the step into its values.
 _WAYS: dict[str, tuple[int, tuple[str, ...]]] = {
     f"{BASE}ListSerializerSnapshot": (0, (ELEMENT,)),
     f"{_STATE}ArrayListSerializerSnapshot": (0, (ELEMENT,)),
@@ -50,13 +48,10 @@ _WAYS: dict[str, tuple[int, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class StructEdit:
-    """What becomes of values, and of their serializer.
+    """The new serializer of a state, and how its values change.
 
-    Attributes:
-        snapshot: The new serializer of the state.
-        steps: The way to the struct that is edited, from the value of the state on.
-        origins: The fields of the struct in their new order, each with its old name, or None.
-        keeps_bytes: Whether the values lie as before.
+    ``steps`` lead from the state's value to the edited struct. ``origins`` has the struct's fields
+    in their new order, each with its old name or None. ``keeps_bytes``: no value changes.
     """
 
     snapshot: TypeSerializerSnapshot
@@ -67,20 +62,14 @@ class StructEdit:
 
 Origins = tuple[tuple[str, str | None], ...]
 StructChange = Callable[["TypeSerializerSnapshot", str], tuple["TypeSerializerSnapshot", Origins]]
-"""Gives a struct's new serializer, and the origins of its fields, for the name of a field."""
+"""From a struct and a field's name to the new struct and the origins of its fields."""
 
 
 def edited(snapshot: TypeSerializerSnapshot, path: str, change: StructChange) -> StructEdit:
-    """The serializer of a state after a change of a field.
+    """The serializer of a state after a change of the struct that has the field.
 
-    Args:
-        snapshot: The serializer of the state's values.
-        path: The field; in POJOs inside a POJO behind those around it: ``address.zip``.
-        change: What becomes of the struct that has the field.
-
-    Raises:
-        FieldNotFoundError: There is no such field.
-        SchemaChangeError: The values have no fields of names, or none that can be changed.
+    Raises ``FieldNotFoundError``, or ``SchemaChangeError`` if the values have no fields that can be
+    changed.
     """
     way = _WAYS.get(snapshot.class_name)
     if way is not None:
@@ -88,20 +77,17 @@ def edited(snapshot: TypeSerializerSnapshot, path: str, change: StructChange) ->
         edit = edited(snapshot.nested[index], path, change)
         nested = list(snapshot.nested)
         nested[index] = edit.snapshot
-        return _around(edit, steps, _with(snapshot, "nested", tuple(nested)))
+        return _around(edit, steps, snapshot.with_fields(nested=tuple(nested)))
     if snapshot.class_name == _TTL_AWARE:
         edit = edited(snapshot["inner"], path, change)
-        return _around(edit, (), _with(snapshot, "inner", edit.snapshot))
+        return _around(edit, (), snapshot.with_fields(inner=edit.snapshot))
     if snapshot.class_name not in (_POJO, _ROW):
         raise SchemaChangeError(
             f"values of {snapshot.class_name} have no field {path!r} that could be changed: only"
             " POJOs and rows of SQL have"
         )
-    if (
-        "fields" in snapshot.names
-        and snapshot.class_name == _ROW
-        and snapshot["fields"] is not None
-    ):
+    has_names = snapshot.class_name == _ROW and "fields" in snapshot.names
+    if has_names and snapshot["fields"] is not None:
         raise SchemaChangeError(
             f"field {path!r} of a row of SQL that names its fields, as releases behind Flink 2.3 do:"
             " such rows can be read and copied, and not changed"
@@ -116,7 +102,6 @@ def edited(snapshot: TypeSerializerSnapshot, path: str, change: StructChange) ->
 def _nested(
     snapshot: TypeSerializerSnapshot, field: str, rest: str, change: StructChange
 ) -> StructEdit:
-    """The change of a POJO's field, which has the field that is wanted."""
     if snapshot.class_name == _ROW:
         raise SchemaChangeError(
             f"field {field}.{rest}: rows inside rows of SQL can't be changed, only rows as a whole"
@@ -128,7 +113,7 @@ def _nested(
     edit = edited(inside, rest, change)
     new = replace(entry, value=snapshot_bytes(edit.snapshot))
     entries = tuple(new if field is entry else field for field in snapshot["fields"])
-    return _around(edit, (field,), _with(snapshot, "fields", entries))
+    return _around(edit, (field,), snapshot.with_fields(fields=entries))
 
 
 def _around(
@@ -138,7 +123,7 @@ def _around(
 
 
 def renamed_field(snapshot: TypeSerializerSnapshot, path: str, new_name: str) -> StructEdit:
-    """A field of a POJO under another name; errors are those of ``edited``."""
+    """Renames a field of a POJO; errors as of ``edited``."""
     order: list[str] = []
 
     def change(struct: TypeSerializerSnapshot, name: str) -> tuple[TypeSerializerSnapshot, Origins]:
@@ -151,9 +136,9 @@ def renamed_field(snapshot: TypeSerializerSnapshot, path: str, new_name: str) ->
         order.extend(field.name for field in struct["fields"])
         _expect_free(struct, new_name)
         renamed = replace(entry, name=new_name, key=_key_of(entry, new_name))
-        kept = [field for field in struct["fields"] if field is not entry]
-        made = _pojo_of(struct, [*kept, renamed])
-        before = {field.name: field.name for field in kept} | {new_name: name}
+        others = [field for field in struct["fields"] if field is not entry]
+        made = _pojo_of(struct, [*others, renamed])
+        before = {field.name: field.name for field in others} | {new_name: name}
         return made, tuple((field.name, before[field.name]) for field in made["fields"])
 
     edit = edited(snapshot, path, change)
@@ -163,25 +148,17 @@ def renamed_field(snapshot: TypeSerializerSnapshot, path: str, new_name: str) ->
 def added_field(
     snapshot: TypeSerializerSnapshot, path: str, added: TypeSerializerSnapshot
 ) -> StructEdit:
-    """A field more.
+    """Adds a field; for a row of SQL, ``added`` is a row of that field alone.
 
-    Args:
-        snapshot: The serializer of the state's values.
-        path: The new field; of a row of SQL ``f<n>``, as it comes at the end.
-        added: Of a POJO the field's serializer, of a row of SQL that of a row of it alone.
-
-    Raises:
-        SchemaChangeError: There is a field of that name, or what ``edited`` raises.
+    Raises ``SchemaChangeError`` if there is a field of that name; other errors as of ``edited``.
     """
 
     def change(struct: TypeSerializerSnapshot, name: str) -> tuple[TypeSerializerSnapshot, Origins]:
         if struct.class_name == _ROW:
             return _longer_row(struct, name, added)
         _expect_free(struct, name)
-        key = DataOutputView()
-        key.write_utf(struct["pojo_class"])
-        key.write_utf(name)
-        entry = OptionalEntry(name, key.to_bytes(), snapshot_bytes(added))
+        key = utf_bytes(struct["pojo_class"], name)
+        entry = OptionalEntry(name, key, snapshot_bytes(added))
         made = _pojo_of(struct, [*struct["fields"], entry])
         origins = ((field.name, None if field is entry else field.name) for field in made["fields"])
         return made, tuple(origins)
@@ -190,13 +167,13 @@ def added_field(
 
 
 def dropped_field(snapshot: TypeSerializerSnapshot, path: str) -> StructEdit:
-    """A field less; errors are those of ``edited``."""
+    """Removes a field; errors as of ``edited``."""
 
     def change(struct: TypeSerializerSnapshot, name: str) -> tuple[TypeSerializerSnapshot, Origins]:
         if struct.class_name == _ROW:
             index = _index(struct, name)
-            kept = [position for position in range(len(struct.nested)) if position != index]
-            return _row_of(struct, kept), tuple((f"f{n}", f"f{m}") for n, m in enumerate(kept))
+            left = [position for position in range(len(struct.nested)) if position != index]
+            return _row_of(struct, left), tuple((f"f{n}", f"f{m}") for n, m in enumerate(left))
         entry = _field(struct, name)
         made = _pojo_of(struct, [field for field in struct["fields"] if field is not entry])
         return made, tuple((field.name, field.name) for field in made["fields"])
@@ -207,16 +184,16 @@ def dropped_field(snapshot: TypeSerializerSnapshot, path: str) -> StructEdit:
 def retyped_field(
     snapshot: TypeSerializerSnapshot, path: str, wanted: TypeSerializerSnapshot
 ) -> StructEdit:
-    """A field of another type; arguments and errors are those of ``added_field`` and ``edited``."""
+    """Changes the type of a field; arguments and errors as of ``added_field``."""
 
     def change(struct: TypeSerializerSnapshot, name: str) -> tuple[TypeSerializerSnapshot, Origins]:
         if struct.class_name == _ROW:
-            index, parts = _index(struct, name), {}
+            index, changed = _index(struct, name), {}
             for part in ("types", "nested"):
                 values = list(struct[part])
                 (values[index],) = wanted[part]
-                parts[part] = tuple(values)
-            made = _with(_with(struct, "types", parts["types"]), "nested", parts["nested"])
+                changed[part] = tuple(values)
+            made = struct.with_fields(**changed)
             return made, tuple((f"f{n}", f"f{n}") for n in range(len(made.nested)))
         entry = _field(struct, name)
         new = replace(entry, value=snapshot_bytes(wanted))
@@ -245,15 +222,18 @@ def _longer_row(
         )
     if added.class_name != _ROW:
         raise SchemaChangeError(f"field {name!r} of a row of SQL needs a type of SQL: 'BIGINT'")
-    made = _with(row, "types", (*row["types"], *added["types"]))
-    made = _with(made, "nested", (*row.nested, *added.nested))
+    made = row.with_fields(
+        types=(*row["types"], *added["types"]), nested=(*row.nested, *added.nested)
+    )
     old = tuple((f"f{n}", f"f{n}") for n in range(count))
     return made, (*old, (name, None))
 
 
-def _row_of(row: TypeSerializerSnapshot, kept: list[int]) -> TypeSerializerSnapshot:
-    made = _with(row, "types", tuple(row["types"][index] for index in kept))
-    return _with(made, "nested", tuple(row.nested[index] for index in kept))
+def _row_of(row: TypeSerializerSnapshot, indexes: list[int]) -> TypeSerializerSnapshot:
+    return row.with_fields(
+        types=tuple(row["types"][index] for index in indexes),
+        nested=tuple(row.nested[index] for index in indexes),
+    )
 
 
 def _index(row: TypeSerializerSnapshot, name: str) -> int:
@@ -270,7 +250,7 @@ def _pojo_of(pojo: TypeSerializerSnapshot, fields: list[OptionalEntry]) -> TypeS
             f"POJO {pojo['pojo_class']} has values of subclasses, which have its fields too: they"
             f" can't be changed here; its subclasses are {', '.join(known)}"
         )
-    return _with(pojo, "fields", tuple(sorted(fields, key=lambda field: _java_order(field.name))))
+    return pojo.with_fields(fields=tuple(sorted(fields, key=lambda field: _java_order(field.name))))
 
 
 def _java_order(name: str | None) -> bytes:
@@ -295,17 +275,7 @@ def _expect_free(pojo: TypeSerializerSnapshot, name: str) -> None:
 
 
 def _key_of(entry: OptionalEntry, name: str) -> bytes | None:
-    """Utf declaring class, utf name; absent for a field that the class had lost."""
     if entry.key is None:
         return None
     size = int.from_bytes(entry.key[:2], "big") + 2
-    view = DataOutputView()
-    view.write_utf(name)
-    return entry.key[:size] + view.to_bytes()
-
-
-def _with(snapshot: TypeSerializerSnapshot, field: str, value: object) -> TypeSerializerSnapshot:
-    """The snapshot with another value of a field of its body."""
-    index = snapshot.names.index(field)
-    values = (*snapshot.values[:index], value, *snapshot.values[index + 1 :])
-    return replace(snapshot, values=values)
+    return entry.key[:size] + utf_bytes(name)

@@ -1,7 +1,7 @@
-"""Subclasses of POJOs that the user has described, and that serializers do not know.
+"""Subclasses of POJOs that the user has described, and that serializers do not name.
 
-The snapshot of a POJO serializer names the subclasses that it has met. One that met none, as that of
-a hashmap backend, or of state of an operator, names none, and its values may still be of them.
+The snapshot of a POJO serializer names the subclasses that the serializer has met. Snapshots of
+operator state and of the hashmap backend name none, although values may be of subclasses.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.layout import Kryo, KryoRegistration, Pojo, parts, rebuilt
 from savepoint_formats.snapshots import constructed
-from savepoint_formats.snapshots.class_names import framed_snapshot, snapshot_bytes
 from savepoint_formats.snapshots.extracted import Extraction, subclasses_of
-from savepoint_formats.snapshots.fields import OptionalEntry
 from savepoint_formats.snapshots.kryo import KRYO
+from savepoint_formats.snapshots.nested import all_snapshots, with_nested
 from savepoint_formats.snapshots.pojo import POJO
-from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint_formats.layout import KryoClass, Layout
+    from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 
 ValueT = TypeVar("ValueT")
 
@@ -31,34 +30,31 @@ ValueT = TypeVar("ValueT")
 def with_subclasses(
     snapshot: TypeSerializerSnapshot, extraction: Extraction
 ) -> TypeSerializerSnapshot:
-    """A serializer whose POJOs know all subclasses that are described.
+    """A serializer whose POJOs name all described subclasses.
 
-    Raises:
-        SchemaChangeError: Of one nobody has said enough.
+    Raises ``SchemaChangeError`` if a description is incomplete.
     """
-    changed = replace(
-        snapshot, values=tuple(_changed(value, extraction) for value in snapshot.values)
-    )
+    changed = with_nested(snapshot, lambda inside: with_subclasses(inside, extraction))
     return extraction.with_subclasses(changed) if snapshot.class_name == POJO else changed
 
 
 def with_described_subclasses(
     snapshot: TypeSerializerSnapshot, classes: tuple[KryoClass, ...], *, is_of_flink_1: bool
 ) -> TypeSerializerSnapshot:
-    """The mirror of ``layouts_with_subclasses``: the serializer that writes what such layouts read."""
+    """The serializer that writes what ``layouts_with_subclasses`` reads."""
     if not any(described.superclass for described in classes):
         return snapshot
     extraction = Extraction(classes, kryo_in(snapshot), is_of_flink_1)
-    told = tuple(
+    complete = tuple(
         described
         for described in classes
-        if not described.superclass or _is_told(described.class_name, extraction)
+        if not described.superclass or _is_complete(described.class_name, extraction)
     )
-    return with_subclasses(snapshot, replace(extraction, classes=told))
+    return with_subclasses(snapshot, replace(extraction, classes=complete))
 
 
-def _is_told(name: str, extraction: Extraction) -> bool:
-    """Whether enough is said of a class to make a serializer."""
+def _is_complete(name: str, extraction: Extraction) -> bool:
+    """Whether a serializer can be made of the description of a class."""
     try:
         extraction.of_class(name)
     except SchemaChangeError:
@@ -66,53 +62,18 @@ def _is_told(name: str, extraction: Extraction) -> bool:
     return True
 
 
-def _changed(value: Any, extraction: Extraction) -> Any:
-    match value:
-        case TypeSerializerSnapshot():
-            return with_subclasses(value, extraction)
-        case OptionalEntry():
-            inside = framed_snapshot(value)
-            if inside is None:
-                return value
-            changed = with_subclasses(inside, extraction)
-            return value if changed == inside else replace(value, value=snapshot_bytes(changed))
-        case tuple():
-            return tuple(_changed(part, extraction) for part in value)
-        case _:
-            return value
-
-
 def kryo_in(*snapshots: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
-    """The first serializer of Kryo in others; one without registrations if there is none."""
-    return next(filter(None, map(_kryo_in, snapshots)), constructed.kryo("java.lang.Object"))
-
-
-def _kryo_in(value: Any) -> TypeSerializerSnapshot | None:
-    match value:
-        case TypeSerializerSnapshot(class_name=name) if name == KRYO:
-            return value
-        case TypeSerializerSnapshot():
-            return _kryo_in(value.values)
-        case OptionalEntry():
-            return _kryo_in(framed_snapshot(value))
-        case tuple():
-            return next(filter(None, map(_kryo_in, value)), None)
-        case _:
-            return None
+    """The first Kryo serializer inside others; one without registrations if there is none."""
+    kryos = (inside for inside in all_snapshots(snapshots) if inside.class_name == KRYO)
+    return next(kryos, constructed.kryo("java.lang.Object"))
 
 
 def layouts_with_subclasses(
     layouts: ValueT, classes: tuple[KryoClass, ...], *, is_of_flink_1: bool
 ) -> ValueT:
-    """Layouts whose POJOs know all subclasses that are described.
+    """The layouts of a state's values, keys and namespaces, whose POJOs know described subclasses.
 
-    Args:
-        layouts: Those of a state: of its values, keys and namespaces.
-        classes: The user's classes.
-        is_of_flink_1: Whether Flink 1.x wrote the values.
-
-    Returns:
-        The layouts; those of which nobody has said enough are left out.
+    Classes whose description is incomplete are left out.
     """
     if not any(described.superclass for described in classes):
         return layouts

@@ -1,8 +1,7 @@
-"""The catalog of an operator: which states it has, of which kinds and types.
+"""The catalog of an operator: its states, with their kinds and types.
 
-It is put together from the headers of the operator's state files, from what changelogs say of
-states that were registered since, and from the timers among its raw state. Subtasks may differ in
-the states that they have, and in their order; equal headers are parsed once.
+Sources are the headers of state files, states that changelogs register, and timers among raw state.
+Subtasks may have different states in a different order. Equal headers are parsed once.
 """
 
 from __future__ import annotations
@@ -13,11 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.layout import (
-    Layout,
-    Opaque,
-    Struct,
-)
+from savepoint_formats.layout import Layout, Opaque, Struct
 from savepoint_formats.locations.stored_object import MAX_KEPT_SIZE
 from savepoint_formats.metadata.keyed_handles import ChangelogHandle, KeyGroupsHandle, header_of
 from savepoint_formats.metadata.references import stream_references
@@ -42,7 +37,7 @@ from savepoint_formats.state_files.state import (
     keyed_states,
     operator_states,
 )
-from savepoint_formats.tables.catalog_problem import CatalogProblem
+from savepoint_formats.tables.unread import CatalogProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -54,18 +49,15 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _AT_ONCE = 16
-"""How many headers a store is asked for at once."""
+"""Number of headers that a store is asked for at once."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OperatorCatalog:
-    """What an operator has.
+    """States of all subtasks, and sizes in bytes of the streams that hold them.
 
-    Attributes:
-        states: All states of all subtasks, in the order of their files.
-        keyed_size: Bytes of the streams that hold keyed state and timers.
-        operator_size: Bytes of the other streams: operator state, coordinator, channels.
-        problems: The files that could not be read, so that states may be missing here.
+    ``keyed_size`` counts keyed state and timers, ``operator_size`` everything else. If there are
+    ``problems``, files could not be read and states may be missing.
     """
 
     states: tuple[State, ...]
@@ -84,13 +76,9 @@ class OperatorCatalog:
         kryo: KryoDialect | None = None,
         key: Layout | None = None,
     ) -> OperatorCatalog:
-        """Reads the headers of the operator's state files, and hardly anything else of them.
+        """Reads little more than the headers of the operator's state files.
 
-        Args:
-            directory: Where the savepoint is.
-            operator: The operator.
-            kryo: What is known of the Kryo that wrote object graphs.
-            key: The layout of keys, for changelogs where no file and no timer tells it.
+        ``key`` is the layout of keys for changelogs, used if no file and no timer tells it.
         """
         ask_for_headers(directory, operator.subtasks)
         reader = _CatalogReader(directory, kryo, {}, [], set(), given_key=key)
@@ -106,15 +94,13 @@ class OperatorCatalog:
 
 
 def _sizes(operator: OperatorState) -> Iterator[tuple[bool, int]]:
-    """Of each stream: whether it holds keyed state, and its bytes."""
+    """For each stream, whether it holds keyed state, and its size."""
     for reference in stream_references(operator):
         yield reference.is_keyed, max(reference.stream.size, 0)
 
 
 @dataclass(slots=True)
 class _CatalogReader:
-    """Collects the states of an operator; a header that was seen before is not parsed again."""
-
     directory: SnapshotDirectory
     kryo: KryoDialect | None
     states: dict[tuple[bool, bool, str], State]
@@ -137,16 +123,12 @@ class _CatalogReader:
             self.add(_raw_state(StateKind.RAW_OPERATOR))
 
     def read_changelogs(self, subtasks: Iterable[SubtaskState]) -> None:
-        """Adds what changelogs register; all files come first, as one of them may tell the key."""
+        """Adds states that changelogs register; files come first because they may tell the key."""
         infos: list[StateMetaInfo] = []
         for subtask in subtasks:
             handle = subtask.managed_keyed_state
             try:
-                if isinstance(handle, ChangelogHandle):
-                    infos += [
-                        registration.info
-                        for registration in read_registrations(self.directory, handle)
-                    ]
+                infos += registered_infos(self.directory, handle)
             except SavepointError as error:
                 self.problems.append(CatalogProblem(subtask.index, error, is_keyed=True))
         timers = (keyed_state(info, _UNKNOWN_KEY) for info in infos)
@@ -156,13 +138,12 @@ class _CatalogReader:
             self.add(keyed_state(info, key))
 
     def add(self, state: State) -> None:
-        """Adds a state; keyed and operator states may have the same names."""
         self.states.setdefault((state.kind.is_keyed, state.kind.is_raw, state.name), state)
 
     def _read(
         self, subtask: int, states: Callable[[], Iterable[State]], names: tuple[str, ...] = ()
     ) -> None:
-        """Adds the states of one file; ``names`` are those of operator states."""
+        """Adds the states of one file; ``names`` are the operator states in it."""
         try:
             for state in states():
                 self.add(state)
@@ -203,7 +184,7 @@ class _CatalogReader:
 
 
 def ask_for_headers(directory: SnapshotDirectory, subtasks: Iterable[SubtaskState]) -> None:
-    """Asks a store for the headers of all files at once; what it gives is kept by the directory."""
+    """Fetches the headers of all files from a store at once; the directory caches them."""
     if directory.is_local:
         return
     headers = [
@@ -217,14 +198,14 @@ def ask_for_headers(directory: SnapshotDirectory, subtasks: Iterable[SubtaskStat
             headers.append((handles.stream, handles.header_end))
     if len(headers) > 1:
         with ThreadPoolExecutor(_AT_ONCE) as threads:
-            # A file that is not there is told by who reads it.
+            # The reader of a missing file reports it.
             list(
                 threads.map(lambda at: directory.file(at[0], head=at[1] or MAX_KEPT_SIZE), headers)
             )
 
 
 def base_handles(handle: KeyedStateHandle | None) -> tuple[BaseHandle, ...]:
-    """The handles whose files hold state, without changelogs."""
+    """Handles of files with state, without changelogs."""
     match handle:
         case None:
             return ()
@@ -240,6 +221,15 @@ def raw_keyed_handle(subtask: SubtaskState) -> KeyGroupsHandle | None:
     return handle if isinstance(handle, KeyGroupsHandle) else None
 
 
+def registered_infos(
+    directory: SnapshotDirectory, handle: KeyedStateHandle | None
+) -> Iterator[StateMetaInfo]:
+    """The states that a changelog registers; none for other handles."""
+    if isinstance(handle, ChangelogHandle):
+        for registration in read_registrations(directory, handle):
+            yield registration.info
+
+
 def _raw_state(kind: StateKind) -> State:
     return State(_RAW_NAMES[kind], kind, Opaque("", "only its operator knows its format"))
 
@@ -251,8 +241,6 @@ _RAW_NAMES = {
     StateKind.RAW_OPERATOR: "raw_operator_state",
     StateKind.COORDINATOR: "coordinator_state",
 }
-
-
 _UNKNOWN_KEY = Opaque(
     "",
     "no file of the operator names the serializer of its keys; tell their type by key_types,"
@@ -261,7 +249,7 @@ _UNKNOWN_KEY = Opaque(
 
 
 def _key_of(states: Iterable[State]) -> Layout | None:
-    """The layout of keys, if there are timers: their serializer tells it."""
+    """The layout of keys, from the serializer of timers."""
     for state in states:
         if state.kind is StateKind.TIMERS and isinstance(state.stored, Struct):
             return dict(zip(state.stored.names, state.stored.fields, strict=True)).get("key")

@@ -31,7 +31,7 @@ MAP_KEY, MAP_VALUE = "map_key", "map_value"
 
 
 def flat_state(table: Table, name: str) -> State:
-    """The state of a flat view. Raises ``StateNotFoundError`` if the table has no such state."""
+    """The state of a flat view. Raises ``StateNotFoundError``."""
     for state in table.states:
         if state.name == name:
             return state
@@ -40,11 +40,7 @@ def flat_state(table: Table, name: str) -> State:
 
 
 def flat_fields(name: str, collection: pa.DataType) -> list[pa.Field]:
-    """The columns of a flat view of lists or maps of this type.
-
-    Raises:
-        StateNotFoundError: It is a type of something else.
-    """
+    """Columns of a flat view of a list or map type. Raises ``StateNotFoundError`` for others."""
     if pa.types.is_map(collection):
         return [
             pa.field(MAP_KEY, collection.key_type),
@@ -58,12 +54,9 @@ def flat_fields(name: str, collection: pa.DataType) -> list[pa.Field]:
 def flattened(
     columns: dict[str, pa.Array], collections: pa.Array, size: int
 ) -> Iterator[dict[str, pa.Array]]:
-    """A row per element of ``collections``, with the other columns of its row beside it.
+    """Batches of about ``size`` bytes with a row per element of ``collections``.
 
-    Args:
-        columns: The other columns.
-        collections: Lists or maps.
-        size: About how many bytes of rows come at once. Those of one collection may come in several.
+    The other columns are repeated beside it. A collection may be divided between batches.
     """
     lists = _as_lists(collections)
     sizes = np.asarray(pc.fill_null(pc.list_value_length(lists), 0), np.int64)
@@ -87,7 +80,7 @@ def flattened(
 def _borders(
     columns: dict[str, pa.Array], ends: NDArray[np.int64], elements: pa.Array, size: int
 ) -> list[int]:
-    """Numbers of elements between which there are rows of about ``size`` bytes."""
+    """Indexes of elements that divide the rows into batches of about ``size`` bytes."""
     count = int(ends[-1]) if len(ends) else 0
     of_element = elements.nbytes / max(count, 1)
     of_rows = sum(_row_sizes(values) for values in columns.values()) + of_element + 1
@@ -101,14 +94,12 @@ def _borders(
 
 
 def _row_sizes(values: pa.Array) -> NDArray[np.float64]:
-    """About how many bytes each value has."""
     if pa.types.is_string(values.type) or pa.types.is_binary(values.type):
         return np.asarray(pc.fill_null(pc.binary_length(values), 0), np.float64)
     return np.full(len(values), values.nbytes / max(len(values), 1))
 
 
 def _as_lists(collections: pa.Array) -> pa.ListArray:
-    """Maps as lists of their entries; lists as they are."""
     if not pa.types.is_map(collections.type):
         return collections
     fields = [collections.type.key_field, collections.type.item_field]

@@ -1,8 +1,7 @@
-"""Names that SQL takes for one, told apart.
+"""Different names for states whose names SQL takes for the same.
 
-SQL distinguishes no case, and a catalog takes few characters. Names that become the same are an error
-to whoever writes what they become: none of them is called so. Each has a checksum of itself behind
-it instead, so that it keeps its name whatever other names a savepoint has.
+SQL ignores case, and a catalog allows few characters. Names that become the same get a checksum of
+the original name at the end, so that a name does not depend on other names of the savepoint.
 """
 
 from __future__ import annotations
@@ -16,11 +15,7 @@ if TYPE_CHECKING:
 
 
 def told_apart(names: Iterable[str], written: Callable[[str], str] = str) -> dict[str, str]:
-    """Name -> what SQL calls it.
-
-    Args:
-        names: The names.
-        written: What a name becomes in SQL, but for its case.
+    """Maps names to distinct names in SQL; ``written`` replaces characters that SQL doesn't allow.
 
     Example:
         >>> told_apart(["total", "a", "A"])

@@ -1,4 +1,4 @@
-"""What names and types of a state do not tell: whose bytes it has, and which times are numbers."""
+"""Remarks on states: who wrote bytes that are not decoded, and which numbers are times."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _OWN_BYTES = "a byte array: the savepoint does not say what the job wrote into i
 
 
 def has_slices(state: State) -> bool:
-    """Whether the namespaces of a state are ends of slices, or of windows, of Flink SQL."""
+    """Whether the namespaces of a state are ends of slices or windows of Flink SQL."""
     is_row = isinstance(state.key, Framed) and isinstance(state.key.inner, BinaryRow)
     return is_row and isinstance(state.namespace, Long)
 
 
 def state_remarks(state: State) -> Iterator[str]:
-    """Why parts of a state are bytes, and what its numbers are; some more than once."""
+    """Remarks on key, namespace and values of a state; some come more than once."""
     for layout in (state.key, state.namespace):
         if layout is not None:
             yield from remarks(layout)
@@ -47,7 +47,7 @@ def state_remarks(state: State) -> Iterator[str]:
 
 
 def value_remarks(state: State) -> Iterator[str]:
-    """Why parts of a state's values are bytes."""
+    """Remarks on values of a state."""
     yield from remarks(state.value)
     match state.value:
         case Bytes() | Repeated(Bytes()):
@@ -55,7 +55,7 @@ def value_remarks(state: State) -> Iterator[str]:
 
 
 def column_remarks(table: Table, column: Column) -> Iterator[str]:
-    """Why parts of a column are bytes, and what its numbers are."""
+    """Remarks on a column of a table."""
     of_states = dict(table.state_columns())
     if not table.states[0].kind.is_keyed and column.name == "value":
         yield from value_remarks(table.states[0])

@@ -1,8 +1,7 @@
-"""The tables that the states of an operator make.
+"""Tables of the states of an operator.
 
-A savepoint is a database, an operator a namespace. Each operator state is a table of its own; all
-keyed state of an operator is one table. State with a namespace (windows), and timers, have tables
-of their own.
+A savepoint is a database, an operator a namespace. Each operator state is a table; all keyed state
+of an operator is one table. State with a namespace (windows) and timers have their own tables.
 
 | table         | columns                                                                    |
 |---------------|----------------------------------------------------------------------------|
@@ -12,24 +11,24 @@ of their own.
 | a list state  | ``value``; a row per element                                               |
 | a broadcast   | ``key``, ``value``; a row per entry                                        |
 
-What only the operator knows the format of is bytes, in tables of fixed names:
+State in a format that only the operator knows is bytes, in tables of fixed names:
 
 | table              | columns                                                               |
 |--------------------|-----------------------------------------------------------------------|
 | raw_keyed_state    | ``key_group``, ``value``; a row per key group                         |
-| raw_timers         | the same, of timers that cannot all be read                           |
+| raw_timers         | ``key_group``, ``value``; timers that cannot all be read              |
 | raw_operator_state | ``value``; a row per partition                                        |
 | coordinator_state  | ``value``; one row                                                    |
 
 Local keyed state has a row per subtask and key: its tables have the column ``subtask`` in front.
 
-States, or timers, whose namespaces differ in type make a table per type: ``window_state``,
-``window_state_2``... So do timers of a serializer that is not known; they are a ``value`` only.
+States or timers with namespaces of several types make a table per type: ``window_state``,
+``window_state_2``... Timers of an unknown serializer make a table with only a ``value``.
 
-Names are distinguished as SQL does, whatever their case. An operator state that bears the name of
-a table of keyed or raw state is called ``operator_state.<name>``, a keyed state that bears the name
-of another column ``state_<name>``: of one that its table has, or that other tables or options of a
-read add. Columns of states whose names differ in case alone are told apart by ``told_apart``.
+As in SQL, the case of names does not count. An operator state named like a table of keyed or raw
+state becomes ``operator_state.<name>``. A keyed state named like another column, of its table or one
+that other tables or options of a read add, becomes ``state_<name>``. ``told_apart`` distinguishes
+columns whose names differ only in case.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ _NEVER_STATES = (KEY, NAMESPACE, KEY_GROUP, SUBTASK, SCOPE)
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its name, and the layout of its values."""
+    """A column of a table."""
 
     name: str
     layout: Layout
@@ -71,7 +70,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Table:
-    """A table of an operator, and the states that it shows."""
+    """A table of an operator, and the states in it."""
 
     name: str
     columns: tuple[Column, ...]
@@ -81,7 +80,7 @@ class Table:
         return f"Table({self.name!r}, {len(self.columns)} columns)"
 
     def with_open_pojos(self) -> Table:
-        """The table as it is to who wants the bytes of POJOs that cannot be decoded."""
+        """The table with the bytes of POJOs that cannot be decoded."""
         if self.states[0].kind is StateKind.TIMERS:
             return self
         states = tuple(state.with_open_pojos() for state in self.states)
@@ -90,7 +89,7 @@ class Table:
         return Table(self.name, (*self.columns[: -len(states)], *opened), states)
 
     def state_columns(self) -> tuple[tuple[Column, State], ...]:
-        """The columns that have the values of a state each; timers have none."""
+        """Columns with the values of a state, and the state; timers have none."""
         if self.states[0].kind is StateKind.TIMERS:
             return ()
         return tuple(zip(self.columns[-len(self.states) :], self.states, strict=True))
@@ -139,7 +138,7 @@ _TIMER_COLUMNS = (
 def _grouped(
     name: str, states: Iterable[State], columns_of: Callable[[State], tuple[Column, ...]]
 ) -> Iterator[tuple[str, tuple[Column, ...], tuple[State, ...]]]:
-    """A table name, its columns, and the states that have these, for each of them in turn."""
+    """Name, columns and states of each table; states with the same columns share a table."""
     groups: dict[tuple[Column, ...], list[State]] = {}
     for state in states:
         groups.setdefault(columns_of(state), []).append(state)
@@ -158,7 +157,6 @@ def _namespace(state: State) -> tuple[Column, ...]:
 
 
 def _with_values(columns: tuple[Column, ...], states: tuple[State, ...]) -> tuple[Column, ...]:
-    """The columns, and one for each state."""
     taken = {*_NEVER_STATES, *(column.name for column in columns)}
     names = told_apart(state.name for state in states)
     values = (Column(_free_name(names[s.name], STATE_PREFIX, taken), s.value) for s in states)
@@ -166,7 +164,7 @@ def _with_values(columns: tuple[Column, ...], states: tuple[State, ...]) -> tupl
 
 
 def _free_name(name: str, prefix: str, taken: set[str]) -> str:
-    """The name, behind as many prefixes as it takes to be none of those taken; takes it."""
+    """Puts prefixes before a name until it is free, and takes it."""
     while name.casefold() in taken:
         name = prefix + name
     taken.add(name.casefold())
@@ -190,9 +188,9 @@ def _operator_table(state: State, states: set[str], taken: set[str]) -> Table:
 
 
 def column_type(table: Table, column: Column) -> pa.DataType:
-    """The Arrow type of a column of a table; keys that are rows come without a kind."""
+    """The Arrow type of a column; keys that are rows have no row kind."""
     if table.states[0].kind.is_raw and isinstance(column.layout, Opaque):
-        return pa.binary()  # of which the name of the table says that nobody decodes it
+        return pa.binary()  # the name of the table says that it is not decoded
     plain_type = arrow_type(column.layout)
     is_row_key = column.name == KEY and table.states[0].kind.is_keyed
     return visible_key_type(plain_type) if is_row_key else plain_type

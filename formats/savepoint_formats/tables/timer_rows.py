@@ -1,4 +1,4 @@
-"""Decoded timers of one state, and what a reader sees of them."""
+"""Decoded timers of one state, and their columns."""
 
 from __future__ import annotations
 
@@ -26,13 +26,7 @@ TIME_DOMAINS = {"event": "EVENT_TIME", "processing": PROCESSING_TIME}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TimerRows:
-    """Timers of a state.
-
-    Attributes:
-        state: Its name: ``_timer_state/<domain>_<service>``.
-        timers: The timers, decoded.
-        key_groups: The key group of each.
-    """
+    """Timers of a state ``_timer_state/<domain>_<service>``, and the key group of each."""
 
     state: str
     timers: pa.Array
@@ -40,23 +34,13 @@ class TimerRows:
 
     @classmethod
     def of_key_group(cls, state: str, timers: pa.Array, key_group: int) -> Self:
-        """Timers that are all of one key group."""
+        """Timers of one key group."""
         return cls(state, timers, np.full(len(timers), key_group, np.int32))
 
-    def chosen(self, is_wanted: NDArray[np.bool_]) -> TimerRows:
-        """Some of them."""
-        timers = self.timers.filter(pa.array(is_wanted))
-        return TimerRows(self.state, timers, self.key_groups[is_wanted])
-
     def columns(self, wanted: pa.DataType) -> dict[str, pa.Array]:
-        """Their columns.
+        """Columns of the timers, which elsewhere have the type ``wanted``.
 
-        Args:
-            wanted: The type of the state's timers elsewhere. Raw timers have their fields in
-                another order.
-
-        Raises:
-            StateTypeError: One of both has no fields.
+        Raises ``StateTypeError`` if only one of both types has fields. Their order may differ.
         """
         if _has_fields(self.timers.type) != _has_fields(wanted):
             message = f"timers are {self.timers.type} here, {wanted} elsewhere"
@@ -77,5 +61,4 @@ class TimerRows:
 
 
 def _has_fields(timer_type: pa.DataType) -> bool:
-    """Whether timers are more than bytes that nobody can decode."""
     return bool(pa.types.is_struct(timer_type)) and timer_type != UNDECODED_TYPE

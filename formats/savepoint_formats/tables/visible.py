@@ -1,8 +1,8 @@
-"""What a reader sees of decoded values: keys without a row kind, plain records.
+"""Decoded values in the form that users see: keys without a row kind, plain records.
 
-A row that is a key decodes with its kind, which says nothing there. The elements of a window with
-an evictor decode as stream elements of any kind, though all of them are records. Values with a time
-to live are hidden and shown by ``values/time_to_live.py``.
+A row that is a key has a row kind, which means nothing there. Elements of a window with an evictor
+are stored as stream elements, but all are records. ``values/time_to_live.py`` handles values with a
+time to live.
 """
 
 from __future__ import annotations
@@ -29,15 +29,9 @@ if TYPE_CHECKING:
 
 
 def visible_values(state: State, values: pa.Array, *, with_times: bool) -> pa.Array:
-    """Decoded values of a state as a reader sees them.
+    """Decoded values of a state as users see them; ``with_times`` shows times of TTL.
 
-    Args:
-        state: The state.
-        values: Its values, as they are stored.
-        with_times: Whether values with a time to live are shown with their times.
-
-    Raises:
-        StateTypeError: One could not be shown.
+    Raises ``StateTypeError`` if a value can't be shown.
     """
     instances = state.instances
     if instances != state.stored:
@@ -48,7 +42,7 @@ def visible_values(state: State, values: pa.Array, *, with_times: bool) -> pa.Ar
 
 
 def joined_instances(values: pa.ListArray) -> pa.ListArray:
-    """Lists of lists as lists of their elements."""
+    """Flattens lists of lists by one level; null stays null."""
     inner = values.values
     sizes = pc.fill_null(pc.list_value_length(inner), 0)
     bounds = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
@@ -58,10 +52,9 @@ def joined_instances(values: pa.ListArray) -> pa.ListArray:
 
 
 def visible_elements(values: pa.Array, stored: Layout) -> pa.Array:
-    """Decoded stream elements as records: ``struct<timestamp, value>``, null where they have none.
+    """Decoded stream elements as records ``struct<timestamp, value>``; a timestamp may be null.
 
-    Raises:
-        StateTypeError: One is no record, as which it could not be shown.
+    Raises ``StateTypeError`` if an element is not a record.
     """
     if not isinstance(stored, Repeated) or stream_record(stored.element) is None:
         return values
@@ -78,7 +71,7 @@ def visible_elements(values: pa.Array, stored: Layout) -> pa.Array:
 
 
 def stream_elements(values: pa.Array, stored: Layout) -> pa.Array:
-    """Records as the stream elements that ``visible_elements`` shows so: its mirror."""
+    """The inverse of ``visible_elements``."""
     if not isinstance(stored, Repeated) or stream_record(stored.element) is None:
         return values
     lists = Collections(values)
@@ -99,7 +92,7 @@ def stream_elements(values: pa.Array, stored: Layout) -> pa.Array:
 
 
 def visible_key(keys: pa.Array) -> pa.Array:
-    """Decoded keys without the kind of a row."""
+    """Decoded keys without the row kind."""
     wanted = visible_key_type(keys.type)
     if wanted == keys.type:
         return keys
@@ -108,7 +101,7 @@ def visible_key(keys: pa.Array) -> pa.Array:
 
 
 def stored_key(keys: pa.Array, stored: pa.DataType) -> pa.Array:
-    """Keys with the kind of a row that ``visible_key`` leaves out: its mirror. All are inserts."""
+    """The inverse of ``visible_key``; all row kinds are inserts."""
     if not pa.types.is_struct(stored) or visible_key_type(stored) == stored:
         return keys
     kinds = pa.repeat(pa.scalar(ROW_KINDS[0], stored.field(ROW_KIND).type), len(keys))

@@ -26,7 +26,7 @@ from savepoint_database.types.type_table import COMPOUND_TYPES, PLAIN_TYPES
 from savepoint_database.types.types import TypeInformation, Types
 from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.logical_type_text import parse_logical_type
-from savepoint_formats.snapshots.named_row import NamedRow
+from savepoint_formats.snapshots.shown import NamedRow
 
 _MAX_DEPTH = 50
 

@@ -15,8 +15,7 @@ from savepoint_formats.compatibility.releases import is_flink_2, release
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.logical_type_text import parse_logical_type
-from savepoint_formats.snapshots.named_row import NamedRow
-from savepoint_formats.snapshots.written_kryo import WrittenKryo
+from savepoint_formats.snapshots.shown import NamedRow, WrittenKryo
 from savepoint_formats.values.arrow_types import arrow_type, spark_type_name
 from savepoint_formats.values.kryo.dialect import KryoVersion
 from savepoint_formats.values.kryo.structs import OBJECT_TYPE

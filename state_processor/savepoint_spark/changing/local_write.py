@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from savepoint_formats.errors import SubtaskError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
-from savepoint_formats.pass_through.local_sections import LocalSections
+from savepoint_formats.pass_through.merged_instances import LocalSections
 from savepoint_formats.state_files.state import keyed_states
 from savepoint_formats.tables.tables import SUBTASK
 from savepoint_spark.writing.keyed_files import KeyedFiles, owner_of, runs_of

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Self
 from savepoint_formats.errors import DamagedError, KeyTypeError, NotFoundError, StateNotFoundError
 from savepoint_formats.state_files.header import VALUE_SERIALIZER, BackendStateType
 from savepoint_formats.state_files.state_v2 import as_synchronous
-from savepoint_formats.tables.stored_infos import keyed_headers, raw_timers, registered_infos
+from savepoint_formats.tables.catalog import registered_infos
+from savepoint_formats.tables.stored_infos import keyed_headers, raw_timers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -46,7 +47,7 @@ class StoredTypes:
         headers = [header for subtask in subtasks for header in keyed_headers(directory, subtask)]
         states = {state.name: state for header in headers for state in header.states}
         for subtask in subtasks:
-            for info in registered_infos(directory, subtask):
+            for info in registered_infos(directory, subtask.managed_keyed_state):
                 states.setdefault(info.name, info)
         timers = {
             info.name: info

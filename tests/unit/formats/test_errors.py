@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pickle
 import pkgutil
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -53,7 +54,7 @@ def test_an_error_pickles(kind: type[SavepointError]) -> None:
 
 
 def test_the_tree_is_drawn_whole() -> None:
-    drawn = (errors.__doc__ or "").split()
+    drawn = re.findall(r"\w+", errors.__doc__ or "")
     in_tree = [kind.__name__ for kind in KINDS if kind.__module__ == errors.__name__]
     assert [name for name in in_tree if name not in drawn] == []
 
@@ -77,8 +78,7 @@ def test_errors_of_a_wrong_call_share_a_class() -> None:
         *("FieldNotFoundError", "KeyTypeError", "OperatorNotFoundError", "QueryError"),
         *("StateNotFoundError", "TableNotFoundError"),
     }
-    drawn = (errors.__doc__ or "").split()
-    marked = [drawn[place - 1] for place, word in enumerate(drawn) if word == "*"]
+    marked = re.findall(r"(\w+) \*", errors.__doc__ or "")
     assert {kind.__name__ for kind in of_calls} <= set(marked)
 
 

@@ -136,7 +136,7 @@ def test_the_file_of_a_removed_operator_is_not_needed(tmp_path: Path) -> None:
     for file in source.files():
         if any(reference.startswith("summarize") for reference in file.references):
             (copy / file.path).unlink()
-    with pytest.raises(StateFileNotFoundError, match="can't be copied, for it lacks"):
+    with pytest.raises(StateFileNotFoundError, match="can't be copied because it lacks"):
         source.writer().write(str(tmp_path / "out"))
     assert not (tmp_path / "out").exists()
     source.remove_operator("summarize").write(str(tmp_path / "out"))

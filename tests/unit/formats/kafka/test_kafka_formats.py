@@ -23,7 +23,6 @@ from savepoint_formats.kafka.sink_state import (
     KafkaCommittable,
     KafkaWriter,
     PendingTransaction,
-    TransactionOwnership,
     pending_transactions,
 )
 from savepoint_formats.kafka.source_state import (
@@ -69,11 +68,7 @@ def test_coordinators_of_former_versions() -> None:
 def test_writers_of_each_release() -> None:
     assert KafkaWriter.of(WRITERS["3.4.0-1.20"], "writer") == KafkaWriter("prefix")
     assert KafkaWriter.of(WRITERS["4.0.1-2.0"], "writer") == KafkaWriter(
-        "prefix",
-        1,
-        4,
-        TransactionOwnership.EXPLICIT_BY_WRITER_STATE,
-        (CheckpointTransaction("prefix-0-5", 5),),
+        "prefix", (CheckpointTransaction("prefix-0-5", 5),)
     )
 
 

@@ -318,7 +318,7 @@ def test_tables_are_those_that_the_manifest_lists(samples: Path, tmp_path: Path,
     savepoint = with_handles(samples, tmp_path / "without", name, without)
     faults = damage(Savepoint.open(str(savepoint)).verify())
     assert sorted(fault.problem for fault in faults) == sorted(
-        f"the manifest lists {table}, which the handle has not" for table in lost
+        f"the manifest lists {table}, which the handle does not have" for table in lost
     )
     assert {(one.check, one.cost) for one in faults} == {
         (Check.FILES, "all keyed state of the subtask: RocksDB does not open")

@@ -19,7 +19,7 @@ from savepoint_formats.layout import (
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, constructed
 from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.logical_type_text import parse_logical_type
-from savepoint_formats.snapshots.named_row import NamedRow
+from savepoint_formats.snapshots.shown import NamedRow
 
 FIELDS = [constructed.long(), constructed.string()]
 NAMES = ("id", "name")
