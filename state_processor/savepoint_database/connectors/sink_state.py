@@ -16,6 +16,7 @@ from savepoint_database.rows.row_condition import RowCondition
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, RefusedError, StateNotFoundError
 from savepoint_formats.kafka.versioned import Versioned
+from savepoint_formats.printable import html_table
 from savepoint_formats.sinks.committer_state import END_OF_INPUT, CommitterState
 from savepoint_formats.sinks.connectors import UNKNOWN, Facts, read_committable, read_writer
 from savepoint_formats.sinks.kafka_sink import with_prefix
@@ -104,6 +105,11 @@ class SinkState:
 
     path: str
     entries: tuple[SinkEntry, ...]
+
+    def _repr_html_(self) -> str:
+        """The entries as a table of a notebook."""
+        rows = [[getattr(entry, name) for name in _PLAIN] for entry in self.entries]
+        return html_table(f"Sinks of {self.path}", _PLAIN, rows)
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> SinkState:

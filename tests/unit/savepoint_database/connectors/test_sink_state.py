@@ -63,6 +63,7 @@ def test_all_entries_are_shown(job: Savepoint) -> None:
     assert (unknown["version"], unknown["bytes"]) == (77, b"abc")
     assert "of none of the connectors" in unknown["content"]
     assert (broken["version"], broken["bytes"]) == (None, b"\0")
+    assert "prefix-0-1" in job.sinks()._repr_html_()
 
 
 def test_dropped_entries_are_gone_and_nothing_else_is(job: Savepoint, tmp_path: Path) -> None:
