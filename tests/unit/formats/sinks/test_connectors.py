@@ -7,6 +7,7 @@ import struct
 import pytest
 from support.hand_made import i32, utf
 from support.kafka_states import COMMITTABLE, WRITERS
+from support.table_sinks import COMMITTABLES
 
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import RefusedError
@@ -105,25 +106,25 @@ def test_another_prefix_of_transactional_ids() -> None:
         kafka_sink.with_prefix(Versioned.whole(WRITERS["4.0.1-2.0"], "w"), "other", "writer")
 
 
-def test_a_manifest_of_iceberg() -> None:
-    manifest = versioned(2, b"manifest")
-    data = utf("00ff") + utf("uid") + struct.pack(">qi", 9, len(manifest)) + manifest
-    found, facts, _ = connectors.read_committable(Versioned(1, data), "state")
-    assert found == "iceberg"
-    assert facts == {
-        "job": "00ff",
-        "operator": "uid",
-        "checkpoint": 9,
-        "manifest bytes": len(manifest),
-    }
+def test_manifests_of_iceberg() -> None:
+    facts = {"job": "00ff", "operator": "files", "checkpoint": 9}
+    for name, size in (("iceberg", 20), ("iceberg_empty", 0)):
+        committable = Versioned.whole(COMMITTABLES[name], name)
+        read = connectors.read_committable(committable, "state")
+        assert read == ("iceberg", {**facts, "manifest bytes": size}, "")
 
 
-@pytest.mark.parametrize("version", [3, 4])
-def test_changes_of_paimon(version: int) -> None:
-    properties = i32(1) + utf("a") + utf("b") if version == 4 else b""
-    data = struct.pack(">q?qi", 9, False, 77, 0) + properties + i32(9) + b"messages"
-    found, facts, _ = connectors.read_committable(Versioned(version, data), "state")
-    assert (found, facts) == ("paimon", {"identifier": 9, "watermark": 77, "message bytes": 8})
+def test_changes_of_paimon() -> None:
+    for name, facts in (
+        ("paimon", {"identifier": 9, "watermark": 77, "message bytes": 4}),
+        ("paimon_without_watermark", {"identifier": 10, "message bytes": 4}),
+    ):
+        committable = Versioned.whole(COMMITTABLES[name], name)
+        assert connectors.read_committable(committable, "state") == ("paimon", facts, "")
+    # Up to version 3 there are no properties.
+    data = struct.pack(">q?qi", 9, False, 77, 0) + i32(9) + b"messages"
+    _, facts, _ = connectors.read_committable(Versioned(3, data), "state")
+    assert facts == {"identifier": 9, "watermark": 77, "message bytes": 8}
 
 
 def test_another_connector_is_unknown_with_the_reason() -> None:
