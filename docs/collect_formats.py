@@ -49,6 +49,7 @@ CONTENTS = (
     Page("streams", "Java streams and compression", ("java", "bytes")),
     Page("key-groups", "Key groups and hash codes", ("key_groups", "hashing")),
     Page("kafka", "State of the Kafka connector", ("kafka",)),
+    Page("sinks", "State of sinks", ("sinks",)),
 )
 
 

@@ -24,6 +24,7 @@ from savepoint_cli import (
     modify,
     query,
     read,
+    sinks,
     transfer,
 )
 from savepoint_cli.terminal.progress import compiling
@@ -161,6 +162,7 @@ _SECTIONS: dict[str, dict[click.Command, str]] = {
         audit.stats: "Show what weighs: states, keys, skew, timers",
         checks.diff: "Compare it with another one",
         kafka.kafka: "Show or change the offsets of Kafka sources",
+        sinks.sinks: "Show or drop pending commits of sinks",
     },
     "Many savepoints": {
         audit.snapshots: "List all below a directory",

@@ -30,6 +30,11 @@ from savepoint_database.checks.savepoint_diff import (
 from savepoint_database.checks.verification import (
     Verification,
 )
+from savepoint_database.connectors.sink_state import (
+    SinkBytes,
+    SinkEntry,
+    SinkState,
+)
 from savepoint_database.files.exported_table import (
     ExportedTable,
     export_table,
@@ -433,6 +438,9 @@ __all__ = [
     "SavepointWriter",
     "SchemaChangeError",
     "SessionWindows",
+    "SinkBytes",
+    "SinkEntry",
+    "SinkState",
     "SlidingWindows",
     "SparkSavepoint",
     "SparkSavepointDiff",

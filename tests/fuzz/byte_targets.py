@@ -16,12 +16,14 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError
 from savepoint_formats.java.stream import read_java_object
-from savepoint_formats.kafka.sink_state import KafkaWriter, pending_transactions
 from savepoint_formats.kafka.source_state import KafkaEnumerator, KafkaSplit
+from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.layout import Kryo, parts
 from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
+from savepoint_formats.sinks.committer_state import CommitterState
+from savepoint_formats.sinks.connectors import read_committable, read_writer
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, read_resynchronised
 from savepoint_formats.snapshots.logical_type import logical_type
 from savepoint_formats.values.arrow_types import arrow_type
@@ -188,6 +190,18 @@ def _expect_same(general: Any, bulk: Any, data_type: pa.DataType) -> None:
         raise BrokenPromiseError(f"the general path has {expected}, the kernel {bulk}")
 
 
+def _writer_facts(element: bytes, path: str) -> None:
+    read_writer(Versioned.whole(element, path), path)
+
+
+def _commits(element: bytes, path: str) -> None:
+    state = CommitterState.of(element, path)
+    if CommitterState.of(state.to_bytes(), path) != state:
+        raise BrokenPromiseError("a committer's state is another one once it was written")
+    for commit in state.commits():
+        read_committable(commit.committable, path)
+
+
 def kafka(_: Inputs) -> Target:
     """What Kafka's connector keeps in lists of bytes."""
     readers: dict[Any, tuple[bytes, ...]] = {
@@ -197,8 +211,8 @@ def kafka(_: Inputs) -> Target:
             kafka_states.EARLIEST_SPLIT,
         ),
         KafkaEnumerator.of: (kafka_states.coordinator(kafka_states.ENUMERATOR),),
-        KafkaWriter.of: tuple(kafka_states.WRITERS.values()),
-        pending_transactions: tuple(kafka_states.COLLECTORS.values()),
+        _writer_facts: tuple(kafka_states.WRITERS.values()),
+        _commits: tuple(kafka_states.COLLECTORS.values()),
     }
     seeds = [Seed(data, reader) for reader, all_data in readers.items() for data in all_data]
     return Target("kafka", seeds, lambda data, reader: reader(data, "an element"))

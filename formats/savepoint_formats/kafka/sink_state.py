@@ -1,7 +1,6 @@
 """State of a Kafka sink: transactions that are open, and those that are to be committed.
 
-Kafka's connector: ``KafkaWriterStateSerializer``, ``KafkaCommittableSerializer``. Flink:
-``CommittableCollectorSerializer``.
+Kafka's connector: ``KafkaWriterStateSerializer``, ``KafkaCommittableSerializer``.
 """
 
 from __future__ import annotations
@@ -11,12 +10,10 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import UnsupportedVersionError
-from savepoint_formats.kafka.versioned import Versioned, versioned_list
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from savepoint_formats.kafka.versioned import Versioned
 
-_MAGIC = 0xB91F252C - (1 << 32)
 _COMMITTABLE_VERSION = 1
 _SUBTASKS_SIZE = 8
 
@@ -48,9 +45,8 @@ class KafkaWriter:
     transactions: tuple[CheckpointTransaction, ...] = ()
 
     @classmethod
-    def of(cls, element: bytes, path: str) -> Self:
-        """Raises ``FormatError`` if the element is none."""
-        versioned = Versioned.whole(element, path)
+    def of(cls, versioned: Versioned, path: str) -> Self:
+        """Raises ``FormatError`` if the bytes are none."""
         view = DataInputView(versioned.data, path)
         if versioned.version not in (1, 2):
             raise view.error(f"a writer of version {versioned.version}", UnsupportedVersionError)
@@ -95,59 +91,3 @@ class KafkaCommittable:
         committable = cls(view.read_short(), view.read_long(), view.read_utf())
         view.expect_end()
         return committable
-
-
-@dataclass(frozen=True, slots=True)
-class PendingTransaction:
-    """A committable and its checkpoint; None if that is not stored."""
-
-    checkpoint_id: int | None
-    committable: KafkaCommittable
-
-
-def pending_transactions(element: bytes, path: str) -> tuple[PendingTransaction, ...]:
-    """Transactions in an element of ``streaming_committer_raw_states``.
-
-    | version | data                                                                               |
-    |---------|------------------------------------------------------------------------------------|
-    | 1       | i32 version, i32 n: i32 size, a committable                                        |
-    | 2       | i32 ``B91F252C``, a list of checkpoints                                            |
-
-    The version of a list (see ``versioned_list``) says what its items are:
-
-    | item       | data                                                                            |
-    |------------|---------------------------------------------------------------------------------|
-    | checkpoint | i64 id; from version 1 on i32 number of subtasks; a list of subtasks            |
-    | subtask    | from version 1 on i32 subtask; a list of requests; numbers                      |
-    | request    | a ``Versioned`` committable; i32 retries; i32 state                             |
-    """
-    versioned = Versioned.whole(element, path)
-    view = DataInputView(versioned.data, path)
-    if versioned.version == 1:
-        committables = [
-            KafkaCommittable.of(serialized, path) for serialized in versioned_list(view)
-        ]
-        view.expect_end()
-        return tuple(PendingTransaction(None, committable) for committable in committables)
-    if versioned.version != 2 or view.read_int() != _MAGIC:
-        raise view.error(f"a committer of version {versioned.version}", UnsupportedVersionError)
-    checkpoints = tuple(versioned_list(view))
-    view.expect_end()
-    return tuple(
-        serialized for checkpoint in checkpoints for serialized in _of_checkpoint(checkpoint, path)
-    )
-
-
-def _of_checkpoint(checkpoint: Versioned, path: str) -> Iterator[PendingTransaction]:
-    view = DataInputView(checkpoint.data, path)
-    checkpoint_id = view.read_long()
-    if checkpoint.version:
-        view.read_int()  # number of subtasks
-    for subtask in versioned_list(view):
-        requests = DataInputView(subtask.data, path)
-        if subtask.version:
-            requests.read_int()  # index of the subtask
-        # The numbers behind the requests depend on the version of Flink.
-        for request in versioned_list(requests):
-            committable = Versioned.read(DataInputView(request.data, path))
-            yield PendingTransaction(checkpoint_id, KafkaCommittable.of(committable, path))

@@ -5,20 +5,15 @@
 | i32    | version | of the serializer              |
 | i32, … | data    | size, and what it wrote        |
 
-A list has one version, i32 count, then size and bytes of each item.
-
 Flink: ``SimpleVersionedSerialization``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +40,3 @@ class Versioned:
         view.write_int(self.version)
         view.write_int(len(self.data))
         view.write_bytes(self.data)
-
-
-def versioned_list(view: DataInputView) -> Iterator[Versioned]:
-    """The items of a list."""
-    version = view.read_int()
-    for _ in range(view.read_count(4)):
-        yield Versioned(version, view.read_bytes(view.read_count()))

@@ -10,9 +10,8 @@ from savepoint_database.checks.kafka_state import READER_STATE, STARTS, consumed
 from savepoint_formats.errors import RefusedError, StateNotFoundError
 from savepoint_formats.kafka.consumer_state import LEGACY_STATE, stored_number
 from savepoint_formats.kafka.source_state import NO_STOPPING_OFFSET, KafkaSplit
-from savepoint_formats.metadata import InlineStream
+from savepoint_formats.state_files.changed_elements import with_elements
 from savepoint_formats.state_files.header import OperatorBackendHeader
-from savepoint_formats.state_files.operator_state import read_elements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -34,8 +33,7 @@ def with_offsets(
 ) -> tuple[Operator, ...]:
     """The operators of a savepoint whose Kafka sources go on elsewhere.
 
-    An element has as many bytes as before, so that nothing else of a file changes; the files of
-    these sources, which are small, lie in ``_metadata`` then.
+    The files of these sources, which are small, lie in ``_metadata`` then.
 
     Args:
         snapshot: The savepoint.
@@ -46,8 +44,8 @@ def with_offsets(
     Raises:
         OperatorNotFoundError: There is no such operator.
         StateNotFoundError: It is no Kafka source.
-        RefusedError: No source has a partition, or its state is compressed; or a
-            ``FlinkKafkaConsumer``, which never stops, is told where to.
+        RefusedError: No source has a partition; or a ``FlinkKafkaConsumer``, which never stops,
+            is told where to.
         ValueError: A row lacks something, or has something that is no offset.
     """
     wanted = dict(map(_wanted, rows))
@@ -106,35 +104,28 @@ class _Source:
             state.name for state in handle.states if state.offsets
         }:
             return subtask
-        if OperatorBackendHeader.of_handle(operator.directory, handle).is_compressed:
-            raise RefusedError(
-                f"the state of {operator.name} is compressed, so that offsets in it can't be set:"
-                " take a savepoint with execution.checkpointing.snapshot-compression off"
-            )
-        file = operator.directory.file(handle.stream)
-        data = bytearray(file.read())
-        splits = iter([split for index, split in self.splits if index == subtask.index])
-        pieces = read_elements(file, handle, self.state, is_compressed=False, size=len(data))
-        for piece in pieces:
-            places = zip(piece.starts + piece.base, piece.ends + piece.base, strict=True)
-            for start, end in places:
-                self._write(data, start, end, _moved(next(splits), wanted))
-        stream = InlineStream(f"{operator.id}-{subtask.index}", bytes(data))
-        moved = replace(handle, stream=stream, directories=None)
-        return replace(subtask, managed_operator_state=moved)
+        header = OperatorBackendHeader.of_handle(operator.directory, handle)
+        splits = (split for index, split in self.splits if index == subtask.index)
+        changed = with_elements(
+            operator.directory.file(handle.stream),
+            handle,
+            header,
+            self.state,
+            lambda element: self._moved(element, _moved(next(splits), wanted)),
+        )
+        return replace(subtask, managed_operator_state=changed)
 
-    def _write(self, data: bytearray, start: int, end: int, split: KafkaSplit) -> None:
+    def _moved(self, element: bytes, split: KafkaSplit) -> bytes:
         if self.state == READER_STATE:
-            # The size of the bytes is in front of them.
-            data[start + _SIZE_SIZE : end] = split.to_bytes()
-            return
+            data = split.to_bytes()
+            return len(data).to_bytes(_SIZE_SIZE, "big") + data
         if split.stopping_offset != NO_STOPPING_OFFSET:
             raise RefusedError(
                 f"{self.name} is a FlinkKafkaConsumer, which has no stopping offsets:"
                 f" {split.topic} {split.partition} can't have one"
             )
         # The number is the last of the element.
-        data[end - _NUMBER.size : end] = _NUMBER.pack(stored_number(split.offset))
+        return element[: -_NUMBER.size] + _NUMBER.pack(stored_number(split.offset))
 
 
 def _wanted(row: Mapping[str, Any]) -> tuple[tuple[str, int], tuple[int, int | None]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from savepoint_database.types.record_table import record_table
 from savepoint_formats.errors import FormatError
 from savepoint_formats.kafka.consumer_state import LEGACY_STATE, next_offset
-from savepoint_formats.kafka.sink_state import KafkaWriter, pending_transactions
+from savepoint_formats.kafka.sink_state import KafkaCommittable, KafkaWriter
 from savepoint_formats.kafka.source_state import (
     COMMITTED,
     EARLIEST,
@@ -21,7 +21,9 @@ from savepoint_formats.kafka.source_state import (
     KafkaEnumerator,
     KafkaSplit,
 )
+from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.sinks.committer_state import CommitterState
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.kryo.dialect import KryoClass, KryoField
 
@@ -229,7 +231,7 @@ def _transactions(operator: Operator) -> Iterator[KafkaTransaction]:
 
 def _of_writers(operator: Operator) -> Iterator[KafkaTransaction]:
     for subtask, element in _elements(operator, WRITER_STATE):
-        writer = KafkaWriter.of(element, WRITER_STATE)
+        writer = KafkaWriter.of(Versioned.whole(element, WRITER_STATE), WRITER_STATE)
         yield KafkaTransaction(operator.name, subtask, "prefix", writer.prefix)
         for transaction in writer.transactions:
             yield KafkaTransaction(
@@ -243,14 +245,14 @@ def _of_writers(operator: Operator) -> Iterator[KafkaTransaction]:
 
 def _of_committers(operator: Operator) -> Iterator[KafkaTransaction]:
     for subtask, element in _elements(operator, COMMITTER_STATE):
-        for pending in pending_transactions(element, COMMITTER_STATE):
-            committable = pending.committable
+        for commit in CommitterState.of(element, COMMITTER_STATE).commits():
+            committable = KafkaCommittable.of(commit.committable, COMMITTER_STATE)
             yield KafkaTransaction(
                 operator.name,
                 subtask,
                 "pending",
                 committable.transactional_id,
-                pending.checkpoint_id,
+                commit.checkpoint_id,
                 committable.producer_id,
                 committable.epoch,
             )

@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_database.audit.audit_verbs import AuditVerbs
 from savepoint_database.checks.kafka_offsets import with_offsets
+from savepoint_database.connectors.sink_state import (
+    SinkState,
+    with_checkpoint,
+    with_transactional_prefix,
+    without_entries,
+)
 from savepoint_database.types.class_library import ClassLibrary
 from savepoint_spark.savepoint.changes import SavepointChanges
 from savepoint_spark.savepoint.writer import SavepointWriter
@@ -22,6 +28,7 @@ if TYPE_CHECKING:
     from savepoint_database.types.described_classes import ClassToDescribe, DescribedClasses
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.locations.location import PathText
+    from savepoint_formats.metadata import OperatorState
     from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
 
 
@@ -125,7 +132,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
         Raises:
             OperatorNotFoundError: There is no such operator; the message lists those there are.
             StateNotFoundError: There is no Kafka source that has partitions.
-            RefusedError: No source reads a partition, or its state is compressed.
+            RefusedError: No source reads a partition.
             ValueError: An offset lacks something, or is none.
 
         Example:
@@ -133,9 +140,72 @@ class Savepoint(AuditVerbs, SavepointChanges):
             >>> moved.write("s3://jobs/earlier")
         """
         operators = with_offsets(self, offsets, operator)
-        records = tuple(changed.record for changed in operators)
-        metadata = replace(self.metadata, operators=records)
-        return replace(self, metadata=metadata, _operators=operators).writer()
+        return self._with_records(changed.record for changed in operators).writer()
+
+    def sinks(self) -> SinkState:
+        """Pending commits of sinks, and the states of their writers.
+
+        A restored job repeats these commits before it does anything else.
+
+        Raises:
+            SavepointError: A file of a sink is gone or damaged.
+
+        Example:
+            >>> for entry in savepoint.sinks().entries:
+            ...     print(entry.operator, entry.connector, entry.checkpoint, entry.facts)
+        """
+        return SinkState.of(self)
+
+    def change_sinks(
+        self,
+        *,
+        drop: str | None = None,
+        keep: str | None = None,
+        checkpoint: int | None = None,
+        transactional_prefix: str | None = None,
+    ) -> SavepointWriter:
+        """A savepoint whose sinks have other pending commits or other writers' states.
+
+        The changes are made in the order of the arguments. The data of a dropped commit is lost,
+        unless you commit it by hand: see ``sinks().chosen(condition)`` for what it is.
+
+        Args:
+            drop: Drops the entries of ``sinks()`` that fulfil this condition in SQL about its
+                columns, such as ``"checkpoint < 17 AND connector = 'kafka'"``; ``"all"`` for all.
+            keep: Drops all entries but those that fulfil this condition.
+            checkpoint: New checkpoint id of the newest pending commit; ids of older ones keep
+                their distance. A committer commits at once what is not newer than the savepoint.
+            transactional_prefix: New prefix of the transactional ids of Kafka writers.
+
+        Raises:
+            ConditionError: A condition can't be understood.
+            ValueError: ``drop`` and ``keep`` are both given.
+            StateNotFoundError: The savepoint has no state of a Kafka writer.
+            RefusedError: A checkpoint id would be negative, or a Kafka writer remembers
+                transactions with its old prefix.
+            SavepointError: A file of a sink is gone or damaged.
+
+        Example:
+            >>> savepoint.change_sinks(drop="checkpoint < 17").write("s3://jobs/mended")
+        """
+        dropped = self.sinks().dropped(drop, keep)
+        changed = self._with_records(without_entries(self, {entry.number for entry in dropped}))
+        if checkpoint is not None:
+            changed = changed._with_records(with_checkpoint(changed, checkpoint))
+        if transactional_prefix is not None:
+            records = with_transactional_prefix(changed, transactional_prefix)
+            changed = changed._with_records(records)
+        return changed.writer()
+
+    def _with_records(self, records: Iterable[OperatorState]) -> Self:
+        """The savepoint with other records of its operators, in the order of these."""
+        changed = tuple(records)
+        operators = tuple(
+            replace(operator, record=record)
+            for operator, record in zip(self.operators(), changed, strict=True)
+        )
+        metadata = replace(self.metadata, operators=changed)
+        return replace(self, metadata=metadata, _operators=operators)
 
     def with_classes_of(
         self,

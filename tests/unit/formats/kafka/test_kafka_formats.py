@@ -7,8 +7,6 @@ import struct
 import pytest
 from support.kafka_states import (
     BOUNDED_SPLIT,
-    COLLECTORS,
-    COMMITTABLE,
     EARLIEST_SPLIT,
     ENUMERATOR,
     PARTITIONS_1,
@@ -20,10 +18,7 @@ from support.kafka_states import (
 from savepoint_formats.errors import FormatError, UnsupportedVersionError
 from savepoint_formats.kafka.sink_state import (
     CheckpointTransaction,
-    KafkaCommittable,
     KafkaWriter,
-    PendingTransaction,
-    pending_transactions,
 )
 from savepoint_formats.kafka.source_state import (
     AssignmentStatus,
@@ -65,33 +60,22 @@ def test_coordinators_of_former_versions() -> None:
     assert KafkaEnumerator.of(zeroth, "zero") == KafkaEnumerator(0, (ORDERS,), True)
 
 
+def _writer(element: bytes, path: str) -> KafkaWriter:
+    return KafkaWriter.of(Versioned.whole(element, path), path)
+
+
 def test_writers_of_each_release() -> None:
-    assert KafkaWriter.of(WRITERS["3.4.0-1.20"], "writer") == KafkaWriter("prefix")
-    assert KafkaWriter.of(WRITERS["4.0.1-2.0"], "writer") == KafkaWriter(
+    assert _writer(WRITERS["3.4.0-1.20"], "writer") == KafkaWriter("prefix")
+    assert _writer(WRITERS["4.0.1-2.0"], "writer") == KafkaWriter(
         "prefix", (CheckpointTransaction("prefix-0-5", 5),)
     )
-
-
-@pytest.mark.parametrize("release", list(COLLECTORS))
-def test_committers_of_each_release(release: str) -> None:
-    (found,) = pending_transactions(COLLECTORS[release], "committer")
-    assert found == PendingTransaction(1, KafkaCommittable(2, 7, "prefix-0-1"))
-
-
-def test_committers_of_flink_1_14() -> None:
-    data = Versioned.whole(COMMITTABLE, "committable").data
-    inner = struct.pack(">iii", 1, 1, len(data)) + data
-    legacy = struct.pack(">ii", 1, len(inner)) + inner
-    (found,) = pending_transactions(legacy, "committer")
-    assert found == PendingTransaction(None, KafkaCommittable(2, 7, "prefix-0-1"))
 
 
 @pytest.mark.parametrize("size", range(0, len(SPLIT), 5))
 def test_what_is_cut_is_an_error(size: int) -> None:
     for read, whole in (
         (KafkaSplit.of, SPLIT),
-        (KafkaWriter.of, WRITERS["4.0.1-2.0"]),
-        (pending_transactions, COLLECTORS["4.0.1-2.0"]),
+        (_writer, WRITERS["4.0.1-2.0"]),
         (KafkaEnumerator.of, coordinator(ENUMERATOR)),
     ):
         with pytest.raises(FormatError):
@@ -110,8 +94,7 @@ def test_what_is_no_name_of_a_topic_is_an_error() -> None:
 def test_versions_that_are_not_known() -> None:
     for read, data in (
         (KafkaSplit.of, b"\0\0\0\x07" + SPLIT[4:]),
-        (KafkaWriter.of, b"\0\0\0\x07" + WRITERS["4.0.1-2.0"][4:]),
-        (pending_transactions, b"\0\0\0\x07" + COLLECTORS["4.0.1-2.0"][4:]),
+        (_writer, b"\0\0\0\x07" + WRITERS["4.0.1-2.0"][4:]),
         (KafkaEnumerator.of, b"\0\0\0\x07" + ENUMERATOR),
         (KafkaEnumerator.of, coordinator(b"\0\0\0\x07" + ENUMERATOR[4:])),
     ):

@@ -1,0 +1,93 @@
+"""The command about sinks: pending commits and writers' states, and savepoints without them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from savepoint_cli import completion
+from savepoint_cli.inspect import inspection, open_savepoint
+from savepoint_cli.local import usage_errors
+from savepoint_cli.modify import write_savepoint
+from savepoint_cli.terminal.help import command
+
+if TYPE_CHECKING:
+    from savepoint_cli.terminal.output import Output
+
+_CHANGES = ("drop", "keep", "checkpoint", "transactional_prefix")
+
+
+@command()
+@inspection
+@click.option("--drop", metavar="CONDITION", help="Drop these entries, or all. Needs --out.")
+@click.option("--keep", metavar="CONDITION", help="Drop all other entries. Needs --out.")
+@click.option(
+    "--renumber",
+    "checkpoint",
+    metavar="ID",
+    type=click.IntRange(min=0),
+    help="Give the newest pending commit this checkpoint id. Needs --out.",
+)
+@click.option(
+    "--transactional-prefix",
+    metavar="PREFIX",
+    help="Give Kafka writers this prefix of transactional ids. Needs --out.",
+)
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Save dropped entries in FILE, a JSON line each.",
+)
+@click.option(
+    "--out",
+    metavar="OUT",
+    shell_complete=completion.paths,
+    help="Where the changed savepoint is written.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace a savepoint that lies at OUT.")
+@click.option("--dry-run", is_flag=True, help="Check and say what would be written; write nothing.")
+def sinks(
+    output: Output,
+    path: str,
+    save: Path | None,
+    out: str | None,
+    overwrite: bool,
+    dry_run: bool,
+    **options: Any,
+) -> None:
+    """Show the state of the sinks in the savepoint at PATH: pending commits, writers' states.
+
+    A restored job repeats pending commits. One that can't succeed any more keeps the job from
+    starting. --drop writes a savepoint without it; the data of that commit is lost unless you
+    commit it by hand. CONDITION is SQL about the columns shown, such as "checkpoint < 17".
+
+    \b
+    savepoint sinks s3://jobs/orders/savepoint-1a2b
+    savepoint sinks s3://jobs/orders/savepoint-1a2b --drop "kind = 'commit'" --out s3://jobs/mended
+    """
+    changes = {name: options.pop(name) for name in _CHANGES}
+    if any(change is not None for change in changes.values()) != (out is not None):
+        raise click.UsageError("a change needs --out, and --out needs a change")
+    if save is not None and changes["drop"] is changes["keep"] is None:
+        raise click.UsageError("--save needs --drop or --keep")
+    savepoint = open_savepoint(path, **options)
+    if out is None:
+        state = savepoint.sinks()
+        output.page(state, ("Entries", state.entries))
+        return
+    with usage_errors():
+        dropped = savepoint.sinks().dropped(changes["drop"], changes["keep"])
+        writer = savepoint.change_sinks(**changes)
+    for entry in dropped:
+        click.echo(
+            f"drop {entry.kind} {entry.number} of {entry.operator}: {entry.content}", err=True
+        )
+    if save is not None and not dry_run:
+        save.write_text("".join(f"{json.dumps(asdict(entry))}\n" for entry in dropped), "utf-8")
+        click.echo(f"saved {len(dropped)} entries in {save}", err=True)
+    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)

@@ -1,0 +1,64 @@
+"""Elements of one list state change; all else in the file stays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from savepoint_formats.state_files.changed_elements import with_elements
+from savepoint_formats.state_files.header import OperatorBackendHeader
+from savepoint_formats.state_files.operator_state import read_elements
+from state_processor import Savepoint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.metadata import OperatorStateHandle
+
+
+def handles(savepoint: Savepoint) -> Iterator[tuple[Operator, OperatorStateHandle]]:
+    for operator in savepoint.operators():
+        for subtask in operator.record.subtasks:
+            if subtask.managed_operator_state is not None:
+                yield operator, subtask.managed_operator_state
+
+
+def elements(operator: Operator, handle: OperatorStateHandle) -> dict[str, list[bytes]]:
+    header = OperatorBackendHeader.of_handle(operator.directory, handle)
+    file = operator.directory.file(handle.stream)
+    options: dict[str, Any] = {"is_compressed": header.is_compressed, "size": file.length()}
+    return {
+        state.name: [
+            read.data[start:end].tobytes()
+            for read in read_elements(file, handle, state.name, **options)
+            for start, end in zip(read.starts, read.ends, strict=True)
+        ]
+        for state in handle.states
+    }
+
+
+@pytest.mark.parametrize(
+    "sample", ["states-1.20.5-hashmap-compressed", "states-2.2.1-hashmap-canonical"]
+)
+def test_every_other_element_goes_and_the_first_changes(samples: Path, sample: str) -> None:
+    changed_states = 0
+    for operator, handle in handles(Savepoint.open(samples / sample)):
+        header = OperatorBackendHeader.of_handle(operator.directory, handle)
+        before = elements(operator, handle)
+        file = operator.directory.file(handle.stream)
+        for state, data in before.items():
+            wanted = [b"first" + data[0], *data[2::2]] if data else []
+            others = iter([None if place % 2 else wanted[place // 2] for place in range(len(data))])
+            changed = with_elements(
+                file, handle, header, state, lambda _, found=others: next(found)
+            )
+            assert not OperatorBackendHeader.of_handle(operator.directory, changed).is_compressed
+            assert elements(operator, changed) == {**before, state: wanted}
+            assert [entry.mode for entry in changed.states] == [
+                entry.mode for entry in handle.states
+            ]
+            changed_states += bool(data)
+    assert changed_states > 2
