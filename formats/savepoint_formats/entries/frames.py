@@ -112,19 +112,15 @@ class FramesTable:
     Args:
         chunk: The bytes.
         states: How many states the file's header has.
-        limit: How many entries to find at most.
         prefix_size: The bytes of the key-group prefix; 0 for key groups not to be looked at.
     """
 
-    def __init__(
-        self, chunk: Chunk, states: int, limit: int | None = None, prefix_size: int = 0
-    ) -> None:
+    def __init__(self, chunk: Chunk, states: int, prefix_size: int = 0) -> None:
         self._chunk = chunk
         self._states = states
         self._prefix_size = prefix_size
         # One more than there can be, for the end mark to be seen.
-        count = len(chunk) // LEAST_FRAME_SIZE + 1
-        self._limit = count if limit is None else min(count, limit)
+        self._limit = len(chunk) // LEAST_FRAME_SIZE + 1
         self._count = self._runs = self._room = 0
         self._spans = np.empty((4, 0), np.int64)
         self._run_states = np.empty(0, np.int32)
@@ -222,22 +218,6 @@ class FramesTable:
             value_starts=self._spans[2].ctypes.data,
             value_ends=self._spans[3].ctypes.data,
         )
-
-
-def frames(chunk: Chunk, start: FramesStart, states: int, *, limit: int | None = None) -> Frames:
-    """Finds the entries of a section, as far as the chunk holds it.
-
-    Args:
-        chunk: The bytes.
-        start: The section's first byte, or ``next`` of the frames before.
-        states: How many states the file's header has.
-        limit: How many entries to find at most.
-
-    Raises:
-        FormatError: A state is unknown, or a size impossible.
-        ValueError: The start lies outside of the chunk.
-    """
-    return FramesTable(chunk, states, limit).add(start, len(chunk))
 
 
 def section_frames(chunk: Chunk, position: int, states: int) -> Frames:
