@@ -64,3 +64,19 @@ def key_groups_at(chunk: Chunk, starts: NDArray[np.int64], size: int) -> NDArray
         groups = groups << 8 | chunk.data[starts + distance]
     # The highest bit of the first byte says that an entry is its state's last.
     return groups & ((1 << (8 * size - 1)) - 1)
+
+
+def key_group_prefix(key_group: int, prefix_size: int) -> bytes:
+    """The bytes in front of all keys of a key group, and the lowest bound of them."""
+    return key_group.to_bytes(prefix_size, "big")
+
+
+def key_behind(prefix: bytes) -> bytes:
+    """The least key behind all those that begin with some bytes, of which one is not FF."""
+    head = prefix.rstrip(b"\xff")
+    return head[:-1] + bytes([head[-1] + 1])
+
+
+def key_group_of(key: bytes, prefix_size: int) -> int:
+    """The key group that a key, or a bound of keys, begins with."""
+    return int.from_bytes(key[:prefix_size].ljust(prefix_size, b"\0"), "big")

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.entry_chunk import key_group_prefix
-from savepoint_formats.entries.entry_spans import EntrySpans
+from savepoint_formats.entries.entry_spans import EntrySpans, key_group_prefix
 from savepoint_formats.entries.key_rows import KeyRows, row_numbers
 from savepoint_formats.layout import Byte, Framed, Opaque
 from savepoint_formats.state_files.state import State, StateKind, key_layout

@@ -19,7 +19,7 @@ from savepoint_formats.sources.entry_source import (
     EntrySource,
     SourceSettings,
 )
-from savepoint_formats.state_files.rocksdb.room import Room
+from savepoint_formats.state_files.rocksdb.sst_merge import Room
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
 
 if TYPE_CHECKING:
@@ -102,8 +102,8 @@ class RocksDbSource(EntrySource):
         for name in wanted:
             with within(f"state {name!r}"):
                 chunks = files.chunks(name, key_groups, chunk_size=size, room=room, share=share)
-                for chunk in chunks:
-                    yield Chunk(chunk.data, self._directory.uri), {name: chunk.spans}
+                for data, spans in chunks:
+                    yield Chunk(data, self._directory.uri), {name: spans}
 
 
 def _one_chunk(blocks: Sequence[Part], room: Room, path: str) -> Part:
@@ -115,7 +115,7 @@ def _one_chunk(blocks: Sequence[Part], room: Room, path: str) -> Part:
         for (chunk, _), start, end in zip(blocks, positions, borders[1:], strict=True):
             data[start:end] = chunk.data
     else:
-        data = room.used
+        data = room.data[: room.used]
     states: dict[str, list[EntrySpans]] = {}
     for (_, by_state), position in zip(blocks, positions, strict=True):
         for name, spans in by_state.items():

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.entry_chunk import key_group_prefix
-from savepoint_formats.entries.entry_spans import EntrySpans, key_groups_at
+from savepoint_formats.entries.entry_spans import EntrySpans, key_group_prefix, key_groups_at
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 

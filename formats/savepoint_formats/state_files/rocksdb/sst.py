@@ -13,7 +13,7 @@ RocksDB: ``BlockBasedTableBuilder``, ``Footer``, ``BlockHandle``, ``TablePropert
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -175,13 +175,6 @@ class BlockIndex:
         last = bisect_left(self.separators, upper) + 1
         return first, min(last, len(self.separators))
 
-    def bytes_between(self, lower: bytes, upper: bytes) -> tuple[int, int]:
-        """Where these blocks begin and end in the file; 0 and 0 if there are none."""
-        first, last = self.blocks_between(lower, upper)
-        if first >= last:
-            return 0, 0
-        return int(self.offsets[first]), int(self.offsets[last - 1] + self.sizes[last - 1])
-
     @classmethod
     def joined(cls, parts: list[BlockIndex]) -> Self:
         """One index of the parts of a two-level index."""
@@ -326,16 +319,6 @@ class Sst:
         if index is None:
             raise block.stored[0].error(0, "a damaged index")
         return index
-
-    def read_soon(self, index: BlockIndex, lower: bytes, upper: bytes) -> Self:
-        """The same for who reads the blocks of these keys next; a store is asked for them at once."""
-        start, end = index.bytes_between(lower, upper)
-        return replace(self, table=self.table.read_soon(start, end)) if start < end else self
-
-    def read_ahead(self, index: BlockIndex, lower: bytes, upper: bytes, size: int) -> Self:
-        """The same for who reads the blocks of these keys in order, ``size`` bytes at once of a store."""
-        start, end = index.bytes_between(lower, upper)
-        return replace(self, table=self.table.read_ahead(start, end, size)) if start < end else self
 
     def read_blocks(self, index: BlockIndex, first: int, last: int) -> StoredBlocks:
         """The data blocks from ``first`` to before ``last``."""

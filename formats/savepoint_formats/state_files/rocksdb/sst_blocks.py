@@ -122,18 +122,20 @@ class TableBytes:
         """What errors call the file."""
         return self.file.path
 
-    def read_soon(self, start: int, end: int) -> Self:
-        """The same for who reads some of these bytes next; a store is asked for them at once."""
-        end = min(end + _BEHIND, self.size - len(self.tail))
-        return replace(self, file=self.file.read_soon(start, end)) if start < end else self
+    def read_ahead(self, start: int, end: int, size: int | None) -> Self:
+        """Prepares reads of these bytes in order; a store is asked for ``size`` bytes at a time.
 
-    def read_ahead(self, start: int, end: int, size: int) -> Self:
-        """The same for who reads these bytes in order, of which a store is asked for ``size`` at once."""
+        Without a size, it is asked for all of them right now.
+        """
         end = min(end + _BEHIND, self.size - len(self.tail))
-        # Who asks for few rows has them before more is read.
+        if start >= end:
+            return self
+        if size is None:
+            return replace(self, file=self.file.read_soon(start, end))
+        # The first rows come after a short read.
         first = min(start + size // 4, end)
         places = [start, *range(first, end, size), end]
-        return replace(self, file=self.file.read_ahead(pairwise(places))) if start < end else self
+        return replace(self, file=self.file.read_ahead(pairwise(places)))
 
     def read(self, start: int, end: int) -> bytes:
         """The bytes from ``start`` to ``end``.

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import IncrementalHandle, LocalFile
     from savepoint_formats.state_files.rocksdb.manifest import ListedTable
-
-    Bounds = tuple[bytes, bytes]
+    from savepoint_formats.state_files.rocksdb.sst_scan import Bounds
 
 _SST_SUFFIX = ".sst"
 _MANIFEST = "MANIFEST-"

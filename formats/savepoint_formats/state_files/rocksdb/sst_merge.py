@@ -14,7 +14,6 @@ import numpy as np
 from savepoint_formats.entries.entry_spans import EntrySpans
 from savepoint_formats.errors import READABLE, RocksDbError
 from savepoint_formats.program.kernel.memory import wrapped
-from savepoint_formats.state_files.rocksdb.room import Room
 from savepoint_formats.state_files.rocksdb.snappy_kernel import SLACK
 from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks, Compression
 from savepoint_formats.state_files.rocksdb.sst_kernel import BLOCK_TRAILER_SIZE, OK
@@ -35,6 +34,28 @@ if TYPE_CHECKING:
 
 _LEAST_ENTRY = 3
 """An entry has as many bytes in its block at least."""
+
+
+class Room:
+    """Memory that the entries of several states fill, one behind the other.
+
+    Keys of several states can be compared only if they are in one chunk. Entries that are
+    unpacked into memory of their own must be copied once more for that.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.data = np.empty(size, np.uint8)
+        self.used = 0
+
+    @property
+    def rest(self) -> int:
+        """Number of bytes that are free."""
+        return len(self.data) - self.used
+
+    def position(self, data: NDArray[np.uint8]) -> int | None:
+        """Where the bytes lie in this memory; None if they are elsewhere."""
+        position = data.ctypes.data - self.data.ctypes.data
+        return position if 0 <= position <= self.used - len(data) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,9 +151,9 @@ class SstMerge:
                 cursors=cursors.ctypes.data,
                 tables=len(cursors),
                 order=order.ctypes.data,
-                data=room.address,
-                at=room.start,
-                end=room.end,
+                data=room.data.ctypes.data,
+                at=room.used,
+                end=len(room.data),
                 starts=starts.ctypes.data,
                 middles=middles.ctypes.data,
                 room=count,
@@ -148,7 +169,8 @@ class SstMerge:
             count, room = 2 * count, Room(2 * room.rest + self.size)
         values = middles[:number]
         spans = EntrySpans(starts[:number], values, values, starts[1 : number + 1])
-        return room.filled(end), spans
+        room.used = end
+        return room.data[:end], spans
 
     def _error(self, status: int, table: int, block: int, kind: int) -> FormatError:
         """The error that a status is about a block of a table, from 1."""

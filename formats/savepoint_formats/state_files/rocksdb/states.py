@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.entries.entry_chunk import EntryChunk, key_behind, key_group_prefix
+from savepoint_formats.entries.entry_spans import key_behind, key_group_prefix
 from savepoint_formats.key_groups.ranges import WHOLE, KeyGroupRange, prefix_size
 from savepoint_formats.state_files.rocksdb.sst_files import SstFiles
-from savepoint_formats.state_files.rocksdb.sst_scan import ScannedSst, ScanPiece, SstScan
+from savepoint_formats.state_files.rocksdb.sst_scan import ScannedSst, SstScan
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups.ranges import Share
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import IncrementalHandle
-    from savepoint_formats.state_files.rocksdb.room import Room
     from savepoint_formats.state_files.rocksdb.sst import Sst
-    from savepoint_formats.state_files.rocksdb.sst_files import Bounds
+    from savepoint_formats.state_files.rocksdb.sst_merge import Room
+    from savepoint_formats.state_files.rocksdb.sst_scan import Bounds, Living
 
 DEFAULT_CHUNK_SIZE = 1 << 24
 """Bytes of keys and values; large enough that the cost of a chunk does not count."""
@@ -50,8 +50,8 @@ class RocksDbState:
 
     Example:
         >>> state = RocksDbState(directory, handle, operator.max_parallelism)
-        >>> for chunk in state.chunks("total"):
-        ...     print(chunk.key_groups, len(chunk))
+        >>> for data, spans in state.chunks("total"):
+        ...     print(len(data), len(spans))
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class RocksDbState:
         chunk_size: int = DEFAULT_CHUNK_SIZE,
         room: Room | None = None,
         share: Share = WHOLE,
-    ) -> Iterator[EntryChunk]:
+    ) -> Iterator[Living]:
         """The entries of a state, sorted by their key bytes.
 
         Args:
@@ -100,15 +100,13 @@ class RocksDbState:
         if not wanted:
             return
         scan = self._scan(state, wanted)
-        pieces = list(scan.plan(wanted, chunk_size))
-        if ranges := self._ranges_of_keys(wanted):
-            # No key is the beginning of another one, so that none is in two of them.
-            pieces = [ScanPiece(*of_key, wanted, is_continued=False) for of_key in ranges]
-        pieces = [pieces[number] for number in share.of_numbers(len(pieces))]
-        if len(pieces) > 1 and not self._directory.is_local:
-            scan = scan.read_ahead(pieces[0].lower, pieces[-1].upper, _AHEAD)
-        for piece in pieces:
-            yield scan.read(piece, room)
+        # No key is the beginning of another one, so that ranges of keys do not overlap.
+        ranges = self._ranges_of_keys(wanted) or list(scan.plan(wanted, chunk_size))
+        ranges = [ranges[number] for number in share.of_numbers(len(ranges))]
+        if len(ranges) > 1 and not self._directory.is_local:
+            scan = scan.read_ahead((ranges[0][0], ranges[-1][1]), _AHEAD)
+        for bounds in ranges:
+            yield scan.read(bounds, room)
 
     def batches(
         self,
@@ -128,10 +126,7 @@ class RocksDbState:
         states = tuple(states)
         ends = np.cumsum(self._key_group_sizes(states, wanted))
         self._sizes[states] = wanted, np.diff(ends, prepend=0)
-        if ends[-1] <= size:
-            self._read_soon(states, wanted)
-        else:
-            self._read_ahead(states, wanted)
+        self._read_ahead(states, wanted, is_one_batch=bool(ends[-1] <= size))
         first = 0
         while first < len(wanted):
             limit = size + (ends[first - 1] if first else 0)
@@ -183,26 +178,23 @@ class RocksDbState:
             return ranges[0][0], ranges[-1][1]
         if key_groups == self._handle.key_groups:
             return None
+        return self._prefixes(key_groups)
+
+    def _prefixes(self, key_groups: KeyGroupRange) -> Bounds:
         start, end = key_groups.start, key_groups.end + 1
         return key_group_prefix(start, self._prefix_size), key_group_prefix(end, self._prefix_size)
 
-    def _read_soon(self, states: Iterable[str], key_groups: KeyGroupRange) -> None:
-        """Asks a store at once for all blocks that one batch needs."""
+    def _read_ahead(
+        self, states: Iterable[str], key_groups: KeyGroupRange, *, is_one_batch: bool
+    ) -> None:
+        """Asks a store for the blocks of these states: for one batch at once, else in order."""
         bounds = self._bounds(key_groups)
-        if bounds is None or self._directory.is_local:
+        if self._directory.is_local or (is_one_batch and bounds is None):
             return
-        for table in self._tables_of(states, key_groups):
-            self._scanned[table] = self._scanned_of(table).read_soon(*bounds)
-
-    def _read_ahead(self, states: Iterable[str], key_groups: KeyGroupRange) -> None:
-        """Prepares a store for who reads all blocks of these states in the order of their keys."""
-        if self._directory.is_local:
-            return
-        lower = key_group_prefix(key_groups.start, self._prefix_size)
-        upper = key_group_prefix(key_groups.end + 1, self._prefix_size)
         tables = self._tables_of(states, key_groups)
-        scanned = SstScan(tuple(map(self._scanned_of, tables)), self._prefix_size)
-        ahead = scanned.read_ahead(lower, upper, _AHEAD)
+        scan = SstScan(tuple(map(self._scanned_of, tables)), self._prefix_size)
+        size = None if is_one_batch else _AHEAD
+        ahead = scan.read_ahead(bounds or self._prefixes(key_groups), size)
         self._scanned |= dict(zip(tables, ahead.tables, strict=True))
 
     def _tables_of(self, states: Iterable[str], key_groups: KeyGroupRange) -> tuple[Sst, ...]:

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from support.rocksdb_databases import varint
 
 from savepoint_formats.errors import FormatError, RocksDbError
-from savepoint_formats.state_files.rocksdb.room import Room
 from savepoint_formats.state_files.rocksdb.snappy_kernel import SLACK
 from savepoint_formats.state_files.rocksdb.sst_blocks import Compression, StoredBlocks
-from savepoint_formats.state_files.rocksdb.sst_merge import SstMerge
+from savepoint_formats.state_files.rocksdb.sst_merge import Room, SstMerge
 from savepoint_formats.state_files.rocksdb.stream_kernel import (
     DELETION,
     MERGE,
