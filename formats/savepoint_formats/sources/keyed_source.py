@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle
+from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle, KeyGroupsHandle
 from savepoint_formats.sources.canonical_source import CanonicalSource
 from savepoint_formats.sources.changelog_source import ChangelogSource
 from savepoint_formats.sources.heap_source import HeapSource
+from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
 from savepoint_formats.sources.rocksdb_source import RocksDbSource
 from savepoint_formats.state_files.canonical_entries import CanonicalEntries, is_canonical
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
 from savepoint_formats.state_files.heap_entries import HeapFile
 from savepoint_formats.state_files.state import keyed_states
+from savepoint_formats.tables.catalog import raw_keyed_handle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,11 +22,11 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
-    from savepoint_formats.metadata import KeyedStateHandle
+    from savepoint_formats.metadata import KeyedStateHandle, SubtaskState
     from savepoint_formats.metadata.keyed_handles import BaseHandle
     from savepoint_formats.sources.entry_source import EntrySource, SourceSettings
     from savepoint_formats.sources.keyed_batch import KeyedBatch
-    from savepoint_formats.state_files.state_piece import StatePiece
+    from savepoint_formats.state_files.state_piece import StatePiece, StoredSource
     from savepoint_formats.tables.timer_rows import TimerRows
 
 
@@ -95,3 +97,27 @@ def _base_source(
         kryo=settings.kryo,
     )
     return HeapSource(heap, states, settings)
+
+
+def keyed_handles(subtask: SubtaskState) -> tuple[KeyedStateHandle, ...]:
+    """The handles of keyed state that a subtask has, that of its backend first."""
+    both = subtask.managed_keyed_state, raw_keyed_handle(subtask)
+    return tuple(handle for handle in both if handle is not None)
+
+
+def stored_source(
+    directory: SnapshotDirectory,
+    subtask: SubtaskState,
+    handle: KeyedStateHandle,
+    key: Layout,
+    settings: SourceSettings,
+) -> StoredSource:
+    """The source of one of ``keyed_handles``, as ``keyed_source`` has it.
+
+    Raises:
+        StateFileNotFoundError: The file is gone.
+        FormatError: It begins with no header of keyed state.
+    """
+    if handle is subtask.raw_keyed_state and isinstance(handle, KeyGroupsHandle):
+        return RawKeyedSource(directory, handle, settings.kryo, settings.max_parallelism)
+    return keyed_source(directory, handle, key, settings)

@@ -9,13 +9,14 @@ however large a key group is.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_spans import EntrySpans
-from savepoint_formats.entries.portions import CopiedEntries, Memory, copied_spans, divided
+from savepoint_formats.program.kernel import DONE, PortionsJob, copy_portions, find_portions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,6 +27,136 @@ if TYPE_CHECKING:
 
     Positions = NDArray[np.int64]
     Identities = Callable[[str, Chunk, EntrySpans], tuple[Positions, Positions]]
+    Sizes = NDArray[np.int32]
+
+
+class Memory:
+    """Memory for what is gathered bit by bit.
+
+    It is one piece, so that it goes back to the system when nothing needs it any more; many
+    small ones would stay, torn into pieces by what is allocated between them.
+
+    Args:
+        size: How many bytes are expected; more than these get memory of their own.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._memory = np.empty(size, np.uint8)
+        self._used = 0
+
+    def take(self, size: int) -> NDArray[np.uint8]:
+        """So many bytes of it."""
+        taken = self._memory[self._used : self._used + size]
+        if len(taken) < size:
+            return np.empty(size, np.uint8)
+        self._used += size
+        return taken
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CopiedEntries:
+    """Entries, copied out of the chunk in which they lay.
+
+    Attributes:
+        data: Key and value of each, one behind the other.
+        key_sizes: The bytes of each key.
+        value_sizes: The bytes of each value.
+    """
+
+    data: NDArray[np.uint8]
+    key_sizes: Sizes
+    value_sizes: Sizes
+
+    def __len__(self) -> int:
+        return len(self.key_sizes)
+
+
+def copied_spans(parts: list[CopiedEntries], base: int) -> tuple[Positions, ...]:
+    """Key starts, key ends, value starts and value ends, if the data follow each other.
+
+    Args:
+        parts: The entries.
+        base: Where their data begin.
+    """
+    key_sizes = np.concatenate([part.key_sizes for part in parts])
+    sizes = np.concatenate([part.value_sizes for part in parts]).astype(np.int64)
+    sizes += key_sizes
+    ends = np.cumsum(sizes)
+    ends += base
+    starts = np.subtract(ends, sizes, out=sizes)
+    key_ends = starts + key_sizes
+    return starts, key_ends, key_ends, ends
+
+
+def divided(
+    chunk: Chunk, spans: tuple[Positions, ...], count: int, wanted: range, memory: Memory
+) -> list[CopiedEntries]:
+    """The entries of some portions, by portion.
+
+    Args:
+        chunk: Holds the entries.
+        spans: Where the identity of each begins and ends, where its key does, and its value.
+        count: How many portions there are.
+        wanted: Which of them.
+        memory: Where they are copied to.
+
+    Returns:
+        The entries of each of those wanted.
+
+    Raises:
+        ValueError: An entry lies outside of the chunk.
+    """
+    spans = tuple(np.ascontiguousarray(span, np.int64) for span in spans)
+    starts, ends, key_starts, key_ends, value_starts, value_ends = spans
+    portions = np.empty(len(starts), np.int32)
+    entries, sizes = np.zeros((2, count), np.int64)
+    job = PortionsJob(
+        data=chunk.address,
+        size=len(chunk),
+        starts=starts.ctypes.data,
+        ends=ends.ctypes.data,
+        key_starts=key_starts.ctypes.data,
+        key_ends=key_ends.ctypes.data,
+        value_starts=value_starts.ctypes.data,
+        value_ends=value_ends.ctypes.data,
+        total=len(starts),
+        portions=portions.ctypes.data,
+        portion_count=count,
+        entries=entries.ctypes.data,
+        sizes=sizes.ctypes.data,
+        target=0,
+        key_sizes=0,
+        value_sizes=0,
+    )
+    status, done = find_portions(job)
+    if status != DONE:
+        raise ValueError(f"entry {done}, outside of the chunk of {len(chunk)} bytes")
+    chosen = slice(wanted.start, wanted.stop, wanted.step)
+    borders, byte_borders = _borders(entries[chosen]), _borders(sizes[chosen])
+    data = memory.take(byte_borders[-1])
+    key_sizes, value_sizes = memory.take(8 * borders[-1]).view(np.int32).reshape(2, -1)
+    entries[:] = -1
+    entries[chosen], sizes[chosen] = borders[:-1], byte_borders[:-1]
+    copying = job._replace(
+        target=data.ctypes.data,
+        key_sizes=key_sizes.ctypes.data,
+        value_sizes=value_sizes.ctypes.data,
+    )
+    copy_portions(copying)
+    return [
+        CopiedEntries(
+            data[byte_borders[index] : byte_borders[index + 1]],
+            key_sizes[borders[index] : borders[index + 1]],
+            value_sizes[borders[index] : borders[index + 1]],
+        )
+        for index in range(len(wanted))
+    ]
+
+
+def _borders(sizes: Positions) -> list[int]:
+    """Where each of several things of these sizes begins, and where the last one ends."""
+    return [0, *np.cumsum(sizes).tolist()]
+
 
 HELD_SIZE = 96 << 20
 """Bytes of the portions that one pass over a key group gathers."""

@@ -14,12 +14,19 @@ import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
-from savepoint_formats.errors import FormatError, UndecodableError, UnknownSnapshotError, within
+from savepoint_formats.errors import (
+    FormatError,
+    SavepointError,
+    UndecodableError,
+    UnknownSnapshotError,
+    within,
+)
+from savepoint_formats.hashing.key_hash import key_hashes
+from savepoint_formats.key_groups.ranges import key_groups_of
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.spans import bytes_of
 from savepoint_formats.sources.canonical_form import nothings
-from savepoint_formats.sources.timer_key_groups import KEYS, TimerKeyGroups
 from savepoint_formats.state_files.heap_records import BackToBack
 from savepoint_formats.state_files.raw_timers import (
     TimerServices,
@@ -41,6 +48,8 @@ from savepoint_formats.tables.timer_rows import TimerRows
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow as pa
+
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
@@ -50,6 +59,60 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots import SnapshotView
     from savepoint_formats.state_files.raw_timers import TimerService
     from savepoint_formats.values.kryo.dialect import KryoDialect
+
+
+KEYS = 8
+"""How many keys of a service are looked at."""
+
+
+class TimerKeyGroups:
+    """What the keys of sections tell of their key groups.
+
+    Args:
+        max_parallelism: That of the operator; None if it is not known, so that keys tell nothing.
+    """
+
+    def __init__(self, max_parallelism: int | None) -> None:
+        self._max_parallelism = max_parallelism
+        self._named: dict[int, set[int]] = {}
+        self._is_known = True
+
+    def add(self, key_group: int, layout: Layout, keys: pa.Array) -> None:
+        """Takes the first keys of a service.
+
+        Args:
+            key_group: That of the section, as its handle says.
+            layout: That of keys.
+            keys: The keys, as columns have them.
+        """
+        first = keys[:KEYS]
+        if not self._is_known or not len(first) or self._max_parallelism is None:
+            return
+        try:
+            groups = key_groups_of(key_hashes(layout, first), self._max_parallelism)
+        except SavepointError:
+            self._is_known = False
+        else:
+            self._named.setdefault(key_group, set()).update(np.unique(groups).tolist())
+
+    @property
+    def displaced(self) -> dict[int, int]:
+        """Key group of a section -> the other one that all of its keys tell; none if keys disagree."""
+        if not self._is_known or any(len(named) > 1 for named in self._named.values()):
+            return {}
+        groups = {group: next(iter(named)) for group, named in self._named.items()}
+        return {group: named for group, named in groups.items() if group != named}
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether sections are displaced, and it is not that hash codes are others than thought.
+
+        They are if the sections have each other's places, or if most sections are in theirs.
+        """
+        displaced = self.displaced
+        have_each_others = sorted(displaced) == sorted(displaced.values())
+        return bool(displaced) and (have_each_others or 2 * len(displaced) <= len(self._named))
+
 
 PIECE_SIZE = 16 << 20
 """Bytes of a file that make one batch, unless a single section is larger."""

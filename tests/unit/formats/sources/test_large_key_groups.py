@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_spans import EntrySpans
-from savepoint_formats.entries.portions import Memory, divided
 from savepoint_formats.scan import keyed_plan
 from savepoint_formats.scan.splits import KeyedSplit
-from savepoint_formats.sources.large_key_groups import portions
+from savepoint_formats.sources.large_key_groups import Memory, divided, portions
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
