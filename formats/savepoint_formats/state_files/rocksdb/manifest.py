@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, TruncatedError
 from savepoint_formats.state_files.rocksdb.checksums import masked_crc32c
 
@@ -160,7 +161,7 @@ def version_edits(file: StateFile) -> Iterator[bytes]:
         if left < _RECORD_HEAD:
             position += left
             continue
-        start, end, kind = _record(data, position, file.path)
+        start, end, kind = log_record(data, position, file.path)
         if kind in (_WHOLE, _FIRST):
             parts.clear()
         parts.append(data[start:end].tobytes())
@@ -169,8 +170,8 @@ def version_edits(file: StateFile) -> Iterator[bytes]:
         position = end
 
 
-def _record(data: NDArray[np.uint8], position: int, path: str) -> tuple[int, int, int]:
-    """Where the data of a record begins and ends, and which part of an edit it is."""
+def log_record(data: NDArray[np.uint8], position: int, path: str) -> tuple[int, int, int]:
+    """Where the data of a record begins and ends, and its type without the log number."""
     head = data[position : position + _RECORD_HEAD].tobytes()
     if len(head) < _RECORD_HEAD:
         raise TruncatedError("a record that is cut", path, position)
@@ -195,60 +196,40 @@ class _Field:
 
 
 def _fields(edit: bytes, path: str) -> list[_Field] | None:
-    """The fields of an edit; None if one is not known here."""
-    fields, view = [], _EditView(edit, path)
-    while view.position < len(edit):
-        tag = view.number()
+    """The fields of an edit; None if one has an unknown tag that matters."""
+    fields, view = [], DataInputView(edit, path)
+    while view.remaining:
+        tag = _read_number(view)
         if tag in _FIELDS:
-            fields.append(view.field(tag))
+            fields.append(_read_field(tag, view))
         elif tag & _IGNORABLE:
-            view.text()
+            _read_text(view)
         else:
             return None
     return fields
 
 
-class _EditView:
-    """A version edit that is read from its begin on."""
+def _read_field(tag: int, view: DataInputView) -> _Field:
+    field = _Field(tag, [], [])
+    for kind in _FIELDS[tag]:
+        if kind == _NUMBER:
+            field.numbers.append(_read_number(view))
+        elif kind == _BYTES:
+            field.texts.append(_read_text(view))
+        else:
+            while _read_number(view) != _END_OF_TAGGED:
+                _read_text(view)
+    return field
 
-    def __init__(self, data: bytes, path: str) -> None:
-        self.position = 0
-        self._data = data
-        self._path = path
 
-    def field(self, tag: int) -> _Field:
-        """What belongs to a tag."""
-        field = _Field(tag, [], [])
-        for kind in _FIELDS[tag]:
-            if kind == _NUMBER:
-                field.numbers.append(self.number())
-            elif kind == _BYTES:
-                field.texts.append(self.text())
-            else:
-                while self.number() != _END_OF_TAGGED:
-                    self.text()
-        return field
+def _read_number(view: DataInputView) -> int:
+    """A varint of up to 64 bits."""
+    value = shift = 0
+    while (byte := view.read_unsigned_byte()) >= _MORE:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+    return value | byte << shift
 
-    def number(self) -> int:
-        """A varint."""
-        value = shift = 0
-        while self.position < len(self._data):
-            byte = self._data[self.position]
-            self.position += 1
-            value |= (byte & 0x7F) << shift
-            if byte < _MORE:
-                return value
-            shift += 7
-        raise self._cut()
 
-    def text(self) -> bytes:
-        """Bytes behind their size."""
-        size = self.number()
-        start = self.position
-        self.position += size
-        if self.position > len(self._data):
-            raise self._cut()
-        return self._data[start : self.position]
-
-    def _cut(self) -> FormatError:
-        return TruncatedError("a version edit that is cut", self._path, -1)
+def _read_text(view: DataInputView) -> bytes:
+    return view.read_bytes(_read_number(view))
