@@ -164,51 +164,13 @@ class ListElements:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BroadcastEntries:
-    """A broadcast state that is to be written.
+    """A broadcast state to write.
 
     Attributes:
         name: As in its descriptor.
         key: The serializer of keys.
         value: The serializer of values.
-        keys: The bytes of each key.
-        values: The bytes of each value.
-    """
-
-    name: str
-    key: TypeSerializerSnapshot
-    value: TypeSerializerSnapshot
-    keys: pa.LargeBinaryArray
-    values: pa.LargeBinaryArray
-
-    @property
-    def meta_info(self) -> StateMetaInfo:
-        """What the header says of the state."""
-        return StateMetaInfo.of_broadcast(self.name, self.key, self.value)
-
-    def write(self, output: Output, position: int) -> tuple[OperatorStateOffsets, int]:
-        """Writes the map; returns where it begins, and where the next state does."""
-        if len(self.keys) != len(self.values):
-            counts = f"{len(self.keys)} keys and {len(self.values)} values"
-            raise ValueError(f"state {self.name!r} of {counts}")
-        nothing = pa.scalar(b"", pa.large_binary())
-        _, data = _contents(pc.binary_join_element_wise(self.keys, self.values, nothing), self.name)
-        count = DataOutputView()
-        count.write_int(len(self.keys))
-        output.write(count.to_bytes())
-        output.write(data)
-        offsets = OperatorStateOffsets(self.name, DistributionMode.BROADCAST, (position,))
-        return offsets, position + count.position + data.size
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BroadcastBytes:
-    """A broadcast state that is to be written as it lies in another file.
-
-    Attributes:
-        name: As in its descriptor.
-        key: The serializer of keys.
-        value: The serializer of values.
-        data: The count of its entries, and these.
+        data: i32 count, then key and value of each entry.
     """
 
     name: str
@@ -216,9 +178,28 @@ class BroadcastBytes:
     value: TypeSerializerSnapshot
     data: pa.Buffer
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        key: TypeSerializerSnapshot,
+        value: TypeSerializerSnapshot,
+        keys: pa.LargeBinaryArray,
+        values: pa.LargeBinaryArray,
+    ) -> Self:
+        """The state with these keys and values, which are bytes."""
+        if len(keys) != len(values):
+            raise ValueError(f"state {name!r} of {len(keys)} keys and {len(values)} values")
+        nothing = pa.scalar(b"", pa.large_binary())
+        _, entries = _contents(pc.binary_join_element_wise(keys, values, nothing), name)
+        data = DataOutputView()
+        data.write_int(len(keys))
+        data.write_bytes(memoryview(entries))
+        return cls(name, key, value, pa.py_buffer(data.to_bytes()))
+
     @property
     def meta_info(self) -> StateMetaInfo:
-        """What the header says of the state."""
+        """The state as the header has it."""
         return StateMetaInfo.of_broadcast(self.name, self.key, self.value)
 
     def write(self, output: Output, position: int) -> tuple[OperatorStateOffsets, int]:
@@ -249,7 +230,7 @@ class OperatorStateFile:
         cls,
         output: Output,
         list_states: Sequence[ListElements] = (),
-        broadcast_states: Sequence[BroadcastEntries | BroadcastBytes] = (),
+        broadcast_states: Sequence[BroadcastEntries] = (),
     ) -> Self:
         """Writes a whole file, of the operator state of one subtask.
 
@@ -262,7 +243,7 @@ class OperatorStateFile:
             ValueError: Two states have the same name, a list state is broadcast, a null is among
                 the bytes, or there are more keys than values.
         """
-        states: list[ListElements | BroadcastEntries | BroadcastBytes] = [
+        states: list[ListElements | BroadcastEntries] = [
             *list_states,
             *broadcast_states,
         ]
