@@ -14,7 +14,7 @@ part of an entry ends with the entry.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +34,6 @@ from savepoint_formats.values.subclass_values import holds_pojo
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from savepoint_formats.layout import Layout
     from savepoint_formats.state_files.heap_entries import HeapEntries
     from savepoint_formats.state_files.state import State
     from savepoint_formats.values.kryo.dialect import KryoDialect
@@ -60,7 +59,13 @@ class CanonicalForm:
         key, namespace = key_layout(state), namespace_layout(state)
         self._is_timers = state.kind is StateKind.TIMERS
         self._has_suffixes = is_ambiguous(key, namespace)
-        self._values = _values_of(state, kryo)
+        match state.kind, state.stored:
+            case StateKind.LIST, Repeated(element):
+                self._items = BackToBack((element,), kryo)
+            case StateKind.MAP, MapOf(user_key, Nullable() as value):
+                self._items = BackToBack((user_key, value), kryo)
+            case _:
+                self._items = None
         has_classes = holds_pojo(state.stored) or holds_kryo(state.stored)
         self._advice = _DESCRIBE if has_classes else _TAKE_ANOTHER
 
@@ -75,7 +80,13 @@ class CanonicalForm:
             stored.expect_all("")
             if self._is_timers:
                 return StoredEntries(bytes_of(chunk, stored.values), nothings(len(stored)))
-            return self._values.entries(chunk, stored.values, self._identities(stored))
+            keys = self._identities(stored)
+            if self._items is None:
+                return StoredEntries(keys, bytes_of(chunk, stored.values))
+            items, collections, counts = _collected(chunk, stored.values)
+            places = self._items.items_of(items, collections, counts)
+            entries = _entries_of_maps if len(places) > 1 else _entries_of_lists
+            return entries(items, *places, counts, keys)
         except UndecodableError as error:
             if not isinstance(error, UndescribedSubclassError):
                 error.message += self._advice
@@ -91,79 +102,33 @@ class CanonicalForm:
         )
 
 
-def _values_of(state: State, kryo: KryoDialect | None) -> Values:
-    match state.kind, state.stored:
-        case StateKind.LIST, Repeated(element):
-            return ListValues(element, kryo)
-        case StateKind.MAP, MapOf(key, Nullable() as value):
-            return MapValues(key, value, kryo)
-        case _:
-            return WholeValues()
+def _entries_of_lists(
+    items: Chunk, elements: Spans, counts: NDArray[np.int64], keys: pa.LargeBinaryArray
+) -> StoredEntries:
+    """An entry per list that has elements."""
+    is_empty = counts == 0
+    ends = np.cumsum(counts[~is_empty])
+    with_comma, comma = _extended(items, np.array([DELIMITER], np.uint8))
+    sizes = np.ones(len(elements), np.int64)
+    sizes[ends - 1] = 0
+    commas = Spans(np.full(len(elements), comma), comma + sizes)
+    data, joined = spans_in(bytes_of(with_comma, elements, commas))
+    offsets = np.append(0, joined.ends[ends - 1])
+    return StoredEntries(keys.filter(pa.array(~is_empty)), large_binary(offsets, data))
 
 
-class Values(Protocol):
-    """Makes entries of values."""
-
-    def entries(self, chunk: Chunk, values: Spans, keys: pa.LargeBinaryArray) -> StoredEntries:
-        """The entries of values of these keys, which have their namespaces."""
-        ...
-
-
-class WholeValues:
-    """Values of which each is that of an entry."""
-
-    def entries(self, chunk: Chunk, values: Spans, keys: pa.LargeBinaryArray) -> StoredEntries:
-        """An entry per value."""
-        return StoredEntries(keys, bytes_of(chunk, values))
-
-
-class ListValues:
-    """Lists.
-
-    Args:
-        element: The layout of elements.
-        kryo: What is known of the Kryo that wrote object graphs.
-    """
-
-    def __init__(self, element: Layout, kryo: KryoDialect | None) -> None:
-        self._elements = BackToBack((element,), kryo)
-
-    def entries(self, chunk: Chunk, values: Spans, keys: pa.LargeBinaryArray) -> StoredEntries:
-        """An entry per list that has elements."""
-        items, spans, counts = _collected(chunk, values)
-        is_empty = counts == 0
-        (elements,) = self._elements.items_of(items, spans, counts)
-        ends = np.cumsum(counts[~is_empty])
-        with_comma, comma = _extended(items, np.array([DELIMITER], np.uint8))
-        sizes = np.ones(len(elements), np.int64)
-        sizes[ends - 1] = 0
-        commas = Spans(np.full(len(elements), comma), comma + sizes)
-        joined = bytes_of(with_comma, elements, commas)
-        data, ready = spans_in(joined)
-        offsets = np.append(0, ready.ends[ends - 1])
-        return StoredEntries(keys.filter(pa.array(~is_empty)), large_binary(offsets, data))
-
-
-class MapValues:
-    """Maps.
-
-    Args:
-        key: The layout of user keys.
-        value: That of their values, with the flag of null.
-        kryo: What is known of the Kryo that wrote object graphs.
-    """
-
-    def __init__(self, key: Layout, value: Nullable, kryo: KryoDialect | None) -> None:
-        self._items = BackToBack((key, value), kryo)
-
-    def entries(self, chunk: Chunk, values: Spans, keys: pa.LargeBinaryArray) -> StoredEntries:
-        """An entry per entry of a map."""
-        items, spans, counts = _collected(chunk, values)
-        user_keys, user_values = self._items.items_of(items, spans, counts)
-        rows = pa.array(np.repeat(np.arange(len(counts)), counts))
-        nothing = pa.scalar(b"", pa.large_binary())
-        whole = pc.binary_join_element_wise(keys.take(rows), bytes_of(items, user_keys), nothing)
-        return StoredEntries(whole, bytes_of(items, user_values))
+def _entries_of_maps(
+    items: Chunk,
+    user_keys: Spans,
+    values: Spans,
+    counts: NDArray[np.int64],
+    keys: pa.LargeBinaryArray,
+) -> StoredEntries:
+    """An entry per entry of a map."""
+    rows = pa.array(np.repeat(np.arange(len(counts)), counts))
+    nothing = pa.scalar(b"", pa.large_binary())
+    whole = pc.binary_join_element_wise(keys.take(rows), bytes_of(items, user_keys), nothing)
+    return StoredEntries(whole, bytes_of(items, values))
 
 
 def nothings(count: int) -> pa.LargeBinaryArray:

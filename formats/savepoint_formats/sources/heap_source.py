@@ -6,7 +6,6 @@ one entry ends and the next one begins, the first has the bytes of all.
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,15 +23,14 @@ from savepoint_formats.tables.timer_rows import TimerRows
 from savepoint_formats.values.hidden_ends import hidden_advice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
     from savepoint_formats.entries.entry_spans import Part
-    from savepoint_formats.entries.stored_entries import StoredEntries
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.sources.entry_source import SourceSettings
-    from savepoint_formats.state_files.heap_entries import HeapFile
+    from savepoint_formats.state_files.heap_entries import HeapEntries, HeapFile
     from savepoint_formats.state_files.state import State
 
 
@@ -96,9 +94,8 @@ class HeapSource:
             UndecodableError: Entries have no ends that one can tell.
             FormatError: The file is damaged.
         """
-        pieces = self.pieces(names, key_groups)
-        for _, group in groupby(pieces, lambda piece: int(piece.key_groups[0])):
-            yield part_of(list(group), self.decoders.prefix_size)
+        for part, _ in self.shown_parts(names, key_groups, lambda *_: False):
+            yield part
 
     def shown_parts(
         self,
@@ -122,19 +119,13 @@ class HeapSource:
             FormatError: The file is damaged.
         """
         for key_group, by_state in self._file.sections(key_groups, self._ids(names)):
-            pieces: list[StatePiece] = []
-            values: dict[str, pa.Array] = {}
-            for state_id, in_file in by_state.items():
-                name = self.states[state_id].name
-                with within(f"key group {key_group}"), within(f"state {name!r}"):
-                    if in_file.hidden and is_untouched(key_group, name):
-                        entries = self._form(state_id).without_values(in_file)
-                        values[name] = self._decoder(state_id).rows(in_file).values
-                    else:
-                        entries = self._form(state_id).entries(in_file)
-                pieces += self._piece(state_id, key_group, entries)
-            if pieces:
-                yield part_of(pieces, self.decoders.prefix_size), values
+            shown = list(self._pieces(key_group, by_state, is_untouched))
+            if shown:
+                part = part_of([piece for piece, _ in shown], self.decoders.prefix_size)
+                yield (
+                    part,
+                    {piece.state.name: values for piece, values in shown if values is not None},
+                )
 
     def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
         """The entries of these states as canonical files store them, per key group and state.
@@ -144,20 +135,30 @@ class HeapSource:
             FormatError: The file is damaged.
         """
         for key_group, by_state in self._file.sections(key_groups, self._ids(names)):
-            for state_id, in_file in by_state.items():
-                name = self.states[state_id].name
-                with within(f"key group {key_group}"), within(f"state {name!r}"):
-                    entries = self._form(state_id).entries(in_file)
-                yield from self._piece(state_id, key_group, entries)
+            for piece, _ in self._pieces(key_group, by_state, lambda *_: False):
+                yield piece
+
+    def _pieces(
+        self,
+        key_group: int,
+        by_state: Mapping[int, HeapEntries],
+        is_untouched: Callable[[int, str], bool],
+    ) -> Iterator[tuple[StatePiece, pa.Array | None]]:
+        """The entries of each state; for an untouched one without ends, its keys and its values."""
+        for state_id, in_file in by_state.items():
+            name, form, values = self.states[state_id].name, self._form(state_id), None
+            with within(f"key group {key_group}"), within(f"state {name!r}"):
+                if in_file.hidden and is_untouched(key_group, name):
+                    entries = form.without_values(in_file)
+                    values = self._decoder(state_id).rows(in_file).values
+                else:
+                    entries = form.entries(in_file)
+            if len(entries):
+                groups = np.full(len(entries), key_group, np.uint16)
+                yield StatePiece(self.states[state_id], entries, groups), values
 
     def _ids(self, names: frozenset[str]) -> set[int]:
         return {index for index, state in enumerate(self.states) if state.name in names}
-
-    def _piece(self, state_id: int, key_group: int, entries: StoredEntries) -> Iterator[StatePiece]:
-        """The entries, if there are any."""
-        if len(entries):
-            groups = np.full(len(entries), key_group, np.uint16)
-            yield StatePiece(self.states[state_id], entries, groups)
 
     def _decoder(self, state_id: int) -> HeapDecoder:
         state, settings = self.states[state_id], self._settings

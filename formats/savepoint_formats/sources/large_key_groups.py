@@ -71,23 +71,6 @@ class CopiedEntries:
         return len(self.key_sizes)
 
 
-def copied_spans(parts: list[CopiedEntries], base: int) -> tuple[Positions, ...]:
-    """Key starts, key ends, value starts and value ends, if the data follow each other.
-
-    Args:
-        parts: The entries.
-        base: Where their data begin.
-    """
-    key_sizes = np.concatenate([part.key_sizes for part in parts])
-    sizes = np.concatenate([part.value_sizes for part in parts]).astype(np.int64)
-    sizes += key_sizes
-    ends = np.cumsum(sizes)
-    ends += base
-    starts = np.subtract(ends, sizes, out=sizes)
-    key_ends = starts + key_sizes
-    return starts, key_ends, key_ends, ends
-
-
 def divided(
     chunk: Chunk, spans: tuple[Positions, ...], count: int, wanted: range, memory: Memory
 ) -> list[CopiedEntries]:
@@ -185,35 +168,32 @@ def portions(
     """
     passes = -(-len(chosen) // held)
     for wanted in (chosen[number::passes] for number in range(passes)):
-        gathered, memory = [_Portion() for _ in wanted], Memory(size * len(wanted) // count)
+        gathered: list[dict[str, list[CopiedEntries]]] = [{} for _ in wanted]
+        memory = Memory(size * len(wanted) // count)
         for chunk, by_state in blocks():
             for name, spans in by_state.items():
                 own = identities(name, chunk, spans)
                 parts = divided(chunk, (*own, *spans.arrays()), count, wanted, memory)
                 for portion, entries in zip(gathered, parts, strict=True):
-                    portion.add(name, entries)
+                    if len(entries):
+                        portion.setdefault(name, []).append(entries)
         while gathered:
             # Nothing else holds a portion, so that it goes when it is done.
-            yield gathered.pop(0).part(path)
+            yield _joined(gathered.pop(0), path)
 
 
-class _Portion:
-    """Entries of a portion, state by state."""
-
-    def __init__(self) -> None:
-        self._states: dict[str, list[CopiedEntries]] = {}
-
-    def add(self, name: str, entries: CopiedEntries) -> None:
-        """Takes entries of a state."""
-        if len(entries):
-            self._states.setdefault(name, []).append(entries)
-
-    def part(self, path: str) -> Part:
-        """All entries taken, in one chunk."""
-        size = 0
-        spans: dict[str, EntrySpans] = {}
-        for name, of_state in self._states.items():
-            spans[name] = EntrySpans(*copied_spans(of_state, size))
-            size += sum(len(entries.data) for entries in of_state)
-        pieces = [entries.data for state in self._states.values() for entries in state]
-        return Chunk(np.concatenate([np.empty(0, np.uint8), *pieces]), path), spans
+def _joined(portion: dict[str, list[CopiedEntries]], path: str) -> Part:
+    """The entries of a portion in one chunk, state behind state."""
+    base = 0
+    spans: dict[str, EntrySpans] = {}
+    for name, copies in portion.items():
+        key_sizes = np.concatenate([entries.key_sizes for entries in copies])
+        sizes = np.concatenate([entries.value_sizes for entries in copies]).astype(np.int64)
+        sizes += key_sizes
+        ends = np.cumsum(sizes) + base
+        starts = np.subtract(ends, sizes, out=sizes)
+        key_ends = starts + key_sizes
+        spans[name] = EntrySpans(starts, key_ends, key_ends, ends)
+        base = int(ends[-1])
+    data = [entries.data for copies in portion.values() for entries in copies]
+    return Chunk(np.concatenate([np.empty(0, np.uint8), *data]), path), spans
