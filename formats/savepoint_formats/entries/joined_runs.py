@@ -82,8 +82,25 @@ def joined_runs(
     sizes, positions, last_keys = np.zeros((3, len(entries), group_count), np.int64)
     jobs = []
     for number, of_state in enumerate(entries):
-        tables = (table[number] for table in (sizes, positions, last_keys))
-        job = _job(of_state, prefix_size, group_count, *tables)
+        job = RunsJob(
+            keys=of_state.key_data.ctypes.data,
+            keys_size=len(of_state.key_data),
+            key_starts=of_state.keys.starts.ctypes.data,
+            key_ends=of_state.keys.ends.ctypes.data,
+            skip=of_state.skip,
+            values=of_state.value_data.ctypes.data,
+            values_size=len(of_state.value_data),
+            value_starts=of_state.values.starts.ctypes.data,
+            value_ends=of_state.values.ends.ctypes.data,
+            key_groups=of_state.key_groups.ctypes.data,
+            total=len(of_state),
+            state=of_state.state_id,
+            prefix_size=prefix_size,
+            group_count=group_count,
+            sizes=sizes[number].ctypes.data,
+            positions=positions[number].ctypes.data,
+            last_keys=last_keys[number].ctypes.data,
+        )
         status, index = size_runs(job)
         if status != DONE:
             raise of_state.refusal(index, group_count)
@@ -101,32 +118,3 @@ def joined_runs(
     made = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(groups), buffers)
     columns = [pa.array(groups.astype(np.int32)), made]
     return pa.RecordBatch.from_arrays(columns, schema=RUN_SCHEMA)
-
-
-def _job(
-    entries: RunEntries,
-    prefix_size: int,
-    group_count: int,
-    sizes: NDArray[np.int64],
-    positions: NDArray[np.int64],
-    last_keys: NDArray[np.int64],
-) -> RunsJob:
-    return RunsJob(
-        keys=entries.key_data.ctypes.data,
-        keys_size=len(entries.key_data),
-        key_starts=entries.keys.starts.ctypes.data,
-        key_ends=entries.keys.ends.ctypes.data,
-        skip=entries.skip,
-        values=entries.value_data.ctypes.data,
-        values_size=len(entries.value_data),
-        value_starts=entries.values.starts.ctypes.data,
-        value_ends=entries.values.ends.ctypes.data,
-        key_groups=entries.key_groups.ctypes.data,
-        total=len(entries),
-        state=entries.state_id,
-        prefix_size=prefix_size,
-        group_count=group_count,
-        sizes=sizes.ctypes.data,
-        positions=positions.ctypes.data,
-        last_keys=last_keys.ctypes.data,
-    )

@@ -52,94 +52,6 @@ if TYPE_CHECKING:
     """A section, and where in a chunk it begins and ends."""
 
 
-class SectionFrames:
-    """Finds entries.
-
-    Args:
-        names: The states of the file, by id.
-        prefix_size: The bytes of the key-group prefix.
-    """
-
-    def __init__(self, names: Sequence[str], prefix_size: int) -> None:
-        self._names = names
-        self._prefix_size = prefix_size
-
-    def of_sections(
-        self, chunk: Chunk, sections: Iterable[Placed]
-    ) -> tuple[Frames, NDArray[np.uint16]]:
-        """All entries of these sections, one at least, and the key group of each run of entries.
-
-        Raises:
-            FormatError: A section is damaged, or is that of another key group.
-        """
-        table = FramesTable(chunk, len(self._names), prefix_size=self._prefix_size)
-        groups: list[int] = []
-        counts = [0]
-        placed = list(sections)
-        for section, start, end in placed:
-            with self._in_section(section):
-                read_frames = table.add_section(start, end, section.key_group)
-            groups.append(section.key_group)
-            counts.append(len(read_frames.run_states))
-        run_groups = np.repeat(np.array(groups, np.uint16), np.diff(counts))
-        if read_frames.foreign != NONE_FOREIGN:
-            entry_start = int(read_frames.spans[0, read_frames.foreign])
-            (section,) = (
-                placed_section
-                for placed_section, first, end in placed
-                if first <= entry_start < end
-            )
-            with self._in_section(section):
-                raise self._foreign(chunk, read_frames)
-        return read_frames, run_groups
-
-    def of_block(self, chunk: Chunk, start: FramesStart, section: Section, stop: int) -> Frames:
-        """The entries of a part of a section that the chunk holds up to its end.
-
-        Args:
-            chunk: The part.
-            start: Where its first entry begins.
-            section: The section.
-            stop: Where the part ends in the file, or in the decompressed section.
-
-        Raises:
-            FormatError: The section is damaged, or is that of another key group.
-        """
-        with self._in_section(section):
-            table = FramesTable(chunk, len(self._names), prefix_size=self._prefix_size)
-            read_frames = table.add(start, len(chunk), section.key_group)
-            if stop == section.end:
-                expect_end(chunk, read_frames, len(chunk))
-            elif read_frames.is_end:
-                expect_end(chunk, read_frames, len(chunk) + section.end - stop)
-            if read_frames.foreign != NONE_FOREIGN:
-                raise self._foreign(chunk, read_frames)
-        return read_frames
-
-    def _foreign(self, chunk: Chunk, read_frames: Frames) -> FormatError:
-        """What is wrong with the first entry that is of another key group."""
-        entry = read_frames.foreign
-        start, end = read_frames.spans[:2, entry].tolist()
-        message = f"a key of {end - start} bytes, without its key group"
-        if end - start >= self._prefix_size:
-            (group,) = key_groups_at(chunk, read_frames.spans[0, [entry]], self._prefix_size)
-            message = f"a key of key group {group}"
-        error = chunk.error(message, start, FormatError)
-        error.state = read_frames.state_of(entry)
-        return error
-
-    @contextmanager
-    def _in_section(self, section: Section) -> Iterator[None]:
-        """Tells errors in the entries of a section what they are in."""
-        try:
-            yield
-        except FormatError as error:
-            if error.state >= 0:
-                error.within(f"state {self._names[error.state]!r}")
-            error.within(f"key group {section.key_group}")
-            raise
-
-
 ID_SIZE = 2
 """The bytes of a state's id, in front of each run."""
 
@@ -216,7 +128,8 @@ class CanonicalEntries:
         self._file = file
         self._handle = handle
         self._is_compressed = is_compressed
-        self._frames = SectionFrames(names, prefix_size(max_parallelism))
+        self._names = names
+        self._prefix_size = prefix_size(max_parallelism)
 
     def batches(self, key_groups: KeyGroupRange, size: int) -> Iterator[tuple[Section, ...]]:
         """Sections of these key groups, together of about ``size`` bytes; a larger one by itself.
@@ -261,7 +174,7 @@ class CanonicalEntries:
             data, base, path = b"".join(parts), 0, self._path_of(batch[0])
         chunk = Chunk(np.frombuffer(data, np.uint8), path, base)
         placed = zip(batch, starts, [*starts[1:], len(data)], strict=True)
-        return EntryBlock(chunk, *self._frames.of_sections(chunk, placed))
+        return EntryBlock(chunk, *self._of_sections(chunk, placed))
 
     def content(self, section: Section) -> SectionContent:
         """A section for ``divided``.
@@ -293,7 +206,7 @@ class CanonicalEntries:
                 return
             stop = min(position + least, section.end)
             chunk = _continued(content, position, stop, state)
-            block_frames = self._frames.of_block(chunk, FramesStart(ID_SIZE, state), section, stop)
+            block_frames = self._of_block(chunk, FramesStart(ID_SIZE, state), section, stop)
             is_end = block_frames.is_end
             if block_frames.next.state != NO_STATE and len(block_frames):
                 chunk.data[block_frames.spans[0, -1]] |= _IS_LAST
@@ -302,6 +215,81 @@ class CanonicalEntries:
                 yield EntryBlock(chunk, block_frames, groups)
             position = chunk.base + block_frames.next.position
             state, least = block_frames.next.state, max(size, block_frames.wanted)
+
+    def _of_sections(
+        self, chunk: Chunk, sections: Iterable[Placed]
+    ) -> tuple[Frames, NDArray[np.uint16]]:
+        """All entries of these sections, one at least, and the key group of each run of entries.
+
+        Raises:
+            FormatError: A section is damaged, or is that of another key group.
+        """
+        table = FramesTable(chunk, len(self._names), prefix_size=self._prefix_size)
+        groups: list[int] = []
+        counts = [0]
+        placed = list(sections)
+        for section, start, end in placed:
+            with self._in_section(section):
+                read_frames = table.add_section(start, end, section.key_group)
+            groups.append(section.key_group)
+            counts.append(len(read_frames.run_states))
+        run_groups = np.repeat(np.array(groups, np.uint16), np.diff(counts))
+        if read_frames.foreign != NONE_FOREIGN:
+            entry_start = int(read_frames.spans[0, read_frames.foreign])
+            (section,) = (
+                placed_section
+                for placed_section, first, end in placed
+                if first <= entry_start < end
+            )
+            with self._in_section(section):
+                raise self._foreign(chunk, read_frames)
+        return read_frames, run_groups
+
+    def _of_block(self, chunk: Chunk, start: FramesStart, section: Section, stop: int) -> Frames:
+        """The entries of a part of a section that the chunk holds up to its end.
+
+        Args:
+            chunk: The part.
+            start: Where its first entry begins.
+            section: The section.
+            stop: Where the part ends in the file, or in the decompressed section.
+
+        Raises:
+            FormatError: The section is damaged, or is that of another key group.
+        """
+        with self._in_section(section):
+            table = FramesTable(chunk, len(self._names), prefix_size=self._prefix_size)
+            read_frames = table.add(start, len(chunk), section.key_group)
+            if stop == section.end:
+                expect_end(chunk, read_frames, len(chunk))
+            elif read_frames.is_end:
+                expect_end(chunk, read_frames, len(chunk) + section.end - stop)
+            if read_frames.foreign != NONE_FOREIGN:
+                raise self._foreign(chunk, read_frames)
+        return read_frames
+
+    def _foreign(self, chunk: Chunk, read_frames: Frames) -> FormatError:
+        """What is wrong with the first entry that is of another key group."""
+        entry = read_frames.foreign
+        start, end = read_frames.spans[:2, entry].tolist()
+        message = f"a key of {end - start} bytes, without its key group"
+        if end - start >= self._prefix_size:
+            (group,) = key_groups_at(chunk, read_frames.spans[0, [entry]], self._prefix_size)
+            message = f"a key of key group {group}"
+        error = chunk.error(message, start, FormatError)
+        error.state = read_frames.state_of(entry)
+        return error
+
+    @contextmanager
+    def _in_section(self, section: Section) -> Iterator[None]:
+        """Tells errors in the entries of a section what they are in."""
+        try:
+            yield
+        except FormatError as error:
+            if error.state >= 0:
+                error.within(f"state {self._names[error.state]!r}")
+            error.within(f"key group {section.key_group}")
+            raise
 
     def _read_within(self, section: Section) -> Callable[[int, int], bytes]:
         def read(start: int, end: int) -> bytes:

@@ -168,47 +168,6 @@ class HeapBorders:
         return beginnings
 
 
-@dataclass(frozen=True, slots=True)
-class KeyGroupEntries:
-    """Knows an entry of a state and a key group when it sees one.
-
-    Attributes:
-        chunk: The states of the key group.
-        entry: The layout of ``namespace``, ``key`` and ``value``.
-        key_group_of: The key group, and the max parallelism.
-        kryo: What is known of the Kryo that wrote object graphs.
-    """
-
-    chunk: Chunk
-    entry: Struct
-    key_group_of: tuple[int, int]
-    kryo: KryoDialect | None
-
-    def starts(self, state: HeapState) -> tuple[int, ...] | None:
-        """Where the entries of the state begin; None if that is not certain."""
-        view = self.chunk.view(state.start, state.end)
-
-        def may_begin(position: int) -> bool:
-            return self.may_begin(state.start + position)
-
-        starts = starts_of_entries(self.entry, state.count, view, self.kryo, may_begin)
-        return starts and tuple(state.start + start for start in starts)
-
-    def may_begin(self, place: int) -> bool:
-        """Whether a namespace and a key of the key group may lie at a place."""
-        group, max_parallelism = self.key_group_of
-        reader = EntryReader(self.chunk.view(place, len(self.chunk)), self.kryo)
-        namespace, key, _ = self.entry.fields
-        try:
-            reader.read(namespace)
-            key_value = reader.read(key)
-            return key_group(java_hash(key, key_value), max_parallelism) == group
-        except UnstableHashError:
-            return True
-        except FormatError:
-            return False
-
-
 class DoubtfulStates:
     """Knows which states of a heap file may hide where they end.
 
@@ -250,8 +209,7 @@ class DoubtfulStates:
             return None  # without its key nothing is known of an entry
 
         def may_begin(state_id: int, position: int) -> bool:
-            entries = self._entries(chunk, state_id, group)
-            return entries is None or entries.may_begin(position)
+            return self._may_begin(chunk, state_id, group, position)
 
         entries = list(map(_entry, self._states))
         return HeapBorders(chunk, entries, self._ids, skip, may_begin).states()
@@ -261,9 +219,13 @@ class DoubtfulStates:
 
         The last one has the bytes of all behind it then.
         """
-        entries = self._entries(chunk, state.id, group)
-        if entries and (places := entries.starts(state)):
-            return list(places)
+        layout, view = _entry(self._states[state.id]), chunk.view(state.start, state.end)
+
+        def may_begin(position: int) -> bool:
+            return self._may_begin(chunk, state.id, group, state.start + position)
+
+        if places := starts_of_entries(layout, state.count, view, self._kryo, may_begin):
+            return [state.start + place for place in places]
         starts = [state.start]
         with suppress(FormatError):
             while len(starts) < state.count:
@@ -273,12 +235,21 @@ class DoubtfulStates:
                 starts.append(end)
         return starts
 
-    def _entries(self, chunk: Chunk, state_id: int, group: int) -> KeyGroupEntries | None:
-        """What knows the entries of a state; nothing does if it is one of timers."""
-        state, place = self._states[state_id], (group, self._max_parallelism)
+    def _may_begin(self, chunk: Chunk, state_id: int, group: int, place: int) -> bool:
+        """Whether a namespace and a key of the key group may lie at a place."""
+        state = self._states[state_id]
         if state.kind is StateKind.TIMERS:
-            return None
-        return KeyGroupEntries(chunk, _entry(state), place, self._kryo)
+            return True
+        namespace, key = identity_parts(state)
+        reader = EntryReader(chunk.view(place, len(chunk)), self._kryo)
+        try:
+            reader.read(namespace)
+            key_value = reader.read(key)
+            return key_group(java_hash(key, key_value), self._max_parallelism) == group
+        except UnstableHashError:
+            return True
+        except FormatError:
+            return False
 
 
 def _entry(state: State) -> Struct:
