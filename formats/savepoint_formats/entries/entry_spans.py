@@ -1,4 +1,4 @@
-"""Entries of several states in one buffer: where the key and the value of each one lie."""
+"""Borders of the keys and values of entries that lie in one buffer."""
 
 from __future__ import annotations
 
@@ -21,14 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntrySpans:
-    """Where the keys and values of a state's entries lie in a chunk.
-
-    Attributes:
-        key_starts: Where each key begins, with its key-group prefix.
-        key_ends: Where each key ends.
-        value_starts: Where each value begins.
-        value_ends: Where each value ends.
-    """
+    """Borders of a state's entries in a chunk; a key begins with its key-group prefix."""
 
     key_starts: NDArray[np.int64]
     key_ends: NDArray[np.int64]
@@ -39,26 +32,26 @@ class EntrySpans:
         return len(self.key_starts)
 
     def arrays(self) -> tuple[NDArray[np.int64], ...]:
-        """The four, in this order."""
+        """Returns the four arrays in their order."""
         return self.key_starts, self.key_ends, self.value_starts, self.value_ends
 
     def moved(self, distance: int) -> EntrySpans:
-        """The same entries, if their chunk lies so many bytes further on."""
+        """Borders of the same entries if their chunk begins ``distance`` bytes further on."""
         return EntrySpans(*(positions + distance for positions in self.arrays()))
 
     def chosen(self, wanted: NDArray[np.bool_] | slice) -> EntrySpans:
-        """Some of the entries."""
+        """Borders of some entries."""
         return EntrySpans(*(positions[wanted] for positions in self.arrays()))
 
     @classmethod
     def joined(cls, parts: Iterable[EntrySpans]) -> Self:
-        """All entries of several parts, one at least."""
+        """Borders of all entries of at least one of these."""
         arrays = zip(*(part.arrays() for part in parts), strict=True)
         return cls(*(np.concatenate(positions) for positions in arrays))
 
 
 def key_groups_at(chunk: Chunk, starts: NDArray[np.int64], size: int) -> NDArray[np.int32]:
-    """The key groups of the prefixes of ``size`` bytes that begin there."""
+    """Key groups of the prefixes of ``size`` bytes that begin there."""
     groups = chunk.data[starts].astype(np.int32)
     for distance in range(1, size):
         groups = groups << 8 | chunk.data[starts + distance]
@@ -67,16 +60,16 @@ def key_groups_at(chunk: Chunk, starts: NDArray[np.int64], size: int) -> NDArray
 
 
 def key_group_prefix(key_group: int, prefix_size: int) -> bytes:
-    """The bytes in front of all keys of a key group, and the lowest bound of them."""
+    """Bytes in front of all keys of a key group, and their lower bound."""
     return key_group.to_bytes(prefix_size, "big")
 
 
 def key_behind(prefix: bytes) -> bytes:
-    """The least key behind all those that begin with some bytes, of which one is not FF."""
+    """Least key behind all keys that begin with ``prefix``, which has a byte below FF."""
     head = prefix.rstrip(b"\xff")
     return head[:-1] + bytes([head[-1] + 1])
 
 
 def key_group_of(key: bytes, prefix_size: int) -> int:
-    """The key group that a key, or a bound of keys, begins with."""
+    """Key group of a key, or of a bound of keys."""
     return int.from_bytes(key[:prefix_size].ljust(prefix_size, b"\0"), "big")

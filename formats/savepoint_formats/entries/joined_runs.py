@@ -1,4 +1,4 @@
-"""Entries of several states become runs of key groups, wherever the bytes of the entries lie."""
+"""Joins entries of several states to runs per key group, wherever the bytes of the entries lie."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class RunEntries:
     """Entries of one state.
 
     Attributes:
-        state_id: The index of the state in the file's header.
-        key_groups: That of each entry.
-        key_data: The bytes that keys lie in.
-        keys: Where each lies.
-        value_data: The bytes that values lie in.
-        values: Where each lies.
-        skip: Bytes in front of each key that are left out: the prefix of an older key group.
+        state_id: Index of the state in the file's header.
+        key_groups: Key group of each entry.
+        key_data: Bytes that ``keys`` lie in.
+        keys: Borders of each key.
+        value_data: Bytes that ``values`` lie in.
+        values: Borders of each value.
+        skip: Bytes to leave out in front of each key: the prefix of an older key group.
     """
 
     state_id: int
@@ -49,7 +49,7 @@ class RunEntries:
         return len(self.keys)
 
     def refusal(self, index: int, count: int) -> ValueError:
-        """Why an entry becomes no part of a run, where there are ``count`` key groups."""
+        """Reason why an entry can't be in a run, if there are ``count`` key groups."""
         key_group = int(self.key_groups[index])
         if key_group >= count:
             return ValueError(
@@ -65,12 +65,7 @@ class RunEntries:
 def joined_runs(
     entries: Sequence[RunEntries], prefix_size: int, group_count: int
 ) -> pa.RecordBatch:
-    """The runs of all states, those of a key group one behind the other.
-
-    Args:
-        entries: The entries of each state, in any order; within a run they keep it.
-        prefix_size: The bytes that the key group takes in front of a key, 1 or 2.
-        group_count: How many key groups there are.
+    """Runs of all states, those of a key group behind each other; entries keep their order.
 
     Returns:
         Columns ``key_group`` and ``run``, ascending, a row for each key group that occurs.

@@ -1,7 +1,7 @@
 """Entries of keyed state as bytes, and the runs of canonical files that they become.
 
-A run is what a section of a canonical file has of one state. It says nothing of where it lies,
-so that a section is any runs of its key group, one behind the other, and an end mark.
+A run is what a section of a canonical file has of one state. It doesn't say where it lies: a
+section is any runs of its key group, one behind the other, and an end mark.
 
 | bytes        | field | meaning                                                               |
 |--------------|-------|-----------------------------------------------------------------------|
@@ -10,7 +10,7 @@ so that a section is any runs of its key group, one behind the other, and an end
 |              |       | last key of the run is set                                            |
 | i32, n bytes | value |                                                                       |
 
-Key and value are there as often as the run has entries.
+Key and value are there once per entry of the run.
 
 Flink: ``FullSnapshotAsyncWriter``.
 """
@@ -40,9 +40,9 @@ class StoredEntries:
     """Entries of one state.
 
     Attributes:
-        keys: Of each its key, namespace and user key, with the sizes among them, as
+        keys: Key, namespace and user key of each, with the sizes among them, as
             ``state_entries.entry_key`` has them behind the prefix.
-        values: The value of each.
+        values: Value of each.
     """
 
     keys: pa.LargeBinaryArray
@@ -62,13 +62,7 @@ class StoredEntries:
 def runs(
     entries: StoredEntries, key_groups: NDArray[np.uint16], state_id: int, prefix_size: int
 ) -> pa.RecordBatch:
-    """The runs of a state's entries, one per key group.
-
-    Args:
-        entries: The entries, in any order; within a run they keep it.
-        key_groups: That of each entry.
-        state_id: The index of the state in the file's header.
-        prefix_size: The bytes that the key group takes in front of a key, 1 or 2.
+    """Runs of a state's entries, one per key group; within a run, entries keep their order.
 
     Returns:
         Columns ``key_group`` and ``run``, ascending, a row for each key group that occurs.
@@ -87,16 +81,9 @@ def runs(
 
 
 def distinct_hashes(keys: pa.LargeBinaryArray) -> NDArray[np.uint64]:
-    """A hash of 128 bits of each key, by which equal keys can be found in little memory.
+    """Hash of 128 bits of each key, by which equal keys are found in little memory.
 
-    Args:
-        keys: The keys; there are no nulls.
-
-    Returns:
-        Two numbers per key.
-
-    Raises:
-        ValueError: The keys are none of ``large_binary``, or some are null.
+    Returns two numbers per key. Raises ``ValueError`` for nulls.
     """
     if keys.type != pa.large_binary() or keys.null_count:
         raise ValueError(f"{keys.null_count} nulls of {keys.type}, expected large_binary")
@@ -108,7 +95,7 @@ def distinct_hashes(keys: pa.LargeBinaryArray) -> NDArray[np.uint64]:
 
 
 def _buffers(values: pa.LargeBinaryArray) -> tuple[int, int]:
-    """Where the bytes of values are, and the offset of the first one in them."""
+    """Addresses of the bytes of values, and of their first offset."""
     _, offsets, data = values.buffers()
     first = offsets.address + 8 * values.offset if offsets else 0
     return data.address if data else 0, first
