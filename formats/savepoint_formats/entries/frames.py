@@ -60,8 +60,8 @@ class Frames:
     Attributes:
         run_states: State of each run of entries.
         run_starts: First entry of each run.
-        spans: Four rows: begin and end of each key with its prefix, begin and end of its value.
-        next: Begin of what is left of the last section; behind its end mark if nothing is left.
+        spans: Four rows: start and end of each key with its prefix, start and end of its value.
+        next: Start of what is left of the last section; behind its end mark if nothing is left.
         is_end: Whether the end mark of the last section was found.
         wanted: How far the chunk must reach at least, if it ends within an entry.
         foreign: First entry of another key group than its section's; NONE_FOREIGN.

@@ -51,7 +51,7 @@ class KeyRows:
 
     @property
     def key_starts(self) -> Positions:
-        """Begin of each row's key, at its first occurrence."""
+        """Start of each row's key, at its first occurrence."""
         return self._starts[: self._count]
 
     @property

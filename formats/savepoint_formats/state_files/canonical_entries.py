@@ -1,7 +1,9 @@
-"""The entries of canonical files: sections, runs, keys and values, with where each of them lies.
+"""Reads canonical files: the borders of all entries, section by section.
 
-A section is read as a whole, several at a time, or block by block if it is large. A compressed one
-is a stream that is decompressed as a whole.
+Sections are read whole, several at a time, or in blocks if they are large. A compressed section
+is decompressed as a whole. The handle says where a section begins, the section by its end mark
+where it ends, and each entry by its prefix which key group it belongs to. All three must agree:
+otherwise a damaged offset would move rows into another key group, or lose them.
 """
 
 from __future__ import annotations
@@ -66,9 +68,9 @@ class EntryBlock:
     """Whole runs of entries.
 
     Attributes:
-        chunk: Where they lie, the id of its state in front of each run.
-        frames: The entries; their positions are the chunk's.
-        key_groups: The key group of each run.
+        chunk: Their bytes; the id of its state is in front of each run.
+        frames: The entries; positions count in the chunk.
+        key_groups: Key group of each run.
     """
 
     chunk: Chunk
@@ -76,12 +78,7 @@ class EntryBlock:
     key_groups: NDArray[np.uint16]
 
     def part(self, names: Sequence[str], wanted: Container[str]) -> Part:
-        """The entries of some states.
-
-        Args:
-            names: All states of the file, by id.
-            wanted: Those to choose.
-        """
+        """Entries of the wanted states; ``names`` are all states of the file, by id."""
         spans = {
             names[state_id]: EntrySpans(*spans)
             for state_id, spans in sorted(self.frames.by_state().items())
@@ -92,12 +89,12 @@ class EntryBlock:
 
 @dataclass(frozen=True, slots=True)
 class SectionContent:
-    """A section that is read bit by bit.
+    """A section to read in blocks.
 
     Attributes:
-        section: Where it lies in its file, or in what it becomes when it is decompressed.
-        path: What errors call it.
-        read: Gives the bytes between two of these positions.
+        section: Its place in the file, or in its decompressed bytes.
+        path: Name of these bytes in errors.
+        read: Returns the bytes between two positions.
     """
 
     section: Section
@@ -106,15 +103,7 @@ class SectionContent:
 
 
 class CanonicalEntries:
-    """A canonical file.
-
-    Args:
-        file: The file.
-        handle: Its handle.
-        names: Its states, by id.
-        max_parallelism: That of the operator: the key-group prefix depends on it.
-        is_compressed: Whether each of its key groups is snappy-compressed.
-    """
+    """Reader of a canonical file; ``names`` are its states, by id."""
 
     def __init__(
         self,
@@ -132,11 +121,7 @@ class CanonicalEntries:
         self._prefix_size = prefix_size(max_parallelism)
 
     def batches(self, key_groups: KeyGroupRange, size: int) -> Iterator[tuple[Section, ...]]:
-        """Sections of these key groups, together of about ``size`` bytes; a larger one by itself.
-
-        Raises:
-            FormatError: An offset lies outside of the file.
-        """
+        """Sections of these key groups, together of about ``size`` bytes; a larger one comes alone."""
         sections = sections_of(self._handle.groups, self._file, key_groups)
         self._file = read_ahead(self._file, sections)
         yield from batches_of(sections, size)
@@ -144,11 +129,7 @@ class CanonicalEntries:
     def blocks(
         self, key_groups: KeyGroupRange, size: int, share: Share = WHOLE
     ) -> Iterator[EntryBlock]:
-        """All entries of these key groups, or of a share of one, about ``size`` bytes at a time.
-
-        Raises:
-            FormatError: The file is damaged.
-        """
+        """All entries of these key groups, or of a share of one, about ``size`` bytes at a time."""
         for batch in self.batches(key_groups, size):
             if batch[0].size > size:
                 yield from self.divided(self.content(batch[0]), size, share)
@@ -158,11 +139,7 @@ class CanonicalEntries:
                     yield block
 
     def block(self, batch: tuple[Section, ...]) -> EntryBlock:
-        """All entries of sections that follow each other in the file.
-
-        Raises:
-            FormatError: A section is damaged, or is that of another key group.
-        """
+        """All entries of sections that are neighbours in the file."""
         data, base = read_sections(self._file, batch), batch[0].start
         starts, path = [section.start - base for section in batch], self._file.path
         if self._is_compressed:
@@ -177,11 +154,7 @@ class CanonicalEntries:
         return EntryBlock(chunk, *self._of_sections(chunk, placed))
 
     def content(self, section: Section) -> SectionContent:
-        """A section for ``divided``.
-
-        Raises:
-            FormatError: It cannot be decompressed.
-        """
+        """A section for ``divided``."""
         if not self._is_compressed:
             return SectionContent(section, self._file.path, self._read_within(section))
         whole = self._decompressed(section, read_sections(self._file, (section,)))
@@ -191,12 +164,9 @@ class CanonicalEntries:
     def divided(
         self, content: SectionContent, size: int, share: Share = WHOLE
     ) -> Iterator[EntryBlock]:
-        """A section from its beginning; a run that goes on in another block becomes two.
+        """Reads a section from its beginning in blocks; a run that crosses a border becomes two.
 
-        Only who walks over all entries before a share knows where it begins.
-
-        Raises:
-            FormatError: The section is damaged, or is that of another key group.
+        Entries are found one behind the other, so that all entries before a share are read too.
         """
         section = content.section
         position, state, least, is_end = section.start, NO_STATE, size, False
@@ -219,11 +189,7 @@ class CanonicalEntries:
     def _of_sections(
         self, chunk: Chunk, sections: Iterable[Placed]
     ) -> tuple[Frames, NDArray[np.uint16]]:
-        """All entries of these sections, one at least, and the key group of each run of entries.
-
-        Raises:
-            FormatError: A section is damaged, or is that of another key group.
-        """
+        """Finds all entries of these sections, and the key group of each run of entries."""
         table = FramesTable(chunk, len(self._names), prefix_size=self._prefix_size)
         groups: list[int] = []
         counts = [0]
@@ -246,17 +212,7 @@ class CanonicalEntries:
         return read_frames, run_groups
 
     def _of_block(self, chunk: Chunk, start: FramesStart, section: Section, stop: int) -> Frames:
-        """The entries of a part of a section that the chunk holds up to its end.
-
-        Args:
-            chunk: The part.
-            start: Where its first entry begins.
-            section: The section.
-            stop: Where the part ends in the file, or in the decompressed section.
-
-        Raises:
-            FormatError: The section is damaged, or is that of another key group.
-        """
+        """Finds the entries of a section that the chunk holds; it ends at ``stop`` in the section."""
         with self._in_section(section):
             table = FramesTable(chunk, len(self._names), prefix_size=self._prefix_size)
             read_frames = table.add(start, len(chunk), section.key_group)
@@ -269,7 +225,7 @@ class CanonicalEntries:
         return read_frames
 
     def _foreign(self, chunk: Chunk, read_frames: Frames) -> FormatError:
-        """What is wrong with the first entry that is of another key group."""
+        """Error about the first entry of another key group."""
         entry = read_frames.foreign
         start, end = read_frames.spans[:2, entry].tolist()
         message = f"a key of {end - start} bytes, without its key group"
@@ -282,7 +238,7 @@ class CanonicalEntries:
 
     @contextmanager
     def _in_section(self, section: Section) -> Iterator[None]:
-        """Tells errors in the entries of a section what they are in."""
+        """Adds state and key group to errors in a section."""
         try:
             yield
         except FormatError as error:
@@ -302,12 +258,12 @@ class CanonicalEntries:
             return decompress(stored, self._file.path, section.start)
 
     def _path_of(self, section: Section) -> str:
-        """What errors call decompressed bytes, which have offsets of their own."""
+        """Name of decompressed bytes in errors; they have offsets of their own."""
         return f"{self._file.path}, decompressed from byte {section.start}"
 
 
 def _continued(content: SectionContent, start: int, end: int, state: int) -> Chunk:
-    """The bytes of a part of a section, and in front of them the id of the run that goes on."""
+    """Bytes of a section, and in front of them the id of the run that goes on."""
     data = np.empty(ID_SIZE + end - start, np.uint8)
     data[:ID_SIZE] = state >> 8 & 0xFF, state & 0xFF
     data[ID_SIZE:] = np.frombuffer(content.read(start, end), np.uint8)

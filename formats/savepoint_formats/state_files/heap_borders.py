@@ -1,12 +1,11 @@
-"""Where the states of a key group lie in a heap file, if not all of them can be decoded.
+"""Finds the borders of states and entries in a heap file, if some values can't be decoded.
 
-Nothing in such a file has a size, but much is known: each state is there once, the states that can
-be decoded end where they end, and the last one ends with the key group. The borders are those with
-which everything fits. Other borders may fit by chance; then none is believed.
+Nothing in such a file has a size, but much is known: each state is there once, decodable states
+end where decoding ends, and the last one ends with the key group. Borders are believed only if
+there is one single way to place all states.
 
-The same goes for the entries of a state: each begins with a namespace and a key, and the key is one
-of this key group; what can be decoded ends where it ends. The entries are those with which everything
-fits, see ``separation``.
+The same goes for the entries of a state: each begins with a namespace and a key of this key
+group, and what can be decoded ends where decoding ends; see ``separation``.
 """
 
 from __future__ import annotations
@@ -56,14 +55,7 @@ _DECODING = 100
 
 @dataclass(frozen=True, slots=True)
 class HeapState:
-    """The entries of a state in a key group.
-
-    Attributes:
-        id: The state.
-        count: How many entries there are.
-        start: Where the first one begins.
-        end: Where the last one ends.
-    """
+    """Entries of a state in a key group, from ``start`` to before ``end``."""
 
     id: int
     count: int
@@ -72,15 +64,15 @@ class HeapState:
 
 
 class HeapBorders:
-    """Looks for the borders of states.
+    """Looks for the borders of the states of a key group.
 
     Args:
-        chunk: The states of a key group.
-        entries: The layout of an entry of each state, by id.
-        doubtful: The states that may be such as cannot be decoded.
-        skip: Tells where so many entries of a state end, if they can be decoded; raises
-            ``FormatError`` if not.
-        may_begin: Tells whether an entry of a state may begin at a position.
+        chunk: The states of the key group.
+        entries: Layout of an entry of each state, by id.
+        doubtful: Ids of states that may not be decodable.
+        skip: Returns the end of that many entries of a state; raises ``FormatError`` if they can't
+            be decoded.
+        may_begin: Whether an entry of a state may begin at a position.
     """
 
     def __init__(
@@ -99,14 +91,14 @@ class HeapBorders:
         self._trials = 0
 
     def states(self) -> tuple[HeapState, ...] | None:
-        """The states in the order of the file; None if there is no one way in which they fit."""
+        """States in the order of the file; None unless they fit in exactly one way."""
         everything = frozenset(range(len(self._least)))
         ways = list(islice(self._ways(0, everything), 2))
         is_certain = len(ways) == 1 and self._trials < _MOST_TRIALS
         return ways[0] if is_certain else None
 
     def _ways(self, position: int, left: frozenset[int]) -> Iterator[tuple[HeapState, ...]]:
-        """All ways in which the states that are left fit into the bytes that are left."""
+        """All ways to place the states that are left in the bytes that are left."""
         if position == len(self._chunk):
             if not left:
                 yield ()
@@ -126,7 +118,7 @@ class HeapBorders:
                 return
 
     def _head(self, position: int, left: frozenset[int]) -> tuple[int, int] | None:
-        """The id and the number of entries, if a state that is left can begin there."""
+        """Id and number of entries, if one of these states can begin there."""
         self._trials += 1
         if position + _HEAD_SIZE > len(self._chunk) or self._trials >= _MOST_TRIALS:
             return None
@@ -139,7 +131,7 @@ class HeapBorders:
     def _ends(
         self, state_id: int, count: int, start: int, rest: frozenset[int]
     ) -> Iterator[Iterable[int]]:
-        """Where a state can end: where decoding says so; or else anywhere, if it is doubtful."""
+        """Possible ends of a state: where decoding ends, or else anywhere if it is doubtful."""
         if count == 0:
             yield (start,)
             return
@@ -150,7 +142,7 @@ class HeapBorders:
             yield self._beginnings(start + count, rest) if rest else (len(self._chunk),)
 
     def _beginnings(self, start: int, left: frozenset[int]) -> Iterable[int]:
-        """The places from a position on where one of these states can begin."""
+        """Places from ``start`` on where one of these states can begin."""
         data = self._chunk.data[start:].astype(np.int64)
         if len(data) < _HEAD_SIZE:
             return ()
@@ -169,13 +161,7 @@ class HeapBorders:
 
 
 class DoubtfulStates:
-    """Knows which states of a heap file may hide where they end.
-
-    Args:
-        states: All states of the file, by id.
-        max_parallelism: Of the operator.
-        kryo: What is known of the Kryo that wrote object graphs.
-    """
+    """The states of a heap file whose ends may be unknown."""
 
     def __init__(
         self, states: Sequence[State], max_parallelism: int, kryo: KryoDialect | None
@@ -191,19 +177,15 @@ class DoubtfulStates:
         return state_id in self._ids
 
     def may_explain(self, error: FormatError) -> bool:
-        """Whether an error may come of a state that cannot be decoded, rather than of damage."""
+        """Whether an error may come from a state that can't be decoded, rather than from damage."""
         stored = (self._states[state_id].stored for state_id in self._ids)
         return isinstance(error, UndecodableError) or any(map(is_unknown, stored))
 
     def borders(self, chunk: Chunk, group: int, skip: Skip) -> tuple[HeapState, ...] | None:
-        """Where the states of a key group lie; None if that is not certain.
+        """Places of the states of a key group; None if they are not certain.
 
-        Args:
-            chunk: The states of the key group.
-            group: The key group.
-            skip: Tells where so many entries of a state end, from a position on; raises
-                ``FormatError`` if they cannot be decoded. Its arguments are the state, the
-                position and the number of entries.
+        ``skip`` returns the end of some entries, by state, position and number of entries; it raises
+        ``FormatError`` if they can't be decoded.
         """
         if any(is_unknown(layout) for state in self._states for layout in identity_parts(state)):
             return None  # without its key nothing is known of an entry
@@ -215,9 +197,9 @@ class DoubtfulStates:
         return HeapBorders(chunk, entries, self._ids, skip, may_begin).states()
 
     def starts(self, chunk: Chunk, state: HeapState, group: int, skip: Skip) -> list[int]:
-        """Where the entries of a state begin; if that is not certain, of those that decoding tells.
+        """Starts of the entries of a state.
 
-        The last one has the bytes of all behind it then.
+        If not all are certain, returns those that decoding tells; the last one has all other bytes.
         """
         layout, view = _entry(self._states[state.id]), chunk.view(state.start, state.end)
 
@@ -253,7 +235,7 @@ class DoubtfulStates:
 
 
 def _entry(state: State) -> Struct:
-    """The layout of an entry of a heap file."""
+    """Layout of an entry of a heap file."""
     if state.kind is StateKind.TIMERS:
         return Struct(("entry",), (state.stored,))
     value = with_open_pojos(state.stored)
@@ -261,14 +243,14 @@ def _entry(state: State) -> Struct:
 
 
 def is_doubtful(layout: Layout) -> bool:
-    """Whether a value may be one that nobody can decode: its class is known to the value alone."""
+    """Whether a value may be undecodable because only the value itself names its class."""
     if isinstance(layout, Pojo):
         return True  # a subclass of which the snapshot says nothing
     return is_unknown(layout) or any(map(is_doubtful, parts(layout)))
 
 
 def is_unknown(layout: Layout) -> bool:
-    """The same, but for subclasses of POJOs."""
+    """Like ``is_doubtful``, but POJOs count as known in spite of possible subclasses."""
     match layout:
         case Opaque() | JavaObject():
             return True
@@ -279,5 +261,5 @@ def is_unknown(layout: Layout) -> bool:
 
 
 def identity_parts(state: State) -> tuple[Layout, Layout]:
-    """The layouts of an entry's namespace and key, in this order."""
+    """Layouts of an entry's namespace and key, in this order."""
     return namespace_layout(state), key_layout(state)

@@ -1,8 +1,17 @@
-"""The entries of heap files: where namespace, key and value of each one lie.
+"""Reads heap files: keyed state as the hashmap backend snapshots it for itself.
 
-An entry that cannot be decoded hides where it ends. What lies behind it is found all the same where
-``heap_borders`` proves it. Where it is not known where one entry of a state ends and the next one
-begins, the first has the bytes of all.
+| bytes | field     | meaning                                                             |
+|-------|-----------|---------------------------------------------------------------------|
+| i32   | key group | of each key group of the handle, never compressed                   |
+| …     | states    | every state once, in any order; each a snappy-framed stream if the  |
+|       |           | file is compressed: i16 state id, i32 n, n entries                  |
+
+An entry of a state is namespace, key and value, one behind the other; an entry of a priority
+queue is a timer. Nothing has a size in front: only decoding tells where anything ends. Behind an
+entry that can't be decoded, ``heap_borders`` looks for the next one. If nothing proves where the
+entries of a state begin, the first has the bytes of all.
+
+Flink: ``HeapSnapshotStrategy``, ``CopyOnWriteStateMapSnapshot``.
 """
 
 from __future__ import annotations
@@ -42,13 +51,13 @@ _STATE_HEAD_SIZE = 6
 
 @dataclass(slots=True)
 class HeapSection:
-    """The section of a key group, read state by state.
+    """Decompressed section of a key group, read state by state.
 
     Attributes:
-        chunk: The states of the key group, decompressed.
-        states: How many states each key group has.
-        seen: The ids of those that came by.
-        position: Where the next state begins.
+        chunk: The states of the key group.
+        states: Number of states in each key group.
+        seen: Ids of the states that were read.
+        position: Start of the next state.
     """
 
     chunk: Chunk
@@ -60,11 +69,7 @@ class HeapSection:
     def of(
         cls, file: StateFile, section: Section, states: int, *, is_compressed: bool
     ) -> HeapSection:
-        """The section of a key group, which has so many states.
-
-        Raises:
-            FormatError: Another key group, or none, begins there; or the file ends too early.
-        """
+        """Opens a section; raises ``FormatError`` if it has another key group."""
         data = read_sections(file, (section,))
         view = DataInputView(data, file.path, section.start)
         if view.peek_int() != section.key_group:
@@ -75,11 +80,7 @@ class HeapSection:
         return cls(Chunk(np.frombuffer(body, np.uint8), file.path, base), states)
 
     def next_state(self) -> tuple[int, int]:
-        """The id of the next state and how many entries follow.
-
-        Raises:
-            FormatError: There is no such state, or it was there before.
-        """
+        """Id of the next state, and how many entries follow."""
         view = self.chunk.view(self.position, len(self.chunk.data))
         state_id = view.read_unsigned_short()
         if state_id >= self.states or state_id in self.seen:
@@ -94,8 +95,7 @@ class HeapSection:
     def has_more(self) -> bool:
         """Whether another state follows.
 
-        Raises:
-            FormatError: Bytes follow that are of no state, or the bytes end before the states do.
+        Raises ``FormatError`` for bytes that belong to no state, and for missing states.
         """
         view = self.chunk.view(self.position, len(self.chunk.data))
         left = self.states - len(self.seen)
@@ -109,14 +109,14 @@ class HeapSection:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeapEntries:
-    """The entries of a state in a key group.
+    """Entries of a state in a key group.
 
     Attributes:
         chunk: The states of the key group.
-        namespaces: The namespace of each entry; empty for timers, which have it in themselves.
-        keys: The key of each entry; the same.
-        values: The value of each entry, or the timer.
-        hidden: How many more entries lie in the last one, for nobody can tell where it ends.
+        namespaces: Namespace of each entry; empty for timers, whose bytes contain it.
+        keys: Key of each entry; empty for timers.
+        values: Value of each entry, or the timer.
+        hidden: Number of further entries among the bytes of the last one.
     """
 
     chunk: Chunk
@@ -129,7 +129,7 @@ class HeapEntries:
         return len(self.values)
 
     def expect_all(self, advice: str) -> None:
-        """Raises ``UndecodableError``, with an advice, if any are hidden."""
+        """Raises ``UndecodableError``, with an advice, if any entries are hidden."""
         if self.hidden:
             count, last = len(self) + self.hidden, len(self) - 1
             message = (
@@ -140,12 +140,7 @@ class HeapEntries:
 
 
 class StateRecords:
-    """Finds the entries of a state.
-
-    Args:
-        state: The state.
-        kryo: What is known of the Kryo that wrote object graphs.
-    """
+    """Finds the entries of a state."""
 
     def __init__(self, state: State, kryo: KryoDialect | None) -> None:
         self._is_timers = state.kind is StateKind.TIMERS
@@ -155,21 +150,12 @@ class StateRecords:
         self._borders = BackToBack((*identity, rest), kryo)
 
     def read(self, chunk: Chunk, position: int, count: int) -> tuple[HeapEntries, int]:
-        """So many entries from a position on, and where they end.
-
-        Raises:
-            UndecodableError: It is not known where an entry ends.
-            FormatError: An entry is damaged.
-        """
+        """Finds ``count`` entries from a position on; returns their end, too."""
         parts, end = self._records.spans(chunk, position, count)
         return self._entries(chunk, parts), end
 
     def between(self, chunk: Chunk, borders: Spans, hidden: int) -> HeapEntries:
-        """The entries that lie there; only their keys and namespaces are decoded.
-
-        Raises:
-            FormatError: A key or namespace is damaged.
-        """
+        """Entries with these borders; only their keys and namespaces are decoded."""
         return self._entries(chunk, self._borders.spans_between(chunk, borders), hidden)
 
     def _entries(self, chunk: Chunk, parts: list[Spans], hidden: int = 0) -> HeapEntries:
@@ -182,16 +168,7 @@ class StateRecords:
 
 
 class HeapFile:
-    """A heap file.
-
-    Args:
-        file: The file.
-        handle: Its handle.
-        states: All its states, by id: what is not asked for must be passed over all the same.
-        max_parallelism: Of the operator.
-        is_compressed: Whether its states are snappy-compressed.
-        kryo: What is known of the Kryo that wrote object graphs.
-    """
+    """Reader of a heap file; ``states`` are all its states, because each must be passed."""
 
     def __init__(
         self,
@@ -213,15 +190,10 @@ class HeapFile:
     def sections(
         self, key_groups: KeyGroupRange, wanted: Container[int]
     ) -> Iterator[tuple[int, dict[int, HeapEntries]]]:
-        """Each of these key groups, and what it has of each state that has entries, by its id.
+        """Entries by state id of each of these key groups; states without entries are left out.
 
-        Args:
-            key_groups: The key groups.
-            wanted: The ids of the states; of others, damage need not be said.
-
-        Raises:
-            UndecodableError: It is not known where a state ends.
-            FormatError: The file is damaged.
+        Damage in states that are not wanted may not be noticed. Raises ``UndecodableError`` if the end
+        of a wanted state is unknown.
         """
         sections = sections_of(self._handle.groups, self._file, key_groups)
         file = read_ahead(self._file, sections)
@@ -256,7 +228,7 @@ class HeapFile:
         wanted: Container[int],
         known: tuple[dict[int, HeapEntries | None], FormatError],
     ) -> None:
-        """Reads the states behind one that cannot be decoded."""
+        """Reads the states behind one that can't be decoded."""
         by_state, error = known
         chunk, group = part.chunk, section.key_group
         borders = self._doubtful.borders(chunk, group, partial(self._end, chunk))
@@ -285,7 +257,7 @@ class HeapFile:
         return self._records[state_id].read(chunk, position, count)[1]
 
     def _between(self, chunk: Chunk, state: HeapState, key_group: int) -> HeapEntries:
-        """The entries of a state of which is known where it ends."""
+        """Entries of a state whose end is known."""
         records = self._records[state.id]
         try:
             spans, end = records.read(chunk, state.start, state.count)
@@ -301,7 +273,7 @@ class HeapFile:
         return records.between(chunk, borders, state.count - len(starts))
 
     def _check(self, section: Section, cause: FormatError) -> None:
-        """Raises ``UndecodableError`` for a state whose entries have no ends that one can tell."""
+        """Raises ``UndecodableError`` for a state whose entries have unknown ends."""
         for state in self._states:
             for part in opaque_parts(Struct(("key", "value"), (key_layout(state), state.stored))):
                 raise UndecodableError(

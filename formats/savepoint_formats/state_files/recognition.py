@@ -1,6 +1,6 @@
-"""Whether a file is what its handle says: a savepoint may name any file of the machine.
+"""Recognises files: a savepoint may name any file of the machine.
 
-| what the handle says | how it is known                                                             |
+| handle               | a file is accepted if                                                       |
 |----------------------|-----------------------------------------------------------------------------|
 | keyed state          | a keyed backend header begins                                               |
 | operator state       | an operator backend header begins                                           |
@@ -8,10 +8,9 @@
 | in-flight data       | i32 version 0, then an i32 size that fits into the file                     |
 | of RocksDB           | by its name: the magic number of an SST or blob file, the checksum of the   |
 |                      | first record of a log, the words that CURRENT, OPTIONS and IDENTITY have    |
-| raw state            | nothing tells it: it must lie in a directory of the savepoint, or where the |
-|                      | user allows                                                                 |
+| raw state            | it lies in a directory of the savepoint, or where the user allows           |
 
-What is no such file is neither read nor copied. The bytes behind are not looked at here.
+Other files are neither read nor copied. Later bytes are not looked at here.
 
 RocksDB: ``log_format.h``, ``OptionsFileName``, ``SetCurrentFile``, ``BlobLogHeader``.
 """
@@ -55,17 +54,9 @@ _BLOCK_SIZE = 32 << 10
 
 
 def expect_kind(file: StateFile, kind: FileKind, name: str = "") -> None:
-    """Refuses a file that is not what its handle says.
+    """Raises ``WrongFileError`` if a file is not what its handle says.
 
-    Args:
-        file: The file, or the piece of one.
-        kind: What the handle says that it is.
-        name: Of a file of RocksDB: its name in the directory of RocksDB.
-
-    Raises:
-        StateFileNotFoundError: The file is gone.
-        UnreachableError: It can't be read.
-        WrongFileError: It is something else.
+    ``name`` is the name of a file of RocksDB in the directory of RocksDB.
     """
     if file.data is not None:
         # It lies in _metadata, so that nobody else's it can be.
@@ -83,7 +74,6 @@ def expect_kind(file: StateFile, kind: FileKind, name: str = "") -> None:
 
 
 def _keyed_state(file: StateFile, _name: str) -> None:
-    """Its serializers need not be known."""
     view = SnapshotView(file.read(0, _HEAD_SIZE), file.path)
     read_version(view, "keyed state", (KEYED_VERSION,))
     view.read_strict_bool()

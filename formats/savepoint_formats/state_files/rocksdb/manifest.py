@@ -1,4 +1,4 @@
-"""Which tables a RocksDB has, as its manifest says.
+"""Reads manifests, which list the tables of a RocksDB.
 
 A manifest is a log: blocks of 32 KiB, each full of records, of which none crosses a border:
 
@@ -6,14 +6,15 @@ A manifest is a log: blocks of 32 KiB, each full of records, of which none cross
 |--------|----------|----------------------------------------------------------------------|
 | u32 LE | checksum | masked CRC-32C of what follows the size                              |
 | u16 LE | size     | of the data                                                          |
-| u8     | type     | whole, first, middle or last part; from 5 on a u32 log number follows |
-| …      | data     | a version edit, or a part of one                                     |
+| u8     | type     | whole, first, middle or last of an edit; from 5 on a u32 log number  |
+|        |          | follows                                                              |
+| …      | data     | a version edit, or some of its bytes                                 |
 
 The remaining bytes of a block are zeros where no head fits.
 
-A version edit is a list of fields: a varint tag, and what belongs to it. It removes and adds tables
-of one column family. The number of a table is the name of its file. Its least and its greatest key
-say which reads need it.
+A version edit is a list of fields: a varint tag, and the values of the tag. It removes and adds
+tables of one column family. The number of a table is the name of its file. Its least and its
+greatest key say which reads need it.
 
 RocksDB: ``log_format.h``, ``log_reader.cc``, ``version_edit.h``, ``version_edit.cc``.
 """
@@ -82,12 +83,12 @@ _IGNORABLE = 1 << 13
 
 @dataclass(frozen=True, slots=True)
 class ListedTable:
-    """A table as a manifest has it.
+    """A table in a manifest.
 
     Attributes:
-        state: The name of its column family.
+        state: Name of its column family.
         smallest: Its least key.
-        end: A key that is greater than all of its own.
+        end: A key that is greater than all of its keys.
     """
 
     state: str
@@ -100,17 +101,7 @@ class ListedTable:
 
 
 def live_tables(file: StateFile) -> dict[int, ListedTable] | None:
-    """The tables that a manifest says there are, by their numbers.
-
-    Args:
-        file: The manifest.
-
-    Returns:
-        Those of all column families; None if an edit has a field that is not known here.
-
-    Raises:
-        FormatError: A record or an edit is cut, or a checksum is wrong.
-    """
+    """Tables of all column families, by number; None if an edit has an unknown field."""
     names = {0: "default"}
     tables: dict[int, dict[int, tuple[bytes, bytes]]] = {}
     is_known = True
@@ -142,17 +133,13 @@ def live_tables(file: StateFile) -> dict[int, ListedTable] | None:
 
 
 def _end(largest: bytes) -> bytes:
-    """A key that is greater than all of a table, whose greatest key is this, with its trailer."""
+    """A key that is greater than all keys of a table with this greatest key and trailer."""
     key, trailer = largest[:-_KEY_TRAILER], largest[-_KEY_TRAILER:]
     return key if trailer == _END_OF_DELETION else key + b"\0"
 
 
 def version_edits(file: StateFile) -> Iterator[bytes]:
-    """The version edits of a manifest.
-
-    Raises:
-        FormatError: A record is cut, or its checksum is wrong.
-    """
+    """Version edits of a manifest."""
     data = np.frombuffer(file.read(), np.uint8)
     position = 0
     parts: list[bytes] = []
@@ -171,7 +158,7 @@ def version_edits(file: StateFile) -> Iterator[bytes]:
 
 
 def log_record(data: NDArray[np.uint8], position: int, path: str) -> tuple[int, int, int]:
-    """Where the data of a record begins and ends, and its type without the log number."""
+    """Begin and end of a record's data, and its type as if it had no log number."""
     head = data[position : position + _RECORD_HEAD].tobytes()
     if len(head) < _RECORD_HEAD:
         raise TruncatedError("a record that is cut", path, position)
@@ -196,7 +183,7 @@ class _Field:
 
 
 def _fields(edit: bytes, path: str) -> list[_Field] | None:
-    """The fields of an edit; None if one has an unknown tag that matters."""
+    """Fields of an edit; None if one has an unknown tag that matters."""
     fields, view = [], DataInputView(edit, path)
     while view.remaining:
         tag = _read_number(view)

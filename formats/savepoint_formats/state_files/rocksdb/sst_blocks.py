@@ -1,4 +1,4 @@
-"""Blocks of an SST file: read in runs, checked, decompressed into one buffer.
+"""Blocks of an SST file: reads, checks and decompresses neighbours into one buffer.
 
 | bytes  | field       | meaning                                               |
 |--------|-------------|-------------------------------------------------------|
@@ -7,8 +7,8 @@
 |        |             | 7 Zstandard                                           |
 | u32 LE | checksum    | of content and compression                            |
 
-Compressed content begins with its size as a varint; that of Snappy is part of its format. zlib's has
-neither its header nor its checksum.
+Compressed content begins with its size as a varint; that of Snappy is part of its format. zlib's
+content has neither zlib's header nor its checksum.
 
 RocksDB: ``BlockBasedTableBuilder::WriteMaybeCompressedBlock``, ``UncompressBlockData``.
 """
@@ -54,14 +54,14 @@ _BEHIND = 64
 
 
 def tail_size(size: int) -> int:
-    """How many bytes of the end of a table in a store are read at once."""
+    """Number of bytes at the end of a table that one request to a store reads."""
     if size <= _MOST_AT_ONCE:
         return size
     return min(max(size // _INDEX_PART, _TAIL_SIZE), _MOST_AT_ONCE)
 
 
 class Compression(IntEnum):
-    """The byte behind a block. RocksDB: ``CompressionType``."""
+    """Byte behind a block. RocksDB: ``CompressionType``."""
 
     NONE = 0
     SNAPPY = 1
@@ -89,13 +89,7 @@ _IS_KNOWN[list(Compression)] = True
 
 @dataclass(frozen=True, slots=True)
 class TableBytes:
-    """The bytes of a table; its last ones are at hand, to ask a remote file less often.
-
-    Attributes:
-        file: Where they are.
-        size: How many there are.
-        tail: The last of them.
-    """
+    """Bytes of a table; its last ones are in memory, to ask a store less often."""
 
     file: StateFile
     size: int
@@ -103,12 +97,7 @@ class TableBytes:
 
     @classmethod
     def open(cls, file: StateFile, size: int) -> Self:
-        """The bytes of a file that should have so many.
-
-        Raises:
-            StateFileNotFoundError: The file is gone.
-            TruncatedError: It is smaller.
-        """
+        """Opens a file that should have ``size`` bytes; raises ``TruncatedError`` if it is smaller."""
         start = max(size - (_TAIL_SIZE if file.local_path else tail_size(size)), 0)
         tail = file.read(start, size)
         if len(tail) < size - start:
@@ -119,7 +108,7 @@ class TableBytes:
 
     @property
     def path(self) -> str:
-        """What errors call the file."""
+        """Name of the file in errors."""
         return self.file.path
 
     def read_ahead(self, start: int, end: int, size: int | None) -> Self:
@@ -138,11 +127,7 @@ class TableBytes:
         return replace(self, file=self.file.read_ahead(pairwise(places)))
 
     def read(self, start: int, end: int) -> bytes:
-        """The bytes from ``start`` to ``end``.
-
-        Raises:
-            TruncatedError: They are not all there.
-        """
+        """Raises ``TruncatedError`` if some of the bytes are missing."""
         if not 0 <= start <= end <= self.size:
             message = f"a block up to byte {end}, in a file of {self.size} bytes"
             raise TruncatedError(message, self.path, start)
@@ -161,10 +146,10 @@ class StoredBlocks:
 
     Attributes:
         path: The file.
-        offset: Where in it ``data`` begins.
-        data: The blocks, with what follows each of them.
-        starts: Where in ``data`` the content of each block begins.
-        ends: Where it ends.
+        offset: Start of ``data`` in the file.
+        data: The blocks, with the bytes behind each of them.
+        starts: Start of each block's content in ``data``.
+        ends: End of each block's content.
     """
 
     path: str
@@ -181,10 +166,9 @@ class StoredBlocks:
         offsets: NDArray[np.int64],
         sizes: NDArray[np.int64],
     ) -> Self:
-        """The blocks at these offsets, in one read.
+        """Reads the blocks at these offsets at once.
 
-        Raises:
-            FormatError: They do not lie behind each other in the file, or a checksum is wrong.
+        Raises ``FormatError`` if they overlap, or a checksum is wrong.
         """
         offset = int(offsets[0])
         starts = offsets - offset
@@ -208,11 +192,7 @@ class StoredBlocks:
         return kind(message, self.path, self.offset + int(self.starts[index]))
 
     def compressions(self) -> NDArray[np.uint8]:
-        """The compression of each block.
-
-        Raises:
-            RocksDbError: One of them is not known.
-        """
+        """Compression of each block; raises ``RocksDbError`` for an unknown one."""
         kinds = self.data[self.ends]
         unknown = np.flatnonzero(~_IS_KNOWN[kinds])
         if len(unknown):
@@ -223,11 +203,7 @@ class StoredBlocks:
     def content_sizes(
         self, kinds: NDArray[np.uint8]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The uncompressed size of each block, and where its compressed bytes begin.
-
-        Args:
-            kinds: What ``compressions`` gives.
-        """
+        """Uncompressed size of each block, and where its compressed bytes begin."""
         sizes, starts = self.ends - self.starts, self.starts.copy()
         damaged = sst_kernel.read_content_sizes(self.data, kinds, starts, self.ends, sizes)
         if damaged >= 0:
@@ -250,7 +226,7 @@ class Blocks:
     Attributes:
         data: Their content, and ``SLACK`` bytes of memory behind it.
         borders: Block i is from ``borders[i]`` to ``borders[i + 1]``.
-        stored: What they were; errors lead back to it.
+        stored: The blocks before; errors name their places.
     """
 
     data: NDArray[np.uint8]
@@ -259,11 +235,7 @@ class Blocks:
 
     @classmethod
     def of(cls, stored: Sequence[StoredBlocks]) -> Self:
-        """The content of these blocks.
-
-        Raises:
-            FormatError: What is compressed is damaged.
-        """
+        """Decompresses blocks."""
         places = [blocks.content_sizes(blocks.compressions()) for blocks in stored]
         nothing = np.zeros(1, np.int64)
         borders = np.concatenate([nothing, *(sizes for sizes, _ in places)]).cumsum()
@@ -281,7 +253,7 @@ class Blocks:
         return cls(data, borders, tuple(stored))
 
     def plain_entries(self) -> Iterator[tuple[bytes, bytes]]:
-        """The keys and values of the only block, one by one; for those that describe a table."""
+        """Keys and values of the only block, one by one; for blocks that describe a table."""
         data, damage = self.data, self.stored[0].error(0, "a damaged block")
         address = data.ctypes.data
         status, end = sst_kernel.entries_end(address, 0, len(data))

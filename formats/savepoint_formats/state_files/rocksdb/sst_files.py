@@ -1,7 +1,7 @@
-"""The tables of a handle, and which of them a read of some keys needs.
+"""Tables of a handle, and the choice of those that a read of some keys needs.
 
-A manifest says of each table which state it belongs to, and its least and its greatest key. So a read of
-a few key groups opens few tables of many. Manifests are small: most lie in `_metadata`.
+A manifest says of each table its state, and its least and its greatest key. So a read of a few
+key groups opens few tables of many. Manifests are small: most lie in `_metadata`.
 
 RocksDB: ``VersionSet``, ``FileMetaData``.
 """
@@ -38,12 +38,9 @@ _AT_ONCE = 16
 
 
 class SstFiles:
-    """The tables of a handle, each opened once.
+    """Tables of a handle, each opened once.
 
-    Args:
-        directory: Where the savepoint is.
-        handle: The handle.
-        names: The states of the header, if it is known: each table has to be of one of them.
+    ``names`` are the states of the header, if it is known; other tables are refused.
     """
 
     def __init__(
@@ -58,17 +55,9 @@ class SstFiles:
         self._opened: dict[str, Sst] = {}
 
     def open(self, states: Collection[str], bounds: Bounds | None) -> tuple[Sst, ...]:
-        """The tables that may have entries of some states, and maybe others.
+        """Tables that may have entries of some states within the bounds; without bounds all tables.
 
-        Args:
-            states: Their names.
-            bounds: The least key that is wanted, and the least that is too great; None for all
-                keys: then all tables are opened.
-
-        Raises:
-            StateFileNotFoundError: A file is gone.
-            RocksDbError: A table is of a kind that is not read here.
-            FormatError: A file is damaged, or is none of RocksDB's.
+        Raises ``RocksDbError`` for a table with a feature that is not read here.
         """
         wanted = [
             file
@@ -94,7 +83,7 @@ class SstFiles:
         return self._with_own_deletions(file.name, table) if table.range_deletions else table
 
     def _with_own_deletions(self, name: str, table: Sst) -> Sst:
-        """The table, whose deletions of ranges are only those of its own keys.
+        """The table with its range deletions cut to its own keys.
 
         Each table that a deleted range crosses notes the whole range. Beyond a table's own keys, its
         note may be older than what the sequence numbers of the remaining entries say.
@@ -114,7 +103,7 @@ class SstFiles:
         return replace(table, range_deletions=own)
 
     def _may_have(self, name: str, states: Collection[str], bounds: Bounds) -> bool:
-        """Whether a table may have keys of these states; one that no manifest lists may."""
+        """Whether a table may have keys of these states; unlisted tables may."""
         listed = self._listed.get(_number(name))
         return listed is None or (listed.state in states and listed.may_have(*bounds))
 
@@ -128,7 +117,7 @@ class SstFiles:
 
     @cached_property
     def _listed(self) -> dict[int, ListedTable]:
-        """What the manifest says of tables; nothing if it can't be read, so that all are opened."""
+        """Tables of the manifest; empty if it can't be read, so that all tables are opened."""
         manifests = [file for file in self._files if file.name.startswith(_MANIFEST)]
         try:
             streams = [file.stream for file in manifests]
@@ -139,5 +128,4 @@ class SstFiles:
 
 
 def _number(name: str) -> int:
-    """The number of the table in a file of this name."""
     return int(name.removesuffix(_SST_SUFFIX))

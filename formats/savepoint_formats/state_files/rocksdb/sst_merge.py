@@ -1,7 +1,7 @@
-"""The living entries of several SST files, merged as their blocks are decompressed.
+"""Merges the living entries of several SST files while their blocks are decompressed.
 
-``stream_kernel`` decompresses Snappy by itself. Libraries decompress all else before, and Snappy too
-where there is so little that no machine code is needed.
+``stream_kernel`` decompresses Snappy itself. Libraries decompress all other blocks first, and
+Snappy too if there is so little that machine code isn't worth compiling.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Room:
         return len(self.data) - self.used
 
     def position(self, data: NDArray[np.uint8]) -> int | None:
-        """Where the bytes lie in this memory; None if they are elsewhere."""
+        """Place of the bytes in this memory; None if they are elsewhere."""
         position = data.ctypes.data - self.data.ctypes.data
         return position if 0 <= position <= self.used - len(data) else None
 
@@ -64,10 +64,10 @@ class MergedBlocks:
 
     Attributes:
         data: Their bytes, and at least ``SLACK`` bytes of memory behind them.
-        starts: Where in it each block begins.
-        ends: Where each ends.
-        sizes: The uncompressed size of each.
-        kinds: The compression of each: none, or Snappy.
+        starts: Start of each block.
+        ends: End of each block.
+        sizes: Uncompressed size of each block.
+        kinds: Compression of each block: none, or Snappy.
     """
 
     data: NDArray[np.uint8]
@@ -78,7 +78,7 @@ class MergedBlocks:
 
     @classmethod
     def of(cls, stored: StoredBlocks, sizes: NDArray[np.int64], most: Compression) -> Self:
-        """The blocks, decompressed if one has another compression than those up to ``most``."""
+        """Takes the blocks, decompressed if one has a compression beyond ``most``."""
         kinds = stored.data[stored.ends]
         has_slack = len(stored.data) >= stored.ends[-1] + BLOCK_TRAILER_SIZE + SLACK
         if has_slack and kinds.max() <= most:
@@ -90,18 +90,18 @@ class MergedBlocks:
 
     @property
     def addresses(self) -> list[int]:
-        """Where the arrays are, for the kernel."""
+        """Addresses of the arrays, for the kernel."""
         arrays = self.data, self.starts, self.ends, self.sizes, self.kinds
         return [array.ctypes.data for array in arrays]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SstMerge:
-    """Blocks of several files whose entries are to be merged.
+    """Blocks of several files whose entries are merged.
 
     Attributes:
-        stored: The blocks, neighbours in a file each; errors lead back to them.
-        merged: The same, as the kernel takes them.
+        stored: The blocks, neighbours in a file each; errors name their places.
+        merged: The same blocks for the kernel.
         size: All uncompressed bytes.
         is_little: Whether no machine code is needed.
     """
@@ -113,12 +113,7 @@ class SstMerge:
 
     @classmethod
     def of(cls, stored: tuple[StoredBlocks, ...]) -> Self:
-        """Some blocks of tables.
-
-        Raises:
-            RocksDbError: One is of a compression that is not known.
-            FormatError: One is damaged.
-        """
+        """Prepares blocks; raises ``RocksDbError`` for an unknown compression."""
         sizes = [blocks.content_sizes(blocks.compressions())[0] for blocks in stored]
         size = sum(int(each.sum()) for each in sizes)
         is_little = merge_tables.is_spared(size)
@@ -129,17 +124,17 @@ class SstMerge:
     def living(
         self, lower: bytes, upper: bytes, room: Room, count: int, oldest: int = 0
     ) -> tuple[NDArray[np.uint8], EntrySpans]:
-        """Data and spans of the keys from ``lower`` to before ``upper`` that have a value.
+        """Entries from ``lower`` to before ``upper`` that have a value.
 
         Args:
             lower: The least key.
             upper: The least key that is too great.
-            room: Where they are to lie, as far as it suffices.
+            room: Memory for them, as far as it suffices.
             count: About how many entries there are.
-            oldest: The least sequence number of what was not deleted with all of these keys.
+            oldest: Entries with smaller sequence numbers were deleted together with their range.
 
         Raises:
-            RocksDbError: There is an entry of a type that is not known.
+            RocksDbError: There is an entry of an unknown type.
             FormatError: A block is damaged.
         """
         count = min(count, self.size // _LEAST_ENTRY) + 1
@@ -173,7 +168,7 @@ class SstMerge:
         return room.data[:end], spans
 
     def _error(self, status: int, table: int, block: int, kind: int) -> FormatError:
-        """The error that a status is about a block of a table, from 1."""
+        """Error about a block, counted from 1, of a table."""
         if status == UNKNOWN:
             message = f"an entry of type {kind}, which is not read here"
             return self.stored[table].error(block - 1, f"{message}; {READABLE}", RocksDbError)
@@ -182,7 +177,7 @@ class SstMerge:
     def _cursors(
         self, lower: bytes, upper: bytes
     ) -> tuple[NDArray[np.int64], list[NDArray[np.uint8]]]:
-        """A row per file as the kernel has them, and memory that they point to."""
+        """A cursor per file, and the memory that cursors point to."""
         bounds = [np.frombuffer(bound, np.uint8) for bound in (lower, upper)]
         largest = np.array([blocks.sizes.max() for blocks in self.merged], np.int64) + 2 * SLACK
         # A block and a key for each, which has no more bytes than its block.

@@ -1,8 +1,8 @@
-"""A scan of a state's SST files: its living entries in chunks, in key order.
+"""Scans the SST files of a state: its living entries in chunks, in key order.
 
-A scan is planned from the indexes of the files. It is cut where a key group ends, or inside of
-one that is too big for a chunk. For each piece, the blocks that may hold its keys are read from
-all files, and their entries merged by key to at most one value a key.
+The indexes of the files give the plan. A scan is cut where a key group ends, or inside of one
+that is too big for a chunk. For each chunk, the blocks that may hold its keys are read from all
+files, and their entries are merged to at most one value per key.
 
 RocksDB: ``MergingIterator``, ``DBIter``.
 """
@@ -68,12 +68,7 @@ class ScannedSst:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SstScan:
-    """The SST files of a state.
-
-    Attributes:
-        tables: The files.
-        prefix_size: The bytes of the key-group prefix, 1 or 2.
-    """
+    """SST files of a state; the key-group prefix has 1 or 2 bytes."""
 
     tables: tuple[ScannedSst, ...]
     prefix_size: int
@@ -103,7 +98,7 @@ class SstScan:
             lower = upper
 
     def size(self, ranges: Sequence[tuple[bytes, bytes]]) -> float:
-        """About how many bytes of entries there are between the least and the greatest key of each."""
+        """Estimates the bytes of entries in these ranges of keys."""
         total = 0.0
         for table in self.tables:
             for lower, upper in ranges:
@@ -112,7 +107,7 @@ class SstScan:
         return total
 
     def key_group_sizes(self, key_groups: KeyGroupRange) -> NDArray[np.float64]:
-        """About how many bytes of entries each of the key groups has."""
+        """Estimates the bytes of entries of each key group."""
         lower = key_group_prefix(key_groups.start, self.prefix_size)
         end = key_group_prefix(key_groups.end + 1, self.prefix_size)
         sizes = np.zeros(len(key_groups))
@@ -127,7 +122,7 @@ class SstScan:
         return sizes
 
     def _cut(self, separators: list[bytes], lower: bytes, last: int, end: bytes) -> bytes:
-        """The bound of a piece that has no room for the block ``last``."""
+        """Upper bound of a chunk without room for the block ``last``."""
         if last >= len(separators):
             return end
         group = key_group_of(separators[last], self.prefix_size)
@@ -136,7 +131,7 @@ class SstScan:
         return min(border if border > lower else separators[last - 1] + b"\0", end)
 
     def _sized_separators(self, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, float]]:
-        """The separator of each block in the range, and about how many bytes of entries it has."""
+        """Separator of each block between the bounds, and an estimate of its bytes of entries."""
         for table in self.tables:
             index = table.index
             first, last = index.blocks_between(lower, upper)
@@ -145,11 +140,9 @@ class SstScan:
                 yield index.separators[place], size
 
     def read(self, bounds: Bounds, room: Room | None = None) -> Living:
-        """The living entries between two bounds, in ``room`` as far as it suffices.
+        """Living entries between two bounds, in ``room`` as far as it suffices.
 
-        Raises:
-            RocksDbError: There is something that is not read here.
-            FormatError: A file is damaged.
+        Raises ``RocksDbError`` for a feature that is not read here.
         """
         parts = [
             self._living(lower, upper, oldest, room)
@@ -158,7 +151,7 @@ class SstScan:
         return parts[0] if len(parts) == 1 else _joined(parts)
 
     def _living(self, lower: bytes, upper: bytes, oldest: int, room: Room | None) -> Living:
-        """The living entries of keys of which those before a sequence number were deleted."""
+        """Living entries between the bounds; those before the sequence number ``oldest`` are deleted."""
         stored = []
         size = count = _SPARE
         for table in self.tables:
@@ -173,7 +166,7 @@ class SstScan:
         return SstMerge.of(tuple(stored)).living(lower, upper, enough, count, oldest)
 
     def _evenly_deleted(self, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, bytes, int]]:
-        """Ranges of keys of which entries before the same sequence number were deleted, and this number."""
+        """Cuts the keys into ranges with one newest deletion each; returns its sequence number."""
         deletions = sorted(self._range_deletions(lower, upper), key=lambda deletion: deletion.start)
         bounds = {bound for deletion in deletions for bound in (deletion.start, deletion.end)}
         borders = sorted({lower, upper, *(bound for bound in bounds if lower < bound < upper)})
@@ -187,10 +180,7 @@ class SstScan:
             yield start, end, -newest[0][0] if newest else 0
 
     def _range_deletions(self, lower: bytes, upper: bytes) -> Iterator[RangeDeletion]:
-        """Deletions of ranges that have some of these keys.
-
-        Those of foreign key groups, which Flink makes when it rescales, are none of them.
-        """
+        """Range deletions that touch these keys, without those of other key groups by rescaling."""
         for table in self.tables:
             for deletion in table.sst.range_deletions:
                 if deletion.start < upper and deletion.end > lower:
@@ -203,7 +193,7 @@ class SstScan:
 
 
 def _joined(parts: list[Living]) -> Living:
-    """Living entries of several ranges of keys, as those of one."""
+    """Entries of several ranges of keys as those of one."""
     borders = np.cumsum([0, *(len(data) for data, _ in parts)]).tolist()
     spans = [spans.moved(start) for (_, spans), start in zip(parts, borders, strict=False)]
     return np.concatenate([data for data, _ in parts]), EntrySpans.joined(spans)

@@ -1,8 +1,8 @@
 """Keyed state in the files of RocksDB: native savepoints and incremental checkpoints.
 
 Each state is a column family of its name; timers are states too. A key is key-group prefix, key,
-namespace and, in map state, user key. The tables are read where they lie, block by block, which
-is several times as fast as RocksDB's own iterator seen from Python.
+namespace and, in map state, user key. Tables are read in place, block by block, several times as
+fast as RocksDB's own iterator seen from Python.
 
 Flink: ``RocksIncrementalSnapshotStrategy``, ``RocksNativeFullSnapshotStrategy``.
 """
@@ -38,15 +38,14 @@ _AHEAD = 64 << 20
 
 
 class RocksDbState:
-    """The keyed state of a subtask, in the files of an incremental handle.
+    """Keyed state of a subtask, in the files of an incremental handle.
 
     Args:
         directory: Where the savepoint is.
         handle: The handle.
         max_parallelism: That of the operator; the size of the key-group prefix depends on it.
-        names: The states of the header, if it is known: each table has to be of one of them.
-        keys: Key group -> keys as they are written, if no others are wanted of a key group that is
-            read by itself.
+        names: States of the header, if it is known; tables of other states are refused.
+        keys: Key group -> serialized keys that are wanted if the key group is read alone.
 
     Example:
         >>> state = RocksDbState(directory, handle, operator.max_parallelism)
@@ -79,22 +78,10 @@ class RocksDbState:
         room: Room | None = None,
         share: Share = WHOLE,
     ) -> Iterator[Living]:
-        """The entries of a state, sorted by their key bytes.
+        """Entries of a state, sorted by their key bytes, in chunks of about ``chunk_size`` bytes.
 
-        Args:
-            state: Its name. One without a column family has no entries.
-            key_groups: Only those of these key groups; the others of the handle do without.
-            chunk_size: About how many bytes of keys and values a chunk has.
-            room: Where the entries are to lie, as far as it suffices.
-            share: What of them, if several tasks read them; in chunks of the same size.
-
-        Returns:
-            Chunks whose key groups follow each other without a gap.
-
-        Raises:
-            StateFileNotFoundError: A file of the handle is gone.
-            FormatError: A file is damaged.
-            RocksDbError: A table has something that is not read here.
+        A state without a column family has no entries. Entries lie in ``room`` as far as it suffices.
+        Raises ``RocksDbError`` for a feature that is not read here.
         """
         wanted = self._own(key_groups)
         if not wanted:
@@ -117,7 +104,7 @@ class RocksDbState:
     ) -> Iterator[KeyGroupRange]:
         """Ranges of key groups that have about ``size`` bytes of these states together.
 
-        For who needs all states of a key at once: a key group is never divided, and
+        A key group is never divided, so that all states of a key can be read at once:
         ``chunk_size=sys.maxsize`` makes one chunk of each state of such a range.
         """
         wanted = self._own(key_groups)
@@ -135,13 +122,13 @@ class RocksDbState:
             first = last
 
     def size(self, states: Iterable[str], key_groups: KeyGroupRange) -> int:
-        """About how many bytes of keys and values these states have in these key groups."""
+        """Estimates the bytes of keys and values of these states in these key groups."""
         return int(self.key_group_sizes(states, key_groups).sum())
 
     def key_group_sizes(
         self, states: Iterable[str], key_groups: KeyGroupRange
     ) -> NDArray[np.int64]:
-        """About how many bytes of keys and values these states have in each key group."""
+        """Estimates the bytes of keys and values of these states in each key group."""
         return self._key_group_sizes(tuple(states), key_groups).astype(np.int64)
 
     def _key_group_sizes(
@@ -165,7 +152,7 @@ class RocksDbState:
         return own if key_groups is None else own.intersection(key_groups)
 
     def _ranges_of_keys(self, key_groups: KeyGroupRange) -> list[Bounds]:
-        """Where the wanted keys of a key group are; nothing if all of its keys are wanted."""
+        """Ranges of the wanted keys of a key group; empty if all of its keys are wanted."""
         if len(key_groups) > 1:
             return []
         prefix = key_group_prefix(key_groups.start, self._prefix_size)
@@ -173,7 +160,7 @@ class RocksDbState:
         return [(key, key_behind(key)) for key in keys]
 
     def _bounds(self, key_groups: KeyGroupRange) -> Bounds | None:
-        """The least key that is wanted, and the least behind them; None for all of the handle."""
+        """Bounds of the wanted keys; None for all keys of the handle."""
         if ranges := self._ranges_of_keys(key_groups):
             return ranges[0][0], ranges[-1][1]
         if key_groups == self._handle.key_groups:
