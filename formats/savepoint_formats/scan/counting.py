@@ -1,4 +1,4 @@
-"""The rows of a table, counted split by split: of values no more is decoded than rows depend on."""
+"""Counts the rows of a table split by split; only values that rows depend on are decoded."""
 
 from __future__ import annotations
 
@@ -17,16 +17,9 @@ _LISTS = {StateKind.OPERATOR_LIST, StateKind.UNION_LIST}
 
 
 def rows_in(scan: TableScan, split: Split) -> int:
-    """The number of rows that a split has.
+    """Number of rows of a split.
 
     Elements of list and union list state are counted in ``_metadata``; no file is read.
-
-    Args:
-        scan: The scan that the split is of.
-        split: One of its splits.
-
-    Raises:
-        SavepointError: As ``TableScan.read``.
     """
     if scan.kind in _LISTS and isinstance(split, OperatorStateSplit):
         (state,) = scan.table.states

@@ -1,7 +1,7 @@
-"""Which key groups a read needs: a look-up of keys needs theirs, and no others.
+"""Key groups and rows that a look-up of keys needs.
 
-The key group of a key follows from its Java hash. Where a layout can't tell the hash, or might
-tell a wrong one, all key groups are read and the rows are compared.
+The key group of a key follows from its Java hash. If a layout can't tell the hash, or might tell
+a wrong one, all key groups are read and the rows are compared.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class KeyFilter:
     """Rows of some keys, in some key groups.
 
     Attributes:
-        keys: The keys wanted, of the type of the key column; None for all.
-        key_groups: The ranges that can hold them, in ascending order.
-        written: Key group -> the keys of it, as they are written; None where that is not known.
+        keys: Wanted keys, of the type of the key column; None for all.
+        key_groups: Ranges that can hold them, in ascending order.
+        written: Key group -> its keys as they are written; None if unknown.
     """
 
     keys: pa.Array | None
@@ -62,16 +62,9 @@ class KeyFilter:
         keys: tuple[Any, ...] | None,
         within: KeyGroupRange | None,
     ) -> KeyFilter:
-        """A filter.
+        """Makes a filter; ``keys`` or ``within`` are None if all keys or key groups are wanted.
 
-        Args:
-            key: The layout of keys.
-            max_parallelism: That of the operator.
-            keys: The keys wanted; None for all.
-            within: The key groups wanted; None for all.
-
-        Raises:
-            KeyTypeError: A key is none of the layout's type.
+        Raises ``KeyTypeError`` for a key that is not of the layout's type.
         """
         everything = within or KeyGroupRange(0, MAX_PARALLELISM - 1)
         if keys is None:
@@ -91,13 +84,13 @@ class KeyFilter:
         return cls(wanted, ranges, {group: tuple(sorted(written[group])) for group in groups})
 
     def parts(self, key_groups: KeyGroupRange) -> Iterator[KeyGroupRange]:
-        """What of a range can hold the keys."""
+        """Key groups of a range that can hold the keys."""
         for wanted in self.key_groups:
             if part := wanted.intersection(key_groups):
                 yield part
 
     def apply(self, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
-        """The rows of the keys."""
+        """Rows of the keys."""
         if self.keys is None:
             return columns
         own_keys = columns["key"]
@@ -121,9 +114,7 @@ def keys_of(keys: Iterable[Any], key_type: pa.DataType) -> pa.Array:
     """Keys as values of the type of the key column.
 
     Each may be a text: a time or a number as in SQL, bytes in hexadecimal, all else as JSON.
-
-    Raises:
-        KeyTypeError: One of them is none, or would lose digits as such.
+    Raises ``KeyTypeError`` for a key that is not of this type, or would lose digits.
     """
     return pa.concat_arrays([pa.array([], key_type), *(_key(key, key_type) for key in keys)])
 

@@ -1,8 +1,8 @@
-"""How keyed state is divided among tasks.
+"""Divides keyed state among tasks.
 
-Key groups are whole in a split, so that each row is. One that is larger than a split is read by several
-tasks, if it is told so: each gives the rows of its share. Entries have to be found one behind the
-other; so each task walks over those of the others, and decodes its own.
+A split has whole key groups, so that rows are complete. A key group that is larger than a split
+may be read by several tasks; each gives the rows of its share. Entries are found one behind the
+other: each task walks over the entries of all shares, and decodes its own.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ _FEW_SPLITS = 2
 
 @dataclass(frozen=True, slots=True)
 class KeyedPlan:
-    """What divides a table of keyed state.
+    """Plan of the splits of a table of keyed state.
 
     Attributes:
         directory: Where the savepoint is.
-        operator: Whose table it is.
-        states: The names of its states.
-        key_filter: Which keys are wanted.
-        size: About how many bytes a split has.
-        largest: The bytes of the largest key group that is read by one task; None for any.
+        operator: Operator of the table.
+        states: Names of the table's states.
+        key_filter: Wanted keys.
+        size: Approximate bytes of a split.
+        largest: Bytes of the largest key group that one task reads; None for any.
     """
 
     directory: SnapshotDirectory
@@ -57,7 +57,7 @@ class KeyedPlan:
     largest: int | None = None
 
     def splits(self, *, has_timers: bool) -> Iterator[KeyedSplit | RawKeyedSplit]:
-        """The splits, of raw keyed state too if that has timers."""
+        """Splits, of raw keyed state too if that has timers."""
         for subtask in self.operator.subtasks:
             managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
             if managed is not None:
@@ -93,7 +93,7 @@ class KeyedPlan:
             yield KeyGroupRange(group, group), Share(index, count)
 
     def _sizes(self, handle: KeyedStateHandle) -> tuple[Sizes, int]:
-        """The bytes of each key group of a handle, and those of the largest that is not divided."""
+        """Bytes of each key group of a handle, and those of the largest that is not divided."""
         sizes = key_group_sizes(handle)
         largest = sys.maxsize if self.largest is None else self.largest
         if isinstance(handle, KeyGroupsHandle):

@@ -1,8 +1,8 @@
-"""The subtasks that a look-up of keys asks for their states.
+"""Chooses the subtasks that a look-up of keys asks for their states.
 
-The catalog of an operator is put together from the headers of all its subtasks, which may differ in the
-states that they have. Of a store each takes a request. The rows of a key have values of the subtask alone
-that has its key group. So a look-up asks for these headers:
+The catalog of an operator comes from the headers of all its subtasks, which may have different
+states. In a store each header takes a request. Only the subtask that has a key's key group has
+values for its row. So a look-up asks for these headers:
 
 | header                             | for                                                           |
 |------------------------------------|---------------------------------------------------------------|
@@ -11,8 +11,8 @@ that has its key group. So a look-up asks for these headers:
 | of one of each other length        | states that only others have: columns that are null for the keys |
 | of all that lie in `_metadata`     | the same; they are there already                              |
 
-Handles say how long headers are. So what a look-up may not know is a state that its own subtasks lack, in
-a header that is as long as theirs. It has no column then, unless it is asked for by name.
+Handles have the lengths of headers. A look-up misses a state only if its own subtasks lack it and
+the other header is as long as theirs. It has no column then, unless it is asked for by name.
 """
 
 from __future__ import annotations
@@ -43,19 +43,10 @@ def asked_subtasks(
     options: ReadOptions,
     kryo: KryoDialect | None,
 ) -> OperatorState | None:
-    """The operator with managed keyed state of those subtasks alone that a look-up asks.
+    """Operator with the managed keyed state of only those subtasks that a look-up asks.
 
-    Args:
-        directory: Where the savepoint is.
-        operator: The operator.
-        options: What is read, with keys.
-        kryo: What is known of the Kryo that wrote object graphs.
-
-    Returns:
-        None where all have to be asked: there are changelogs, or no header tells the type of keys.
-
-    Raises:
-        KeyTypeError: A key is none of the type of keys.
+    None if all must be asked: there are changelogs, or no header has the type of keys.
+    Raises ``KeyTypeError`` for a key of another type.
     """
     keyed = [
         (subtask, subtask.managed_keyed_state)
@@ -79,7 +70,7 @@ def asked_subtasks(
 def _of(
     operator: OperatorState, keyed: Sequence[tuple[SubtaskState, KeyedStateHandle]]
 ) -> OperatorState:
-    """The operator with nothing but the keyed state of some subtasks."""
+    """Operator with only the keyed state of some subtasks."""
     subtasks = tuple(
         replace(subtask, managed_operator_state=None, raw_operator_state=None, raw_keyed_state=None)
         for subtask, _ in keyed
@@ -88,7 +79,7 @@ def _of(
 
 
 def _asked(handles: Sequence[BaseHandle], has_keys: Sequence[bool]) -> Iterator[int]:
-    """The places of the handles whose headers are read."""
+    """Places of the handles whose headers are read."""
     known = {
         _header_size(handle) for place, handle in enumerate(handles) if has_keys[place] or not place
     }

@@ -1,4 +1,4 @@
-"""Reading operator state: a row per element of a list, or per entry of a broadcast map."""
+"""Reads operator state: a row per element of a list, or per entry of a broadcast map."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PIECE_SIZE = 16 << 20
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OperatorStateSplit:
-    """The elements that one subtask has of a state."""
+    """Elements of a state in one subtask."""
 
     subtask: int
     handle: OperatorStateHandle
@@ -40,7 +40,7 @@ class OperatorStateSplit:
         return f"OperatorStateSplit(subtask {self.subtask})"
 
     def element_count(self, state: str) -> int:
-        """How many elements the subtask has of a state, which is a list or a union list."""
+        """Number of elements of a list or union list state."""
         return sum(len(listed.offsets) for listed in self.handle.states if listed.name == state)
 
 
@@ -51,18 +51,9 @@ def read_operator_state(
     kryo: KryoDialect | None,
     hides: Hides = "nothing",
 ) -> Iterator[list[pa.Array]]:
-    """The columns of the state's table, batch by batch: ``value``, or ``key`` and ``value``.
+    """Columns of the state's table, batch by batch: ``value``, or ``key`` and ``value``.
 
-    Args:
-        directory: Where the savepoint is.
-        split: The subtask.
-        state: The state.
-        kryo: What is known of the Kryo that wrote object graphs.
-        hides: What may be among the bytes of a value that cannot be decoded.
-
-    Raises:
-        StateFileNotFoundError: The file is gone.
-        FormatError: The file is damaged; names state and subtask.
+    Raises ``FormatError`` for a damaged file, and ``StateFileNotFoundError``; both name the state.
     """
     file = directory.file(split.handle.stream)
     header = OperatorBackendHeader.of_handle(directory, split.handle)
@@ -81,7 +72,7 @@ def read_operator_state(
 
 
 def _stored(state: State) -> Layout:
-    """An element of a list, or the whole map of broadcast state."""
+    """Layout of an element of a list, or of the whole map of broadcast state."""
     if state.kind is StateKind.BROADCAST and state.key is not None:
         return Repeated(Struct(("key", "value"), (state.key, state.stored)))
     return state.stored

@@ -1,7 +1,7 @@
-"""Reading raw state: bytes that an operator wrote as it pleased, but for timers.
+"""Reads raw state: bytes of unknown format, except for timers.
 
-Timers that are kept on the heap beside a RocksDB backend are raw keyed state; they come out as
-managed timers do. Of everything else only the borders are known.
+Timers that are kept on the heap beside a RocksDB backend are raw keyed state; they come out like
+managed timers. Of all other raw state only the borders are known.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class RawKeyedSplit:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RawOperatorSplit:
-    """The raw operator state of a subtask."""
+    """Raw operator state of a subtask."""
 
     subtask: int
     handle: OperatorStateHandle
@@ -59,7 +59,7 @@ class RawOperatorSplit:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CoordinatorSplit:
-    """The state of an operator's coordinator, which is no subtask's."""
+    """State of an operator's coordinator, which belongs to no subtask."""
 
     stream: InlineStream
     subtask: int = COORDINATOR
@@ -74,13 +74,7 @@ RawSplit = RawKeyedSplit | RawOperatorSplit | CoordinatorSplit
 def raw_splits(
     operator: OperatorState, kind: StateKind, key_groups: KeyGroupRange | None
 ) -> Iterator[RawSplit]:
-    """The pieces of a table of raw state.
-
-    Args:
-        operator: Whose state it is.
-        kind: Which kind of raw state.
-        key_groups: Those wanted of raw keyed state; None for all.
-    """
+    """Splits of a table of raw state; without ``key_groups`` all are wanted."""
     if kind is StateKind.COORDINATOR and operator.coordinator_state is not None:
         yield CoordinatorSplit(operator.coordinator_state)
     for subtask in operator.subtasks:
@@ -96,17 +90,9 @@ def raw_splits(
 def read_raw_state(
     directory: SnapshotDirectory, split: RawSplit, table: str, kryo: KryoDialect | None
 ) -> Iterator[dict[str, pa.Array]]:
-    """The columns of the table of a piece of raw state, batch by batch.
+    """Columns of a table of raw state, batch by batch.
 
-    Args:
-        directory: Where the savepoint is.
-        split: The piece.
-        table: The table, for keyed raw state is of two kinds.
-        kryo: What is known of the Kryo that wrote object graphs.
-
-    Raises:
-        StateFileNotFoundError: A file is gone.
-        FormatError: An offset lies outside of its file.
+    Raw keyed state has two kinds of tables, of which ``table`` names one.
     """
     match split:
         case RawKeyedSplit():

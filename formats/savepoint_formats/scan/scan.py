@@ -1,6 +1,6 @@
-"""A scan of a table: planned from metadata, read split by split as Arrow batches.
+"""Scans of tables: planned from metadata, read split by split as Arrow batches.
 
-A plan touches no bulk data. A split is small and can be pickled; splits are independent of each
+A plan touches no bulk data. A split is small and can be pickled. Splits are independent of each
 other, so that any number of processes may read them.
 """
 
@@ -81,15 +81,15 @@ _READ_AS_BYTES = (
 
 @dataclass(frozen=True, repr=False)
 class TableScan(TableResults):
-    """How a table is read.
+    """A read of a table, in splits or as a whole.
 
     Attributes:
         directory: Where the savepoint is.
-        operator: Whose table it is.
+        operator: Operator of the table.
         table: The table.
-        options: What of it is read.
-        kryo: What is known of the Kryo that wrote object graphs.
-        name: What errors call the operator; its uid or hash by default.
+        options: Wanted rows and columns.
+        kryo: Knowledge about the Kryo that wrote object graphs.
+        name: Name of the operator in errors; its uid or hash by default.
     """
 
     directory: SnapshotDirectory
@@ -101,17 +101,17 @@ class TableScan(TableResults):
 
     @cached_property
     def shown(self) -> Table:
-        """The table as the options have it shown."""
+        """The table as the options show it."""
         return self.table.with_open_pojos() if self.options.has_open_pojos else self.table
 
     @property
     def kind(self) -> StateKind:
-        """The kind of the table's first state; all are timers, or none is."""
+        """Kind of the table's first state; all are timers, or none is."""
         return self.table.states[0].kind
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The schema of the batches."""
+        """Schema of the batches."""
         fields = {field.name: field for field in self._fields()}
         wanted = tuple(fields) if self.options.columns is None else self.options.columns
         added = self.options.added()
@@ -166,13 +166,13 @@ class TableScan(TableResults):
         yield from of_states
 
     def splits(self, size: int = SPLIT_SIZE) -> list[Split]:
-        """Pieces of about ``size`` bytes that together hold the whole table.
+        """Splits of about ``size`` bytes that together hold the whole table.
 
         Raises:
-            ColumnNotFoundError: A column is wanted that there is not.
-            StateNotFoundError: A flat view is wanted of what is no list or map.
-            KeyTypeError: A key is wanted that is none of the table's.
-            FormatError: Subtasks have not the key groups that they must have.
+            ColumnNotFoundError: A wanted column is missing.
+            StateNotFoundError: A flat view is wanted of a state that is no list or map.
+            KeyTypeError: A wanted key has another type than the table's keys.
+            FormatError: Subtasks lack key groups that they must have.
         """
         self.check()
         if self.kind.is_keyed:
@@ -188,7 +188,7 @@ class TableScan(TableResults):
         return list(splits)
 
     def shared_splits(self, size: int = SPLIT_SIZE) -> list[Split]:
-        """The same for several tasks: key groups that are too large for one are in several splits.
+        """Splits for several tasks: a key group that is too large for one task is in several.
 
         Raises:
             SavepointError: As ``splits`` does.
@@ -205,7 +205,7 @@ class TableScan(TableResults):
         return chain.from_iterable(map(self.read, self.splits()))
 
     def count(self) -> int:
-        """The number of rows; values that no row depends on are not decoded.
+        """Number of rows; values that no row depends on are not decoded.
 
         Elements of list and union list state are counted in ``_metadata``; no file is read.
 
@@ -231,7 +231,7 @@ class TableScan(TableResults):
         return f"operator {self._operator_name}", f"table {self.table.name}"
 
     def check(self) -> None:
-        """Tells what is wrong with the options, or with the subtasks; reads nothing.
+        """Checks the options and the subtasks; reads no file.
 
         Raises:
             SavepointError: As ``splits`` does.
@@ -241,12 +241,12 @@ class TableScan(TableResults):
         self.check_options()
 
     def check_options(self) -> None:
-        """Tells what is asked of the table that it does not have.
+        """Checks that the table has all that the options ask for.
 
         Raises:
-            ColumnNotFoundError: A column is wanted that there is not.
-            StateNotFoundError: A flat view is wanted of what is no list or map.
-            KeyTypeError: A key is wanted that is none of the table's.
+            ColumnNotFoundError: A wanted column is missing.
+            StateNotFoundError: A flat view is wanted of a state that is no list or map.
+            KeyTypeError: A wanted key has another type than the table's keys.
         """
         name, kind = self.table.name, self.kind
         if self.options.flat is not None and (not kind.is_keyed or kind is StateKind.TIMERS):
@@ -288,7 +288,7 @@ class TableScan(TableResults):
         )
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """The rows of a split, batch by batch.
+        """Rows of a split, batch by batch.
 
         Raises:
             StateFileNotFoundError: A file is gone.
@@ -345,18 +345,18 @@ class TableScan(TableResults):
         return self._rows(source, split.key_groups)
 
     def _written_keys(self, split: KeyedSplit) -> Mapping[int, tuple[bytes, ...]] | None:
-        """The wanted keys as they begin entries; those of timers begin with a time."""
+        """Wanted keys as entries begin with them; entries of timers begin with a time."""
         is_timers = self.kind is StateKind.TIMERS
         return None if is_timers or split.is_changed else self._key_filter.written
 
     @property
     def _has_divided_rows(self) -> bool:
-        """Whether each entry has rows of its own, so that a key's may come in several batches."""
+        """Whether each entry has rows of its own, so that several batches may have a key."""
         is_flat = self.options.flat is not None and not self.options.merge
         return is_flat and self._flat_state.instances == self._flat_state.stored
 
     def _hidden_states(self) -> frozenset[str]:
-        """The states of which no column is wanted; they still tell which keys there are."""
+        """States without a wanted column; they still tell which keys there are."""
         if self.options.flat is not None or self.options.merge:
             return frozenset()
         shown = self.schema.names

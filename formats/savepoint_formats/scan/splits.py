@@ -1,4 +1,4 @@
-"""Splits of a table: each can be read by itself, in any process; and what a column says of itself."""
+"""Splits of a table, which any process can read, and remarks on its columns."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SPLIT_SIZE = 64 << 20
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KeyedSplit:
-    """Some key groups of a handle of keyed state, or a share of one that is large."""
+    """Some key groups of a handle of keyed state, or a share of a large one."""
 
     subtask: int
     handle: KeyedStateHandle
@@ -64,7 +64,7 @@ Split = KeyedSplit | OperatorStateSplit | RawSplit
 
 
 def stream_of(split: Split) -> StreamHandle:
-    """The file that a split is read from, or the first of several."""
+    """File of a split, or the first of several."""
     match split:
         case KeyedSplit() | RawKeyedSplit():
             return next(stream for _, _, stream in keyed_streams(split.handle, ""))
@@ -78,7 +78,7 @@ HEAP_REASON = "in heap files the bytes of an entry may be followed by those of o
 
 
 def reasons(layout: Layout, *, is_heap: bool = False) -> dict[str, str] | None:
-    """Metadata of a column of which something can be shown as bytes only: the reasons."""
+    """Metadata of a column with values that may become bytes: the reasons."""
     texts = list(dict.fromkeys(remarks(layout)))
     if texts and is_heap:
         texts.append(HEAP_REASON)
@@ -88,15 +88,15 @@ def reasons(layout: Layout, *, is_heap: bool = False) -> dict[str, str] | None:
 def pieces_of(
     handle: KeyedStateHandle, wanted: KeyGroupRange, size: int
 ) -> Iterator[KeyGroupRange]:
-    """Runs of the wanted key groups that have ``size`` bytes at most, about, and as many each."""
+    """Divides key groups into ranges of at most about ``size`` bytes, and equal ones if possible."""
     sizes = key_group_sizes(handle)
     yield from even_pieces(wanted, sizes[wanted.start - handle.key_groups.start :], size)
 
 
 def key_group_sizes(handle: KeyedStateHandle) -> Sizes:
-    """The bytes of each key group of a handle: of its section, if the handle has sections.
+    """Bytes of each key group of a handle.
 
-    Key groups have as many bytes each, as far as the handle tells nothing else.
+    They are equal if the handle has no sections.
     """
     total = sum(max(stream.size, 0) for _, _, stream in keyed_streams(handle, ""))
     count = len(handle.key_groups)
@@ -111,12 +111,9 @@ def key_group_sizes(handle: KeyedStateHandle) -> Sizes:
 
 
 def even_pieces(wanted: KeyGroupRange, sizes: Sizes, size: int) -> Iterator[KeyGroupRange]:
-    """Runs of about as many bytes each.
+    """Ranges of about equal bytes, at most ``size`` unless a key group is larger.
 
-    Args:
-        wanted: The key groups.
-        sizes: The bytes of each of them, and maybe of more behind them.
-        size: The most that a run has, if its key groups are not larger.
+    ``sizes`` are those of the wanted key groups, and maybe of more behind them.
     """
     ends = np.cumsum(sizes[: len(wanted)])
     total = int(ends[-1]) if len(ends) else 0
@@ -131,7 +128,7 @@ def even_pieces(wanted: KeyGroupRange, sizes: Sizes, size: int) -> Iterator[KeyG
 
 
 def operator_splits(operator: OperatorState) -> Iterator[OperatorStateSplit]:
-    """The files with operator state, by subtask."""
+    """Files with operator state, by subtask."""
     # A handle that does not name the state leads to a file that must not have it either.
     for subtask in operator.subtasks:
         handle = subtask.managed_operator_state
@@ -150,7 +147,7 @@ def has_heap_files(operator: OperatorState) -> bool:
 
 
 def has_changelogs(operator: OperatorState) -> bool:
-    """Whether some keyed state is what a changelog has made of another."""
+    """Whether a changelog changes some keyed state."""
     return any(
         isinstance(subtask.managed_keyed_state, ChangelogHandle) for subtask in operator.subtasks
     )

@@ -1,4 +1,4 @@
-"""Entries of heap files put together as canonical files have them, out of the bytes as they lie.
+"""Turns entries of heap files into those of canonical files; bytes stay as they are.
 
 | heap file                            | canonical file                                            |
 |--------------------------------------|-----------------------------------------------------------|
@@ -8,8 +8,7 @@
 | null, value if there is one          | value if there is one                                     |
 | a timer                              | the timer; nothing                                        |
 
-Decoding tells where anything ends, and nothing else is made of it. Where it does not tell, the last
-part of an entry ends with the entry.
+Values are decoded for their ends alone. If that fails, the last field of an entry ends with it.
 """
 
 from __future__ import annotations
@@ -48,12 +47,7 @@ _SUFFIX_SIZE = 8
 
 
 class CanonicalForm:
-    """Puts the entries of a state together.
-
-    Args:
-        state: The state.
-        kryo: What is known of the Kryo that wrote object graphs.
-    """
+    """Converts the entries of a state."""
 
     def __init__(self, state: State, kryo: KryoDialect | None) -> None:
         key, namespace = key_layout(state), namespace_layout(state)
@@ -70,10 +64,9 @@ class CanonicalForm:
         self._advice = _DESCRIBE if has_classes else _TAKE_ANOTHER
 
     def entries(self, stored: HeapEntries) -> StoredEntries:
-        """The entries as canonical files store them.
+        """Entries as canonical files store them.
 
-        Raises:
-            UndecodableError: It is not known where an entry, or an element of a list or map ends.
+        Raises ``UndecodableError`` if the end of an entry, or of an element of a list or map, is unknown.
         """
         chunk = stored.chunk
         try:
@@ -93,7 +86,7 @@ class CanonicalForm:
             raise
 
     def without_values(self, stored: HeapEntries) -> StoredEntries:
-        """The keys and namespaces of entries that are none of timers, and nothing else."""
+        """Keys and namespaces of entries, without their values; not for timers."""
         return StoredEntries(self._identities(stored), nothings(len(stored)))
 
     def _identities(self, stored: HeapEntries) -> pa.LargeBinaryArray:
@@ -132,14 +125,14 @@ def _entries_of_maps(
 
 
 def nothings(count: int) -> pa.LargeBinaryArray:
-    """The values of timers."""
+    """Empty values, such as those of timers."""
     return large_binary(np.zeros(count + 1, np.int64), np.empty(0, np.uint8))
 
 
 def identities_of(
     chunk: Chunk, keys: Spans, namespaces: Spans, *, has_suffixes: bool
 ) -> pa.LargeBinaryArray:
-    """Keys and namespaces, with their sizes behind them if they have such."""
+    """Keys and namespaces, with their sizes behind them if they have suffixes."""
     if not has_suffixes:
         return bytes_of(chunk, keys, namespaces)
     extended, first = _extended(chunk, _suffixes(keys), _suffixes(namespaces))
@@ -149,24 +142,24 @@ def identities_of(
 
 
 def _suffixes(values: Spans) -> NDArray[np.uint8]:
-    """The size of each, little endian, in more bytes than it may need."""
+    """Sizes, little endian, in more bytes than they may need."""
     return values.sizes.astype("<i8").view(np.uint8)
 
 
 def _suffix_spans(start: int, values: Spans) -> Spans:
-    """Where of each of ``_suffixes`` the bytes lie that it needs, one at least."""
+    """The bytes that each of ``_suffixes`` needs, at least one."""
     starts = start + _SUFFIX_SIZE * np.arange(len(values))
     needed = sum(values.sizes >> bits != 0 for bits in range(8, 8 * _SUFFIX_SIZE, 8))
     return Spans(starts, starts + 1 + needed)
 
 
 def _extended(chunk: Chunk, *parts: NDArray[np.uint8]) -> tuple[Chunk, int]:
-    """A chunk with more bytes at its end, and where these begin."""
+    """Chunk with more bytes at its end, and where these begin."""
     return Chunk(np.concatenate([chunk.data, *parts]), chunk.path, chunk.base), len(chunk)
 
 
 def _collected(chunk: Chunk, values: Spans) -> tuple[Chunk, Spans, NDArray[np.int64]]:
-    """The items of all collections back to back, where each one's lie, and how many each has."""
+    """Items of all collections back to back, borders of each collection, and counts of items."""
     places = values.starts[:, np.newaxis] + np.arange(_COUNT_SIZE)
     counts = chunk.data[places].view(">i4").ravel().astype(np.int64)
     data, spans = spans_in(bytes_of(chunk, Spans(values.starts + _COUNT_SIZE, values.ends)))

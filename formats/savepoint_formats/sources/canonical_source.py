@@ -22,14 +22,7 @@ if TYPE_CHECKING:
 
 
 class CanonicalSource(EntrySource):
-    """A canonical file.
-
-    Args:
-        entries: Its entries.
-        path: What errors call it.
-        states: Its states, by id.
-        settings: How it is read.
-    """
+    """Source of a canonical file; ``path`` is its name in errors, ``states`` are in order of ids."""
 
     def __init__(
         self,
@@ -61,7 +54,7 @@ class CanonicalSource(EntrySource):
 
     @property
     def block_size(self) -> int:
-        """The bytes of a block: the tables of its entries, too, fit into a core's caches."""
+        """Bytes of a block: small enough that the tables of its entries fit into a core's caches."""
         return min(JOINED_SIZE, super().block_size)
 
     def blocks(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:

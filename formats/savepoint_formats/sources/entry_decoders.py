@@ -1,4 +1,4 @@
-"""Decodes entries that lie in a chunk, whatever file they are from."""
+"""Decodes entries that lie in a chunk, from a file of any format."""
 
 from __future__ import annotations
 
@@ -33,12 +33,7 @@ if TYPE_CHECKING:
 
 
 class EntryDecoders:
-    """What decodes the entries of states; each is made when it is first needed.
-
-    Args:
-        states: The states.
-        settings: How they are read.
-    """
+    """Decoders of the entries of states; each is compiled when it is first needed."""
 
     def __init__(self, states: Iterable[State], settings: SourceSettings) -> None:
         self.states = {state.name: state for state in states}
@@ -48,15 +43,11 @@ class EntryDecoders:
         self._timers: dict[str, Program] = {}
 
     def identities(self, name: str, chunk: Chunk, spans: EntrySpans) -> tuple[Positions, Positions]:
-        """Where the identity of each entry of a state begins and ends."""
+        """Start and end of each entry's identity."""
         return self._decoder(name).identities(chunk, spans)
 
     def rows(self, part: Part) -> dict[str, StateRows]:
-        """The entries of each state.
-
-        Raises:
-            FormatError: An entry is damaged.
-        """
+        """Decoded entries of each state."""
         chunk, by_state = part
         rows: dict[str, StateRows] = {}
         for name, spans in by_state.items():
@@ -65,16 +56,12 @@ class EntryDecoders:
         return rows
 
     def batch(self, chunk: Chunk, rows: dict[str, StateRows]) -> KeyedBatch:
-        """Entries of a chunk, one state at least, for their rows to be joined."""
+        """Entries of at least one state in a chunk, for their rows to be joined."""
         identity = self._decoder(next(iter(rows))).identity
         return KeyedBatch(chunk, identity, rows, prefix_size=self.prefix_size)
 
     def timers(self, part: Part) -> Iterator[TimerRows]:
-        """The timers of each queue.
-
-        Raises:
-            FormatError: A timer is damaged.
-        """
+        """Timers of each queue."""
         chunk, by_state = part
         for name, spans in by_state.items():
             with self._in_entries(name, chunk, spans):
@@ -103,7 +90,7 @@ class EntryDecoders:
 
     @contextmanager
     def _in_entries(self, state: str, chunk: Chunk, spans: EntrySpans) -> Iterator[None]:
-        """Tells errors in entries of a state what they are in."""
+        """Adds state and key group to errors in entries."""
         try:
             yield
         except FormatError as error:

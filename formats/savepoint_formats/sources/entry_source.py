@@ -1,4 +1,4 @@
-"""Keyed state that is stored as entries: what canonical files and RocksDB have in common."""
+"""Keyed state that is stored as entries, in canonical files or in RocksDB."""
 
 from __future__ import annotations
 
@@ -34,22 +34,21 @@ BLOCK_SIZE = 2 << 20
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
-    """How keyed state is read.
+    """Options of reading keyed state.
 
     Attributes:
         max_parallelism: That of the operator: the key-group prefix depends on it.
-        kryo: What is known of the Kryo that wrote object graphs.
-        portion_size: The largest key group in bytes that is decoded in one piece; None for any.
-        hidden: States of which nobody wants the values: they are null, and need not be decodable.
-        has_open_pojos: Whether POJOs that cannot be decoded are their bytes and the reason.
-        hides: What may be among the bytes of a value that cannot be decoded.
-        shows_undecided: Whether changes of a changelog whose key nobody can tell from what follows
-            it are rows of their own, whose key has all bytes of the change.
-        has_divided_rows: Whether entries of a key may come in several batches, as those of a map may
-            where each is a row by itself.
-        share: What is read of a key group that several tasks read.
-        keys: Key group -> the keys of it that are wanted, as they are written; None for all. Others
-            may be given as well: only RocksDB finds a key without reading those before it.
+        kryo: Knowledge about the Kryo that wrote object graphs.
+        portion_size: Bytes of the largest key group that is decoded at once; None for any.
+        hidden: States whose values nobody wants: they are null, and need not be decodable.
+        has_open_pojos: Whether undecodable POJOs become their bytes and the reason.
+        hides: What may be among the bytes of an undecodable value.
+        shows_undecided: Whether a change whose key has no certain end is a row of its own, with all
+            bytes of the change as its key.
+        has_divided_rows: Whether entries of a key may come in several batches: each is a row.
+        share: Share of a key group that several tasks read.
+        keys: Key group -> its wanted keys as they are written; None for all. Other keys may come too:
+            only RocksDB finds a key without reading those before it.
     """
 
     max_parallelism: int
@@ -70,13 +69,7 @@ class SourceSettings:
 
 
 class EntrySource:
-    """Entries, wherever they come from: decoded, or as they are stored.
-
-    Args:
-        states: The states of the file, by id.
-        settings: How it is read.
-        path: What errors call the file.
-    """
+    """Entries of a file with these states, decoded or as they are stored."""
 
     def __init__(self, states: Sequence[State], settings: SourceSettings, path: str) -> None:
         self.states = tuple(states)
@@ -85,25 +78,20 @@ class EntrySource:
         self._path = path
 
     def parts(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
-        """A chunk, and where the entries of these states lie in it; keys are complete in it."""
+        """Entries of these states, chunk by chunk; each chunk has all entries of its keys."""
         raise NotImplementedError
 
     def blocks(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
-        """The same some megabytes at a time, with any of a key's entries in each."""
+        """Entries of these states, some megabytes at a time; a key may have entries in several."""
         raise NotImplementedError
 
     def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
-        """The entries of these states as they are stored, some megabytes at a time.
-
-        Raises:
-            StateFileNotFoundError: A file is gone.
-            FormatError: A file is damaged.
-        """
+        """Entries of these states as they are stored, some megabytes at a time."""
         for part in self.blocks(names, key_groups):
             yield from pieces_of(part, self.states, self.decoders.prefix_size)
 
     def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
-        """The entries of these states and key groups, batch by batch."""
+        """Decoded entries of these states, batch by batch."""
         read = self.blocks if self.settings.has_divided_rows else self.parts
         for part in read(names, key_groups):
             rows = self.decoders.rows(part)
@@ -111,29 +99,24 @@ class EntrySource:
                 yield self.decoders.batch(part[0], rows)
 
     def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
-        """The timers of these key groups, some at a time."""
+        """Timers of these key groups, some at a time."""
         names = frozenset(state.name for state in self.states if state.kind is StateKind.TIMERS)
         for part in self.blocks(names, key_groups):
             yield from self.decoders.timers(part)
 
     @property
     def block_size(self) -> int:
-        """The bytes of a block, about."""
+        """Approximate bytes of a block."""
         return min(BATCH_SIZE, self.settings.portion_size or BATCH_SIZE)
 
     def is_large(self, size: int) -> bool:
-        """Whether a key group of so many bytes is to be read in portions."""
+        """Whether a key group of ``size`` bytes is read in portions."""
         portion_size = self.settings.portion_size
         is_shared = not self.settings.share.is_whole
         return is_shared or (portion_size is not None and size > portion_size)
 
     def portions(self, size: int, blocks: Callable[[], Iterator[Part]]) -> Iterator[Part]:
-        """A large key group in portions.
-
-        Args:
-            size: The bytes of the key group.
-            blocks: Reads it from its beginning, block by block.
-        """
+        """Reads a large key group in portions; ``blocks`` reads it from its beginning."""
         portion_size = self.settings.portion_size or max(size, 1)
         # The same number in all tasks, so that each portion is in one share.
         count = max(-(-size // portion_size), self.settings.share.count)

@@ -1,7 +1,7 @@
 """Keyed state and timers of heap files.
 
-A state that cannot be decoded is shown as the bytes of its entries; where it is not known where
-one entry ends and the next one begins, the first has the bytes of all.
+An undecodable state is shown as the bytes of its entries. If nothing proves where its entries
+begin, the first has the bytes of all.
 """
 
 from __future__ import annotations
@@ -35,13 +35,7 @@ if TYPE_CHECKING:
 
 
 class HeapSource:
-    """A heap file.
-
-    Args:
-        file: The file.
-        states: All its states, by id.
-        settings: How it is read.
-    """
+    """Source of a heap file; ``states`` are all its states, by id."""
 
     def __init__(self, file: HeapFile, states: Sequence[State], settings: SourceSettings) -> None:
         self.states = tuple(states)
@@ -51,7 +45,7 @@ class HeapSource:
         self._forms: dict[int, CanonicalForm] = {}
 
     def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
-        """The entries of these states and key groups, a batch per key group."""
+        """Entries of these states, a batch per key group."""
         decoders = {
             state_id: self._decoder(state_id)
             for state_id, state in enumerate(self.states)
@@ -69,7 +63,7 @@ class HeapSource:
                 yield KeyedBatch(by_state[first].chunk, decoders[first].identity, rows, key_group)
 
     def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
-        """The timers of these key groups, a state of one of them at a time."""
+        """Timers of these key groups, one queue of a key group at a time."""
         decoders = {
             state_id: program(state.stored, self._settings.kryo, hides=self._settings.hides)
             for state_id, state in enumerate(self.states)
@@ -88,11 +82,9 @@ class HeapSource:
                 yield TimerRows.of_key_group(name, timers, key_group)
 
     def parts(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
-        """The entries as canonical files store them, a chunk per key group.
+        """Entries as canonical files store them, a chunk per key group.
 
-        Raises:
-            UndecodableError: Entries have no ends that one can tell.
-            FormatError: The file is damaged.
+        Raises ``UndecodableError`` if entries have unknown ends.
         """
         for part, _ in self.shown_parts(names, key_groups, lambda *_: False):
             yield part
@@ -103,20 +95,11 @@ class HeapSource:
         key_groups: KeyGroupRange,
         is_untouched: Callable[[int, str], bool],
     ) -> Iterator[tuple[Part, dict[str, pa.Array]]]:
-        """The same to show them: a value may be the bytes of all that nobody can tell apart.
+        """Entries to show: a value may be the bytes of all entries that can't be told apart.
 
-        Args:
-            names: The states, none of which is one of timers.
-            key_groups: The key groups.
-            is_untouched: Tells of a key group and a state whether no entry of it will change.
-
-        Returns:
-            Each part, in which there are but the keys of untouched states whose entries have no
-            ends that one can tell; and the values of these.
-
-        Raises:
-            UndecodableError: Entries of other states have no ends that one can tell.
-            FormatError: The file is damaged.
+        ``is_untouched`` says of a key group and a state that none of its entries will change. If entries
+        of such a state have unknown ends, the chunk has only their keys; their values come beside it.
+        Raises ``UndecodableError`` if entries of other states have unknown ends.
         """
         for key_group, by_state in self._file.sections(key_groups, self._ids(names)):
             shown = list(self._pieces(key_group, by_state, is_untouched))
@@ -128,11 +111,9 @@ class HeapSource:
                 )
 
     def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
-        """The entries of these states as canonical files store them, per key group and state.
+        """Entries of these states as canonical files store them, per key group and state.
 
-        Raises:
-            UndecodableError: Entries have no ends that one can tell.
-            FormatError: The file is damaged.
+        Raises ``UndecodableError`` if entries have unknown ends.
         """
         for key_group, by_state in self._file.sections(key_groups, self._ids(names)):
             for piece, _ in self._pieces(key_group, by_state, lambda *_: False):
@@ -144,7 +125,7 @@ class HeapSource:
         by_state: Mapping[int, HeapEntries],
         is_untouched: Callable[[int, str], bool],
     ) -> Iterator[tuple[StatePiece, pa.Array | None]]:
-        """The entries of each state; for an untouched one without ends, its keys and its values."""
+        """Entries of each state; an untouched state with unknown ends has keys, and its values."""
         for state_id, in_file in by_state.items():
             name, form, values = self.states[state_id].name, self._form(state_id), None
             with within(f"key group {key_group}"), within(f"state {name!r}"):

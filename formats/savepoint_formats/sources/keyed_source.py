@@ -1,4 +1,4 @@
-"""The source that a handle of keyed state leads to; nobody is asked for a state backend."""
+"""Opens the source of a handle of keyed state; files show their own format."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 
 
 class KeyedSource(Protocol):
-    """What a handle of keyed state leads to."""
+    """Source of a handle of keyed state."""
 
     def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
-        """The entries of states of these names, batch by batch, each of whole key groups."""
+        """Entries of states of these names, batch by batch, each of whole key groups."""
         ...
 
     def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
-        """The timers of these key groups, some at a time."""
+        """Timers of these key groups, some at a time."""
         ...
 
     def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
-        """The entries of these states as canonical files store them, some megabytes at a time."""
+        """Entries of these states as canonical files store them, some megabytes at a time."""
         ...
 
 
@@ -52,18 +52,7 @@ def keyed_source(
     key: Layout,
     settings: SourceSettings,
 ) -> KeyedSource:
-    """The source of a handle.
-
-    Args:
-        directory: Where the savepoint is.
-        handle: The handle.
-        key: The layout of the operator's keys, which a changelog without a base does not tell.
-        settings: How it is read.
-
-    Raises:
-        StateFileNotFoundError: The file is gone.
-        FormatError: It begins with no header of keyed state.
-    """
+    """Source of a handle; a changelog without a base doesn't have the layout of keys."""
     if isinstance(handle, ChangelogHandle):
         bases = [(_base_source(directory, base, settings), base.key_groups) for base in handle.base]
         return ChangelogSource(directory, handle, bases, key, settings)
@@ -73,7 +62,7 @@ def keyed_source(
 def _base_source(
     directory: SnapshotDirectory, handle: BaseHandle, settings: SourceSettings
 ) -> EntrySource | HeapSource:
-    """The source of a handle whose files hold state."""
+    """Source of a handle whose files hold state."""
     header = KeyedBackendHeader.parse(HeaderBytes.of_keyed_state(directory, handle))
     states = tuple(map(settings.applied, keyed_states(header)))
     if isinstance(handle, IncrementalHandle):
@@ -100,7 +89,10 @@ def _base_source(
 
 
 def keyed_handles(subtask: SubtaskState) -> tuple[KeyedStateHandle, ...]:
-    """The handles of keyed state that a subtask has, that of its backend first."""
+    """Handles of keyed state of a subtask, that of its backend first.
+
+    Timers of RocksDB may be on the heap; they are then raw keyed state, with a handle of their own.
+    """
     both = subtask.managed_keyed_state, raw_keyed_handle(subtask)
     return tuple(handle for handle in both if handle is not None)
 
@@ -112,12 +104,7 @@ def stored_source(
     key: Layout,
     settings: SourceSettings,
 ) -> StoredSource:
-    """The source of one of ``keyed_handles``, as ``keyed_source`` has it.
-
-    Raises:
-        StateFileNotFoundError: The file is gone.
-        FormatError: It begins with no header of keyed state.
-    """
+    """Source of one of ``keyed_handles``."""
     if handle is subtask.raw_keyed_state and isinstance(handle, KeyGroupsHandle):
         return RawKeyedSource(directory, handle, settings.kryo, settings.max_parallelism)
     return keyed_source(directory, handle, key, settings)

@@ -1,10 +1,9 @@
-"""Key groups that are too large to be decoded as a whole.
+"""Reads key groups that are too large to be decoded at once.
 
-The rows of a key group are complete only when all its entries were seen, for its states lie one
-behind the other. The entries of a large one are therefore divided among portions, by a hash of
-their identity, and each portion is decoded by itself. What is held are the bytes of the portions;
-where they are too many, the key group is read again for others of them. So memory is bounded,
-however large a key group is.
+The states of a key group lie one behind the other, so that its rows are complete only when all
+entries were read. The entries of a large one are therefore divided among portions by a hash of
+their identity, and each portion is decoded by itself. The bytes of portions are in memory; if
+they are too many, the key group is read again for others. So memory is bounded.
 """
 
 from __future__ import annotations
@@ -31,13 +30,9 @@ if TYPE_CHECKING:
 
 
 class Memory:
-    """Memory for what is gathered bit by bit.
+    """One allocation for many small arrays; larger needs than ``size`` get memory of their own.
 
-    It is one piece, so that it goes back to the system when nothing needs it any more; many
-    small ones would stay, torn into pieces by what is allocated between them.
-
-    Args:
-        size: How many bytes are expected; more than these get memory of their own.
+    Many small allocations would not go back to the system, because others lie between them.
     """
 
     def __init__(self, size: int) -> None:
@@ -45,7 +40,7 @@ class Memory:
         self._used = 0
 
     def take(self, size: int) -> NDArray[np.uint8]:
-        """So many bytes of it."""
+        """Takes bytes of it."""
         taken = self._memory[self._used : self._used + size]
         if len(taken) < size:
             return np.empty(size, np.uint8)
@@ -55,13 +50,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CopiedEntries:
-    """Entries, copied out of the chunk in which they lay.
-
-    Attributes:
-        data: Key and value of each, one behind the other.
-        key_sizes: The bytes of each key.
-        value_sizes: The bytes of each value.
-    """
+    """Copies of entries, key and value behind each other, and the sizes of each."""
 
     data: NDArray[np.uint8]
     key_sizes: Sizes
@@ -74,20 +63,10 @@ class CopiedEntries:
 def divided(
     chunk: Chunk, spans: tuple[Positions, ...], count: int, wanted: range, memory: Memory
 ) -> list[CopiedEntries]:
-    """The entries of some portions, by portion.
+    """Copies the entries of the wanted portions into memory.
 
-    Args:
-        chunk: Holds the entries.
-        spans: Where the identity of each begins and ends, where its key does, and its value.
-        count: How many portions there are.
-        wanted: Which of them.
-        memory: Where they are copied to.
-
-    Returns:
-        The entries of each of those wanted.
-
-    Raises:
-        ValueError: An entry lies outside of the chunk.
+    ``spans`` are start and end of each entry's identity, key and value.
+    Raises ``ValueError`` if an entry lies outside of the chunk.
     """
     spans = tuple(np.ascontiguousarray(span, np.int64) for span in spans)
     starts, ends, key_starts, key_ends, value_starts, value_ends = spans
@@ -137,7 +116,7 @@ def divided(
 
 
 def _borders(sizes: Positions) -> list[int]:
-    """Where each of several things of these sizes begins, and where the last one ends."""
+    """Start of each of several things of these sizes, and the end of the last."""
     return [0, *np.cumsum(sizes).tolist()]
 
 
@@ -155,16 +134,16 @@ def portions(
     *,
     held: int,
 ) -> Iterator[Part]:
-    """The entries of a key group, portion by portion; all entries of a key are in one portion.
+    """Reads a key group portion by portion; all entries of a key are in one portion.
 
     Args:
         blocks: Reads the key group from its beginning, in blocks of any size.
-        size: The bytes of the key group, about.
-        count: How many portions.
-        chosen: The numbers of those that are wanted.
-        identities: Where the identities of entries of a state begin and end.
-        path: Where the entries come from; named in errors.
-        held: How many portions are gathered in one pass.
+        size: Approximate bytes of the key group.
+        count: Number of portions.
+        chosen: Numbers of the wanted portions.
+        identities: Returns the borders of the identities of entries of a state.
+        path: Name of the entries in errors.
+        held: Number of portions that one pass gathers.
     """
     passes = -(-len(chosen) // held)
     for wanted in (chosen[number::passes] for number in range(passes)):
@@ -183,7 +162,7 @@ def portions(
 
 
 def _joined(portion: dict[str, list[CopiedEntries]], path: str) -> Part:
-    """The entries of a portion in one chunk, state behind state."""
+    """Entries of a portion in one chunk, state behind state."""
     base = 0
     spans: dict[str, EntrySpans] = {}
     for name, copies in portion.items():

@@ -1,7 +1,11 @@
-"""Raw keyed state: timers, or what only its operator knows.
+"""Raw keyed state: timers, or content that only its operator knows.
 
-Timers come out as managed ones do. A raw timer is key, namespace and timestamp; a managed one is the
+Timers come out like managed ones. A raw timer is key, namespace and timestamp; a managed one is the
 timestamp, its sign bit flipped so that bytes sort as times do, key and namespace.
+
+A section of raw timers doesn't say which key group it is of: only the offsets of its handle do.
+Keys prove it if their hash code follows from their type. If a type has the layout of another class,
+with another hash code, keys of one section contradict each other, and nothing is reported.
 """
 
 from __future__ import annotations
@@ -66,11 +70,7 @@ KEYS = 8
 
 
 class TimerKeyGroups:
-    """What the keys of sections tell of their key groups.
-
-    Args:
-        max_parallelism: That of the operator; None if it is not known, so that keys tell nothing.
-    """
+    """Collects the key groups that the keys of sections have."""
 
     def __init__(self, max_parallelism: int | None) -> None:
         self._max_parallelism = max_parallelism
@@ -78,13 +78,7 @@ class TimerKeyGroups:
         self._is_known = True
 
     def add(self, key_group: int, layout: Layout, keys: pa.Array) -> None:
-        """Takes the first keys of a service.
-
-        Args:
-            key_group: That of the section, as its handle says.
-            layout: That of keys.
-            keys: The keys, as columns have them.
-        """
+        """Adds the first keys of a service in the section of a key group."""
         first = keys[:KEYS]
         if not self._is_known or not len(first) or self._max_parallelism is None:
             return
@@ -97,7 +91,7 @@ class TimerKeyGroups:
 
     @property
     def displaced(self) -> dict[int, int]:
-        """Key group of a section -> the other one that all of its keys tell; none if keys disagree."""
+        """Key group of a section -> the other one that its keys have; empty if keys disagree."""
         if not self._is_known or any(len(named) > 1 for named in self._named.values()):
             return {}
         groups = {group: next(iter(named)) for group, named in self._named.items()}
@@ -105,9 +99,9 @@ class TimerKeyGroups:
 
     @property
     def is_proven(self) -> bool:
-        """Whether sections are displaced, and it is not that hash codes are others than thought.
+        """Whether sections are displaced, and it is not just their hash codes that are unknown.
 
-        They are if the sections have each other's places, or if most sections are in theirs.
+        It is proven if sections have swapped places, or if at least half of them are in their own.
         """
         displaced = self.displaced
         have_each_others = sorted(displaced) == sorted(displaced.values())
@@ -121,14 +115,9 @@ _SIGN_BIT = 0x80
 
 
 class RawKeyedSource:
-    """A file of raw keyed state, which has timers or what only its operator knows.
+    """Source of a file of raw keyed state.
 
-    Args:
-        directory: Where the savepoint is.
-        handle: The handle of the file.
-        kryo: What is known of the Kryo that wrote object graphs.
-        max_parallelism: That of the operator, by which keys tell their key groups; None where
-            nobody asks for timers.
+    Without ``max_parallelism`` the key groups of timers are not checked.
     """
 
     def __init__(
@@ -154,9 +143,9 @@ class RawKeyedSource:
 
     @cached_property
     def problem(self) -> str:
-        """Why the timers of the first key group cannot all be read, if so.
+        """Reason why some timers of the first key group can't be read.
 
-        It is on this that the catalog has a table of their bytes, with all key groups of the file.
+        The catalog then has a table of their bytes, with all key groups of the file.
         """
         first = first_section(self._file, self._handle)
         if first is None or not has_timers(first[1]):
@@ -165,17 +154,16 @@ class RawKeyedSource:
         return TimerServices.of(data, self._file.path, section, self._kryo).problem
 
     def sections(self, key_groups: KeyGroupRange) -> Iterator[list[tuple[Section, bytes]]]:
-        """The sections of these key groups and their bytes, some at a time."""
+        """Sections of these key groups and their bytes, some at a time."""
         all_sections = sections_of(self._handle.groups, self._file, key_groups, NOTHING_WRITTEN_RAW)
         for batch in batches_of(all_sections, PIECE_SIZE):
             data, base = read_sections(self._file, batch), batch[0].start
             yield [(section, data[section.start - base : section.end - base]) for section in batch]
 
     def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
-        """The timers of these key groups, under the names that their states would have.
+        """Timers of these key groups, named as managed state.
 
-        Raises:
-            FormatError: The file is damaged, or has key groups in the place of others.
+        Raises ``FormatError`` also if key groups have swapped places.
         """
         if not self.has_timers():
             return
@@ -190,13 +178,9 @@ class RawKeyedSource:
         self._expect_own_places()
 
     def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
-        """The timers of these queues as managed ones are stored, per key group and queue.
+        """Timers of these queues as managed ones are stored, per key group and queue.
 
-        Nothing comes of raw state without timers.
-
-        Raises:
-            UndecodableError: It is not known where timers end.
-            FormatError: As of ``timers``.
+        Raw state without timers gives nothing. Raises ``UndecodableError`` if the end of a timer is unknown.
         """
         if not self.has_timers():
             return
@@ -252,7 +236,7 @@ class RawKeyedSource:
     def _queues(
         self, chunk: Chunk, section: Section
     ) -> Iterator[tuple[TimerService, str, list[Spans]]]:
-        """Where key, namespace and timestamp of the timers of each queue lie."""
+        """Borders of key, namespace and timestamp of the timers of each queue."""
 
         def read(service: TimerService, view: SnapshotView, count: int) -> list[Spans]:
             if service.timer not in self._records:

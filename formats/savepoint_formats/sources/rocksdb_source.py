@@ -37,14 +37,7 @@ _SPARE_ROOM = 1 << 20
 
 
 class RocksDbSource(EntrySource):
-    """The files of a handle.
-
-    Args:
-        directory: Where the savepoint is.
-        handle: The handle.
-        states: The states of its header.
-        settings: How it is read.
-    """
+    """Source of the files of a handle."""
 
     def __init__(
         self,
@@ -98,7 +91,7 @@ class RocksDbSource(EntrySource):
         room: Room | None = None,
         share: Share = WHOLE,
     ) -> Iterator[Part]:
-        """The entries of one state after the other."""
+        """Entries of one state after the other."""
         for name in wanted:
             with within(f"state {name!r}"):
                 chunks = files.chunks(name, key_groups, chunk_size=size, room=room, share=share)
@@ -107,7 +100,7 @@ class RocksDbSource(EntrySource):
 
 
 def _one_chunk(blocks: Sequence[Part], room: Room, path: str) -> Part:
-    """Blocks of several states as one, so that their keys can be compared."""
+    """Joins blocks of several states, so that their keys can be compared."""
     positions = [room.position(chunk.data) for chunk, _ in blocks]
     if None in positions:
         borders = np.cumsum([0, *(len(chunk) for chunk, _ in blocks)]).tolist()

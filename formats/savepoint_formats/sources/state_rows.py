@@ -1,8 +1,8 @@
-"""Entries of one state, decoded: what tells its rows apart, and its values.
+"""Decodes the entries of one state: identities that distinguish rows, and values.
 
-The two forms in which backends store keyed state come to the same here. In entries (canonical
-files and RocksDB) a key is prefix, key, namespace; lists are delimited and a map has an entry per
-user key. In heap files namespace, key and value lie back to back, collections in one piece.
+Both forms of stored keyed state become the same rows. In entries (canonical files and RocksDB) a
+key is prefix, key, namespace; lists are delimited and a map has an entry per user key. In heap
+files namespace, key and value lie back to back, and a collection is a single value.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StateRows:
-    """The entries of a state, decoded.
+    """Decoded entries of a state.
 
     Attributes:
-        starts: Where the identity of each entry begins: the bytes of key and namespace.
-        ends: Where it ends.
-        values: The values; of a map in entries, those of its user keys.
-        user_keys: The user keys of a map in entries.
+        starts: Start of each entry's identity: the bytes of key and namespace.
+        ends: End of each entry's identity.
+        values: Values; those of user keys if a map has an entry per user key.
+        user_keys: User keys if a map has an entry per user key.
     """
 
     starts: NDArray[np.int64]
@@ -67,7 +67,7 @@ class StateRows:
         )
 
     def column_type(self, wanted: pa.DataType) -> pa.DataType:
-        """The type that the column has; ``wanted`` says only which kind of collection a map is."""
+        """Type of the column; only the kind of collection for a map comes from ``wanted``."""
         if self.user_keys is None:
             return self.values.type
         if pa.types.is_map(wanted):
@@ -80,12 +80,7 @@ class StateRows:
 class EntryDecoder:
     """Decodes the entries of a state in canonical files and RocksDB.
 
-    Args:
-        state: The state.
-        prefix_size: The bytes of the key-group prefix, which is no part of identities.
-        kryo: What is known of the Kryo that wrote object graphs.
-        is_hidden: Whether values are null, as nobody wants them.
-        hides: What may be among the bytes of a value that cannot be decoded.
+    Hidden values are null. ``hides`` says what may be among the bytes of an undecodable value.
     """
 
     def __init__(
@@ -111,11 +106,7 @@ class EntryDecoder:
             self._map_keys = program(Struct(names, sizes), kryo, hides="all")
 
     def rows(self, chunk: Chunk, entries: EntrySpans) -> StateRows:
-        """Decodes everything but the identities.
-
-        Raises:
-            FormatError: An entry is damaged.
-        """
+        """Decodes everything but the identities."""
         if self._is_hidden:
             values = pa.nulls(len(entries.key_starts), self._values.type)
         else:
@@ -130,7 +121,7 @@ class EntryDecoder:
     def identities(
         self, chunk: Chunk, entries: EntrySpans
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where the identity of each entry begins and ends."""
+        """Start and end of each entry's identity."""
         starts = entries.key_starts + self._prefix_size
         if self._map_keys is None:
             return starts, entries.key_ends
@@ -149,14 +140,7 @@ def _entry_value(state: State) -> Layout:
 
 
 class HeapDecoder:
-    """Decodes the entries of a state in heap files.
-
-    Args:
-        state: The state.
-        kryo: What is known of the Kryo that wrote object graphs.
-        is_hidden: Whether values are null, as nobody wants them.
-        hides: What may be among the bytes of a value that cannot be decoded.
-    """
+    """Decodes the entries of a state in heap files; the arguments are those of ``EntryDecoder``."""
 
     def __init__(
         self,
@@ -173,12 +157,7 @@ class HeapDecoder:
         self._values = program(state.stored, kryo, hides=hides)
 
     def rows(self, entries: HeapEntries) -> StateRows:
-        """Decodes everything but the identities; a value may be but bytes.
-
-        Raises:
-            UndecodableError: It is not known where an entry ends.
-            FormatError: An entry is damaged.
-        """
+        """Decodes everything but the identities; raises ``UndecodableError`` for hidden entries."""
         if self._hides != "all":
             entries.expect_all(hidden_advice("rest"))
         starts, ends = entries.values.starts, entries.values.ends
@@ -194,10 +173,9 @@ class HeapDecoder:
 def _identity_ends(
     chunk: Chunk, starts: NDArray[np.int64], keys: pa.StructArray
 ) -> NDArray[np.int64]:
-    """Where key and namespace of each entry of a map end, and the user key begins.
+    """End of key and namespace of each entry of a map, where the user key begins.
 
-    Raises:
-        UndecodableError: Nobody can tell, as a serializer of theirs is not known.
+    Raises ``UndecodableError`` if a size is unknown.
     """
     for name in ("key", "namespace"):
         if keys.field(name).null_count:
