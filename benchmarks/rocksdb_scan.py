@@ -42,7 +42,7 @@ from savepoint_formats.metadata import (
 from savepoint_formats.state_files.rocksdb.checksums import NO_CHECKSUM, first_damaged
 from savepoint_formats.state_files.rocksdb.sst import Sst
 from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks, StoredBlocks
-from savepoint_formats.state_files.rocksdb.sst_merge import Room, SstMerge
+from savepoint_formats.state_files.rocksdb.sst_merge import Room, living_entries
 from savepoint_formats.state_files.rocksdb.sst_scan import ScannedSst, SstScan
 from savepoint_formats.state_files.rocksdb.states import DEFAULT_CHUNK_SIZE, RocksDbState
 
@@ -187,8 +187,7 @@ def steps(directory: SnapshotDirectory, handle: IncrementalHandle) -> list[Measu
                 stored.append(blocks)
             room = Room(2 * sum(blocks.data.size for blocks in stored) * EXPANSION)
             with merged:
-                merge = SstMerge.of(tuple(stored))
-                living = merge.living(*bounds, room, room.rest // LEAST_ENTRY)
+                living = living_entries(stored, bounds, room, room.rest // LEAST_ENTRY)
             count += len(living[1])
             with decompressed:
                 Blocks.of(stored)

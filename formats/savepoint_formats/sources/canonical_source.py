@@ -44,13 +44,13 @@ class CanonicalSource(EntrySource):
                 yield self.entries.block(batch).part(self._names, names)
 
     def _large_parts(self, names: frozenset[str], section: Section) -> Iterator[Part]:
-        content = self.entries.content(section)
+        file, section = self.entries.content(section)
 
         def blocks() -> Iterator[Part]:
-            for block in self.entries.divided(content, BLOCK_SIZE):
+            for block in self.entries.divided(file, section, BLOCK_SIZE):
                 yield block.part(self._names, names)
 
-        yield from self.portions(content.section.size, blocks)
+        yield from self.portions(section.size, blocks)
 
     @property
     def block_size(self) -> int:

@@ -142,13 +142,7 @@ class HeapSource:
         return {index for index, state in enumerate(self.states) if state.name in names}
 
     def _decoder(self, state_id: int) -> HeapDecoder:
-        state, settings = self.states[state_id], self._settings
-        return HeapDecoder(
-            state,
-            settings.kryo,
-            is_hidden=state.name in settings.hidden,
-            hides=settings.hides,
-        )
+        return HeapDecoder(self.states[state_id], self._settings)
 
     def _form(self, state_id: int) -> CanonicalForm:
         if state_id not in self._forms:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.entries.entry_spans import EntrySpans
     from savepoint_formats.program.program import Program
+    from savepoint_formats.sources.entry_source import SourceSettings
     from savepoint_formats.state_files.heap_entries import HeapEntries
     from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
@@ -140,21 +141,14 @@ def _entry_value(state: State) -> Layout:
 
 
 class HeapDecoder:
-    """Decodes the entries of a state in heap files; the arguments are those of ``EntryDecoder``."""
+    """Decodes the entries of a state in heap files."""
 
-    def __init__(
-        self,
-        state: State,
-        kryo: KryoDialect | None,
-        *,
-        is_hidden: bool = False,
-        hides: Hides = "nothing",
-    ) -> None:
-        self._is_hidden = is_hidden
-        self._hides = hides
+    def __init__(self, state: State, settings: SourceSettings) -> None:
+        self._is_hidden = state.name in settings.hidden
+        self._hides = settings.hides
         layouts = namespace_layout(state), key_layout(state)
-        self.identity = program(Struct(("namespace", "key"), layouts), kryo)
-        self._values = program(state.stored, kryo, hides=hides)
+        self.identity = program(Struct(("namespace", "key"), layouts), settings.kryo)
+        self._values = program(state.stored, settings.kryo, hides=settings.hides)
 
     def rows(self, entries: HeapEntries) -> StateRows:
         """Decodes everything but the identities; raises ``UndecodableError`` for hidden entries."""

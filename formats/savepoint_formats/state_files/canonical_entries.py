@@ -27,6 +27,7 @@ from savepoint_formats.entries.frames import (
 )
 from savepoint_formats.errors import FormatError, within
 from savepoint_formats.key_groups.ranges import WHOLE, prefix_size
+from savepoint_formats.locations.state_file import StateFile
 from savepoint_formats.metadata import KeyedHandleType
 from savepoint_formats.program.kernel import NO_STATE, NONE_FOREIGN
 from savepoint_formats.state_files.sections import (
@@ -39,14 +40,13 @@ from savepoint_formats.state_files.sections import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from savepoint_formats.entries.entry_spans import Part
     from savepoint_formats.entries.frames import Frames
     from savepoint_formats.key_groups.ranges import KeyGroupRange, Share
-    from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.state_files.header import KeyedBackendHeader
 
@@ -59,7 +59,7 @@ ID_SIZE = 2
 
 _IS_LAST = 0x80
 
-# A heap section that passes for a canonical one by chance is next to impossible; two more so.
+# A heap section hardly ever passes for a canonical one by chance, several never do.
 _SECTIONS_TO_TRY = 8
 
 
@@ -85,21 +85,6 @@ class EntryBlock:
             if names[state_id] in wanted
         }
         return self.chunk, spans
-
-
-@dataclass(frozen=True, slots=True)
-class SectionContent:
-    """A section to read in blocks.
-
-    Attributes:
-        section: Its place in the file, or in its decompressed bytes.
-        path: Name of these bytes in errors.
-        read: Returns the bytes between two positions.
-    """
-
-    section: Section
-    path: str
-    read: Callable[[int, int], bytes]
 
 
 class CanonicalEntries:
@@ -132,7 +117,7 @@ class CanonicalEntries:
         """All entries of these key groups, or of a share of one, about ``size`` bytes at a time."""
         for batch in self.batches(key_groups, size):
             if batch[0].size > size:
-                yield from self.divided(self.content(batch[0]), size, share)
+                yield from self.divided(*self.content(batch[0]), size, share)
             elif share.index == 0:
                 block = self.block(batch)
                 if len(block.frames):
@@ -150,32 +135,32 @@ class CanonicalEntries:
             starts = np.cumsum([0, *map(len, parts[:-1])]).tolist()
             data, base, path = b"".join(parts), 0, self._path_of(batch[0])
         chunk = Chunk(np.frombuffer(data, np.uint8), path, base)
-        placed = zip(batch, starts, [*starts[1:], len(data)], strict=True)
+        placed = list(zip(batch, starts, [*starts[1:], len(data)], strict=True))
         return EntryBlock(chunk, *self._of_sections(chunk, placed))
 
-    def content(self, section: Section) -> SectionContent:
-        """A section for ``divided``."""
+    def content(self, section: Section) -> tuple[StateFile, Section]:
+        """File of a section for ``divided``; a decompressed one is a file in memory."""
         if not self._is_compressed:
-            return SectionContent(section, self._file.path, self._read_within(section))
+            return self._file, section
         whole = self._decompressed(section, read_sections(self._file, (section,)))
-        place = replace(section, start=0, end=len(whole))
-        return SectionContent(place, self._path_of(section), lambda start, end: whole[start:end])
+        file = StateFile(self._path_of(section), data=whole)
+        return file, replace(section, start=0, end=len(whole))
 
     def divided(
-        self, content: SectionContent, size: int, share: Share = WHOLE
+        self, file: StateFile, section: Section, size: int, share: Share = WHOLE
     ) -> Iterator[EntryBlock]:
         """Reads a section from its beginning in blocks; a run that crosses a border becomes two.
 
         Entries are found one behind the other, so that all entries before a share are read too.
         """
-        section = content.section
         position, state, least, is_end = section.start, NO_STATE, size, False
         while not is_end:
             owner = share.owner(position - section.start, section.size)
             if owner > share.index:
                 return
             stop = min(position + least, section.end)
-            chunk = _continued(content, position, stop, state)
+            data = read_sections(file, (replace(section, start=position, end=stop),))
+            chunk = _continued(data, state, file.path, position)
             block_frames = self._of_block(chunk, FramesStart(ID_SIZE, state), section, stop)
             is_end = block_frames.is_end
             if block_frames.next.state != NO_STATE and len(block_frames):
@@ -187,29 +172,22 @@ class CanonicalEntries:
             state, least = block_frames.next.state, max(size, block_frames.wanted)
 
     def _of_sections(
-        self, chunk: Chunk, sections: Iterable[Placed]
+        self, chunk: Chunk, sections: Sequence[Placed]
     ) -> tuple[Frames, NDArray[np.uint16]]:
         """Finds all entries of these sections, and the key group of each run of entries."""
         table = FramesTable(chunk, len(self._names), prefix_size=self._prefix_size)
-        groups: list[int] = []
         counts = [0]
-        placed = list(sections)
-        for section, start, end in placed:
+        for section, start, end in sections:
             with self._in_section(section):
                 read_frames = table.add_section(start, end, section.key_group)
-            groups.append(section.key_group)
             counts.append(len(read_frames.run_states))
-        run_groups = np.repeat(np.array(groups, np.uint16), np.diff(counts))
         if read_frames.foreign != NONE_FOREIGN:
-            entry_start = int(read_frames.spans[0, read_frames.foreign])
-            (section,) = (
-                placed_section
-                for placed_section, first, end in placed
-                if first <= entry_start < end
-            )
-            with self._in_section(section):
+            place = int(read_frames.spans[0, read_frames.foreign])
+            displaced = next(section for section, _, end in sections if place < end)
+            with self._in_section(displaced):
                 raise self._foreign(chunk, read_frames)
-        return read_frames, run_groups
+        groups = np.array([section.key_group for section, _, _ in sections], np.uint16)
+        return read_frames, np.repeat(groups, np.diff(counts))
 
     def _of_block(self, chunk: Chunk, start: FramesStart, section: Section, stop: int) -> Frames:
         """Finds the entries of a section that the chunk holds; it ends at ``stop`` in the section."""
@@ -247,12 +225,6 @@ class CanonicalEntries:
             error.within(f"key group {section.key_group}")
             raise
 
-    def _read_within(self, section: Section) -> Callable[[int, int], bytes]:
-        def read(start: int, end: int) -> bytes:
-            return read_sections(self._file, (replace(section, start=start, end=end),))
-
-        return read
-
     def _decompressed(self, section: Section, stored: bytes) -> bytes:
         with within(f"key group {section.key_group}"):
             return decompress(stored, self._file.path, section.start)
@@ -262,12 +234,12 @@ class CanonicalEntries:
         return f"{self._file.path}, decompressed from byte {section.start}"
 
 
-def _continued(content: SectionContent, start: int, end: int, state: int) -> Chunk:
-    """Bytes of a section, and in front of them the id of the run that goes on."""
-    data = np.empty(ID_SIZE + end - start, np.uint8)
-    data[:ID_SIZE] = state >> 8 & 0xFF, state & 0xFF
-    data[ID_SIZE:] = np.frombuffer(content.read(start, end), np.uint8)
-    return Chunk(data, content.path, start - ID_SIZE)
+def _continued(data: bytes, state: int, path: str, offset: int) -> Chunk:
+    """Chunk of bytes from the middle of a section, behind the id of the run that goes on."""
+    whole = np.empty(ID_SIZE + len(data), np.uint8)
+    whole[:ID_SIZE] = state >> 8 & 0xFF, state & 0xFF
+    whole[ID_SIZE:] = np.frombuffer(data, np.uint8)
+    return Chunk(whole, path, offset - ID_SIZE)
 
 
 def is_canonical(file: StateFile, handle: KeyGroupsHandle, header: KeyedBackendHeader) -> bool:
@@ -276,9 +248,8 @@ def is_canonical(file: StateFile, handle: KeyGroupsHandle, header: KeyedBackendH
     Handles of native snapshots, and all handles up to Flink 1.12, may lead to either. A heap file
     has an offset for every key group; a file is canonical if its sections parse as such.
     """
-    if handle.type is KeyedHandleType.CANONICAL_SAVEPOINT:
-        return True
-    if NOTHING_WRITTEN in handle.groups.offsets:
+    is_told = handle.type is KeyedHandleType.CANONICAL_SAVEPOINT
+    if is_told or NOTHING_WRITTEN in handle.groups.offsets:
         return True
     sections = sections_of(handle.groups, file, handle.key_groups)
     try:

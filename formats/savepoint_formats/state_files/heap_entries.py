@@ -16,7 +16,7 @@ Flink: ``HeapSnapshotStrategy``, ``CopyOnWriteStateMapSnapshot``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -47,64 +47,6 @@ if TYPE_CHECKING:
 
 _KEY_GROUP_SIZE = 4
 _STATE_HEAD_SIZE = 6
-
-
-@dataclass(slots=True)
-class HeapSection:
-    """Decompressed section of a key group, read state by state.
-
-    Attributes:
-        chunk: The states of the key group.
-        states: Number of states in each key group.
-        seen: Ids of the states that were read.
-        position: Start of the next state.
-    """
-
-    chunk: Chunk
-    states: int
-    seen: set[int] = field(default_factory=set)
-    position: int = 0
-
-    @classmethod
-    def of(
-        cls, file: StateFile, section: Section, states: int, *, is_compressed: bool
-    ) -> HeapSection:
-        """Opens a section; raises ``FormatError`` if it has another key group."""
-        data = read_sections(file, (section,))
-        view = DataInputView(data, file.path, section.start)
-        if view.peek_int() != section.key_group:
-            raise view.error(f"key group {view.peek_int()}, expected {section.key_group}")
-        body, base = data[_KEY_GROUP_SIZE:], section.start + _KEY_GROUP_SIZE
-        if is_compressed:
-            body, base = decompress(body, file.path, base), 0
-        return cls(Chunk(np.frombuffer(body, np.uint8), file.path, base), states)
-
-    def next_state(self) -> tuple[int, int]:
-        """Id of the next state, and how many entries follow."""
-        view = self.chunk.view(self.position, len(self.chunk.data))
-        state_id = view.read_unsigned_short()
-        if state_id >= self.states or state_id in self.seen:
-            view.position -= 2
-            again = " once more" if state_id in self.seen else ""
-            raise view.error(f"state {state_id} of {self.states}{again}")
-        self.seen.add(state_id)
-        count = view.read_int()
-        self.position += _STATE_HEAD_SIZE
-        return state_id, count
-
-    def has_more(self) -> bool:
-        """Whether another state follows.
-
-        Raises ``FormatError`` for bytes that belong to no state, and for missing states.
-        """
-        view = self.chunk.view(self.position, len(self.chunk.data))
-        left = self.states - len(self.seen)
-        if not left:
-            view.expect_end()
-        elif not view.remaining:
-            message = f"the key group ends, with {left} of {self.states} states missing"
-            raise view.error(message, TruncatedError)
-        return left > 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -199,59 +141,67 @@ class HeapFile:
         file = read_ahead(self._file, sections)
         for section in sections:
             with within(f"key group {section.key_group}"):
-                states, is_compressed = len(self._states), self._is_compressed
-                part = HeapSection.of(file, section, states, is_compressed=is_compressed)
-                entries = self._entries(part, section, wanted)
+                entries = self._entries(self._chunk(file, section), section, wanted)
             yield section.key_group, entries
 
+    def _chunk(self, file: StateFile, section: Section) -> Chunk:
+        """The decompressed states of a key group."""
+        data = read_sections(file, (section,))
+        view = DataInputView(data, file.path, section.start)
+        if view.peek_int() != section.key_group:
+            raise view.error(f"key group {view.peek_int()}, expected {section.key_group}")
+        body, base = data[_KEY_GROUP_SIZE:], section.start + _KEY_GROUP_SIZE
+        if self._is_compressed:
+            body, base = decompress(body, file.path, base), 0
+        return Chunk(np.frombuffer(body, np.uint8), file.path, base)
+
     def _entries(
-        self, part: HeapSection, section: Section, wanted: Container[int]
+        self, chunk: Chunk, section: Section, wanted: Container[int]
     ) -> dict[int, HeapEntries]:
         by_state: dict[int, HeapEntries | None] = {}
         try:
-            for state_id, entries in self._in_order(part):
+            for state_id, entries in self._in_order(chunk):
                 by_state[state_id] = entries
         except FormatError as error:
             if not self._doubtful.may_explain(error):
                 raise
-            self._read_others(part, section, wanted, (by_state, error))
+            borders = self._doubtful.borders(chunk, section.key_group, partial(self._end, chunk))
+            unread = {*range(len(self._states))} - {*by_state}
+            if borders is None and any(state_id in wanted for state_id in unread):
+                self._check(section, error)
+                raise
+            for state in borders or ():
+                if state.count and state.id in wanted:
+                    with within(f"state {self._states[state.id].name!r}"):
+                        by_state[state.id] = self._between(chunk, state, section.key_group)
         return {
             state_id: entries
             for state_id, entries in by_state.items()
             if entries is not None and state_id in wanted
         }
 
-    def _read_others(
-        self,
-        part: HeapSection,
-        section: Section,
-        wanted: Container[int],
-        known: tuple[dict[int, HeapEntries | None], FormatError],
-    ) -> None:
-        """Reads the states behind one that can't be decoded."""
-        by_state, error = known
-        chunk, group = part.chunk, section.key_group
-        borders = self._doubtful.borders(chunk, group, partial(self._end, chunk))
-        if borders is None:
-            unread = {*range(len(self._states))} - {*by_state}
-            if any(state_id in wanted for state_id in unread):
-                self._check(section, error)
-                raise error
-            return
-        for state in borders:
-            if state.count and state.id in wanted:
-                with within(f"state {self._states[state.id].name!r}"):
-                    by_state[state.id] = self._between(chunk, state, group)
-
-    def _in_order(self, part: HeapSection) -> Iterator[tuple[int, HeapEntries | None]]:
-        while part.has_more():
-            state_id, count = part.next_state()
-            entries = None
+    def _in_order(self, chunk: Chunk) -> Iterator[tuple[int, HeapEntries | None]]:
+        """Id and entries of each state in the order of the file, as far as decoding goes."""
+        position, total = 0, len(self._states)
+        left = {*range(total)}
+        while left:
+            view = chunk.view(position, len(chunk))
+            if not view.remaining:
+                message = f"the key group ends, with {len(left)} of {total} states missing"
+                raise view.error(message, TruncatedError)
+            state_id = view.read_unsigned_short()
+            if state_id not in left:
+                view.position -= 2
+                again = " once more" if state_id < total else ""
+                raise view.error(f"state {state_id} of {total}{again}")
+            left.remove(state_id)
+            count, entries = view.read_int(), None
+            position += _STATE_HEAD_SIZE
             if count:
                 with within(f"state {self._states[state_id].name!r}"):
-                    records = self._records[state_id]
-                    entries, part.position = records.read(part.chunk, part.position, count)
+                    entries, position = self._records[state_id].read(chunk, position, count)
             yield state_id, entries
+        chunk.view(position, len(chunk)).expect_end()
 
     def _end(self, chunk: Chunk, state_id: int, position: int, count: int) -> int:
         return self._records[state_id].read(chunk, position, count)[1]

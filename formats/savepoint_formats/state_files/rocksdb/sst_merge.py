@@ -27,9 +27,10 @@ from savepoint_formats.state_files.rocksdb.stream_kernel import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-    from savepoint_formats.errors import FormatError
     from savepoint_formats.state_files.rocksdb.sst_blocks import StoredBlocks
 
 _LEAST_ENTRY = 3
@@ -95,99 +96,81 @@ class MergedBlocks:
         return [array.ctypes.data for array in arrays]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SstMerge:
-    """Blocks of several files whose entries are merged.
+def living_entries(
+    stored: Sequence[StoredBlocks],
+    bounds: tuple[bytes, bytes],
+    room: Room,
+    count: int,
+    oldest: int = 0,
+) -> tuple[NDArray[np.uint8], EntrySpans]:
+    """Entries between two bounds that have a value, in ``room`` as far as it suffices.
 
-    Attributes:
-        stored: The blocks, neighbours in a file each; errors name their places.
-        merged: The same blocks for the kernel.
-        size: All uncompressed bytes.
-        is_little: Whether no machine code is needed.
+    Args:
+        stored: Blocks of several files, neighbours in a file each.
+        bounds: The least key, and the least that is too great.
+        room: Memory for entries.
+        count: About how many entries there are.
+        oldest: Entries with smaller sequence numbers were deleted together with their range.
+
+    Raises:
+        RocksDbError: There is a compression or an entry of an unknown type.
+        FormatError: A block is damaged.
     """
+    sizes = [blocks.content_sizes(blocks.compressions())[0] for blocks in stored]
+    size = sum(int(each.sum()) for each in sizes)
+    is_little = merge_tables.is_spared(size)
+    most = Compression.NONE if is_little else Compression.SNAPPY
+    merged = [MergedBlocks.of(*sized, most) for sized in zip(stored, sizes, strict=True)]
+    count = min(count, size // _LEAST_ENTRY) + 1
+    while True:
+        starts, middles = np.empty(count + 1, np.int64), np.empty(count, np.int64)
+        cursors, _in_use = _cursors(merged, bounds)
+        order = np.empty(len(cursors), np.int64)
+        merge = Merge(
+            cursors=cursors.ctypes.data,
+            tables=len(cursors),
+            order=order.ctypes.data,
+            data=room.data.ctypes.data,
+            at=room.used,
+            end=len(room.data),
+            starts=starts.ctypes.data,
+            middles=middles.ctypes.data,
+            room=count,
+            oldest=wrapped(oldest << 8),
+            # Little work was counted when ``is_little`` was decided.
+            work=0 if is_little else size,
+        )
+        status, number, end = merge_tables(merge)
+        if status == OK:
+            break
+        if status != FULL:
+            # The number of a block, from 1.
+            block = int(cursors[number, BLOCK // 8]) - 1
+            if status == UNKNOWN:
+                message = f"an entry of type {end}, which is not read here; {READABLE}"
+                raise stored[number].error(block, message, RocksDbError)
+            raise stored[number].error(block, "a damaged block")
+        count, room = 2 * count, Room(2 * room.rest + size)
+    values = middles[:number]
+    spans = EntrySpans(starts[:number], values, values, starts[1 : number + 1])
+    room.used = end
+    return room.data[:end], spans
 
-    stored: tuple[StoredBlocks, ...]
-    merged: tuple[MergedBlocks, ...]
-    size: int
-    is_little: bool
 
-    @classmethod
-    def of(cls, stored: tuple[StoredBlocks, ...]) -> Self:
-        """Prepares blocks; raises ``RocksDbError`` for an unknown compression."""
-        sizes = [blocks.content_sizes(blocks.compressions())[0] for blocks in stored]
-        size = sum(int(each.sum()) for each in sizes)
-        is_little = merge_tables.is_spared(size)
-        most = Compression.NONE if is_little else Compression.SNAPPY
-        merged = (MergedBlocks.of(*sized, most) for sized in zip(stored, sizes, strict=True))
-        return cls(stored, tuple(merged), size, is_little)
-
-    def living(
-        self, lower: bytes, upper: bytes, room: Room, count: int, oldest: int = 0
-    ) -> tuple[NDArray[np.uint8], EntrySpans]:
-        """Entries from ``lower`` to before ``upper`` that have a value.
-
-        Args:
-            lower: The least key.
-            upper: The least key that is too great.
-            room: Memory for them, as far as it suffices.
-            count: About how many entries there are.
-            oldest: Entries with smaller sequence numbers were deleted together with their range.
-
-        Raises:
-            RocksDbError: There is an entry of an unknown type.
-            FormatError: A block is damaged.
-        """
-        count = min(count, self.size // _LEAST_ENTRY) + 1
-        while True:
-            starts, middles = np.empty(count + 1, np.int64), np.empty(count, np.int64)
-            cursors, _held = self._cursors(lower, upper)
-            order = np.empty(len(cursors), np.int64)
-            merge = Merge(
-                cursors=cursors.ctypes.data,
-                tables=len(cursors),
-                order=order.ctypes.data,
-                data=room.data.ctypes.data,
-                at=room.used,
-                end=len(room.data),
-                starts=starts.ctypes.data,
-                middles=middles.ctypes.data,
-                room=count,
-                oldest=wrapped(oldest << 8),
-                # What is little was counted as done when that was decided.
-                work=0 if self.is_little else self.size,
-            )
-            status, number, end = merge_tables(merge)
-            if status == OK:
-                break
-            if status != FULL:
-                raise self._error(status, number, int(cursors[number, BLOCK // 8]), end)
-            count, room = 2 * count, Room(2 * room.rest + self.size)
-        values = middles[:number]
-        spans = EntrySpans(starts[:number], values, values, starts[1 : number + 1])
-        room.used = end
-        return room.data[:end], spans
-
-    def _error(self, status: int, table: int, block: int, kind: int) -> FormatError:
-        """Error about a block, counted from 1, of a table."""
-        if status == UNKNOWN:
-            message = f"an entry of type {kind}, which is not read here"
-            return self.stored[table].error(block - 1, f"{message}; {READABLE}", RocksDbError)
-        return self.stored[table].error(block - 1, "a damaged block")
-
-    def _cursors(
-        self, lower: bytes, upper: bytes
-    ) -> tuple[NDArray[np.int64], list[NDArray[np.uint8]]]:
-        """A cursor per file, and the memory that cursors point to."""
-        bounds = [np.frombuffer(bound, np.uint8) for bound in (lower, upper)]
-        largest = np.array([blocks.sizes.max() for blocks in self.merged], np.int64) + 2 * SLACK
-        # A block and a key for each, which has no more bytes than its block.
-        places = np.concatenate([np.zeros(1, np.int64), np.repeat(largest, 2).cumsum()])
-        memory = np.empty(places[-1], np.uint8)
-        places += memory.ctypes.data
-        bound_fields = [field for bound in bounds for field in (bound.ctypes.data, len(bound))]
-        cursors = np.zeros((len(self.merged), CURSOR_SIZE // 8), np.int64)
-        for number, (cursor, blocks) in enumerate(zip(cursors, self.merged, strict=True)):
-            memory_fields = places[2 * number : 2 * number + 2]
-            fields = [*blocks.addresses, len(blocks.starts), *memory_fields, *bound_fields]
-            cursor[: len(fields)] = fields
-        return cursors, [memory, *bounds]
+def _cursors(
+    merged: Sequence[MergedBlocks], bounds: tuple[bytes, bytes]
+) -> tuple[NDArray[np.int64], list[NDArray[np.uint8]]]:
+    """A cursor per file, and the memory that cursors point to."""
+    bound_data = [np.frombuffer(bound, np.uint8) for bound in bounds]
+    largest = np.array([blocks.sizes.max() for blocks in merged], np.int64) + 2 * SLACK
+    # A block and a key for each, which has no more bytes than its block.
+    places = np.concatenate([np.zeros(1, np.int64), np.repeat(largest, 2).cumsum()])
+    memory = np.empty(places[-1], np.uint8)
+    places += memory.ctypes.data
+    bound_fields = [field for bound in bound_data for field in (bound.ctypes.data, len(bound))]
+    cursors = np.zeros((len(merged), CURSOR_SIZE // 8), np.int64)
+    for number, (cursor, blocks) in enumerate(zip(cursors, merged, strict=True)):
+        memory_fields = places[2 * number : 2 * number + 2]
+        fields = [*blocks.addresses, len(blocks.starts), *memory_fields, *bound_fields]
+        cursor[: len(fields)] = fields
+    return cursors, [memory, *bound_data]

@@ -20,7 +20,7 @@ import numpy as np
 
 from savepoint_formats.entries.entry_spans import EntrySpans, key_group_of, key_group_prefix
 from savepoint_formats.errors import RocksDbError
-from savepoint_formats.state_files.rocksdb.sst_merge import Room, SstMerge
+from savepoint_formats.state_files.rocksdb.sst_merge import Room, living_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -163,7 +163,7 @@ class SstScan:
                 size += int(stored_size * sst.expansion * (1.5 if sst.has_operands else 1))
                 count += int(stored_size * sst.density)
         enough = room if room is not None and room.rest >= size else Room(size)
-        return SstMerge.of(tuple(stored)).living(lower, upper, enough, count, oldest)
+        return living_entries(stored, (lower, upper), enough, count, oldest)
 
     def _evenly_deleted(self, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, bytes, int]]:
         """Cuts the keys into ranges with one newest deletion each; returns its sequence number."""
