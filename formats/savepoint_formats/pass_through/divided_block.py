@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.entries.entry_spans import EntrySpans
-from savepoint_formats.entries.joined_runs import RUN_SCHEMA
+from savepoint_formats.entries.stored_entries import RUN_SCHEMA
 from savepoint_formats.errors import within
 from savepoint_formats.pass_through.new_key_groups import KeyPlaces
 from savepoint_formats.pass_through.run_cuts import RunCuts, cut_runs

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.entries.joined_runs import RUN_SCHEMA
+from savepoint_formats.entries.stored_entries import RUN_SCHEMA
 from savepoint_formats.program.spans import Spans, bytes_of
 from savepoint_formats.sources.entry_source import BATCH_SIZE
 from savepoint_formats.state_files.canonical_entries import ID_SIZE

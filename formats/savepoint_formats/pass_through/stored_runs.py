@@ -21,14 +21,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.entries.joined_runs import RunEntries, joined_runs
-from savepoint_formats.entries.stored_entries import runs
+from savepoint_formats.entries.stored_entries import RunEntries, joined_runs, runs
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.pass_through.stored_canonical import DROPPED, canonical_runs
 from savepoint_formats.program.spans import Spans
-from savepoint_formats.sources.canonical_source import CanonicalSource
-from savepoint_formats.sources.entry_source import EntrySource
+from savepoint_formats.sources.entry_source import CanonicalSource, EntrySource
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
 

@@ -12,8 +12,7 @@ from savepoint_formats.pass_through.divided_entries import DividedEntries
 from savepoint_formats.pass_through.stored_runs import PassThrough, raw_timer_runs, stored_runs
 from savepoint_formats.scan.splits import pieces_of
 from savepoint_formats.scan.subtasks import check_subtasks
-from savepoint_formats.sources.canonical_source import CanonicalSource
-from savepoint_formats.sources.entry_source import BATCH_SIZE, SourceSettings
+from savepoint_formats.sources.entry_source import BATCH_SIZE, CanonicalSource, SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
 from savepoint_formats.tables.catalog import raw_keyed_handle

@@ -24,8 +24,7 @@ from savepoint_formats.errors import (
 from savepoint_formats.metadata.references import COORDINATOR
 from savepoint_formats.printable import did_you_mean
 from savepoint_formats.scan.counting import rows_in
-from savepoint_formats.scan.filter import KeyFilter
-from savepoint_formats.scan.keyed_plan import KeyedPlan
+from savepoint_formats.scan.look_up import KeyFilter
 from savepoint_formats.scan.merged_columns import MergedColumns, merge_of, mergeable_states
 from savepoint_formats.scan.operator_scan import OperatorStateSplit, read_operator_state
 from savepoint_formats.scan.raw_state import (
@@ -37,6 +36,7 @@ from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.scan.results import TableResults, slices
 from savepoint_formats.scan.splits import (
     SPLIT_SIZE,
+    KeyedPlan,
     KeyedSplit,
     Split,
     has_changelogs,

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.entries.entry_spans import Part
-    from savepoint_formats.sources.entry_decoders import EntryDecoders
     from savepoint_formats.sources.key_group_changes import KeyGroupChanges
+    from savepoint_formats.sources.state_rows import EntryDecoders
 
     Entries = dict[str, list[tuple[bytes, bytes]]]
     """Name of a state -> keys with their key groups, and values."""

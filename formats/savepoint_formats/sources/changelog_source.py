@@ -21,10 +21,9 @@ from savepoint_formats.sources.changed_part import (
     remaining_part,
     undecided_parts,
 )
-from savepoint_formats.sources.entry_decoders import EntryDecoders
 from savepoint_formats.sources.heap_source import HeapSource
 from savepoint_formats.sources.key_group_changes import WaitingChanges
-from savepoint_formats.sources.state_rows import StateRows
+from savepoint_formats.sources.state_rows import EntryDecoders, StateRows
 from savepoint_formats.state_files.changelog import StateRegistration, read_changes
 from savepoint_formats.state_files.state import State, StateKind, key_layout, keyed_state
 from savepoint_formats.state_files.state_piece import pieces_of

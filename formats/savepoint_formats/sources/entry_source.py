@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.entries.entry_spans import EntrySpans
+from savepoint_formats.errors import within
 from savepoint_formats.key_groups.ranges import PORTION_SIZE, WHOLE, Share
-from savepoint_formats.sources.entry_decoders import EntryDecoders
 from savepoint_formats.sources.large_key_groups import HELD_SIZE, portions
+from savepoint_formats.sources.state_rows import EntryDecoders
+from savepoint_formats.state_files.rocksdb.sst_merge import Room
+from savepoint_formats.state_files.rocksdb.states import RocksDbState
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.state_files.state_piece import pieces_of
 
@@ -16,11 +26,16 @@ if TYPE_CHECKING:
 
     from savepoint_formats.entries.entry_spans import Part
     from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.metadata import IncrementalHandle
     from savepoint_formats.sources.keyed_batch import KeyedBatch
+    from savepoint_formats.state_files.canonical_entries import CanonicalEntries
+    from savepoint_formats.state_files.sections import Section
     from savepoint_formats.state_files.state_piece import StatePiece
     from savepoint_formats.tables.timer_rows import TimerRows
     from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
+
 
 BATCH_SIZE = 8 << 20
 """Bytes of state that make one batch."""
@@ -129,3 +144,132 @@ class EntrySource:
             self._path,
             held=max(1, HELD_SIZE // portion_size),
         )
+
+
+class CanonicalSource(EntrySource):
+    """Source of a canonical file; ``path`` is its name in errors, ``states`` are in order of ids."""
+
+    def __init__(
+        self,
+        entries: CanonicalEntries,
+        path: str,
+        states: Sequence[State],
+        settings: SourceSettings,
+    ) -> None:
+        super().__init__(states, settings, path)
+        self.entries = entries
+        self._names = tuple(state.name for state in states)
+
+    def parts(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
+        size = min(JOINED_SIZE, self.settings.portion_size or JOINED_SIZE)
+        for batch in self.entries.batches(key_groups, size):
+            if self.is_large(batch[0].size):
+                yield from self._large_parts(names, batch[0])
+            else:
+                yield self.entries.block(batch).part(self._names, names)
+
+    def _large_parts(self, names: frozenset[str], section: Section) -> Iterator[Part]:
+        file, section = self.entries.content(section)
+
+        def blocks() -> Iterator[Part]:
+            for block in self.entries.divided(file, section, BLOCK_SIZE):
+                yield block.part(self._names, names)
+
+        yield from self.portions(section.size, blocks)
+
+    @property
+    def block_size(self) -> int:
+        """Bytes of a block: small enough that the tables of its entries fit into a core's caches."""
+        return min(JOINED_SIZE, super().block_size)
+
+    def blocks(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
+        for block in self.entries.blocks(key_groups, self.block_size, self.settings.share):
+            yield block.part(self._names, names)
+
+
+_SPARE_ROOM = 1 << 20
+"""Blocks hold entries of key groups beside those that are read, too."""
+
+
+class RocksDbSource(EntrySource):
+    """Source of the files of a handle."""
+
+    def __init__(
+        self,
+        directory: SnapshotDirectory,
+        handle: IncrementalHandle,
+        states: Sequence[State],
+        settings: SourceSettings,
+    ) -> None:
+        super().__init__(states, settings, directory.uri)
+        self._directory = directory
+        self._handle = handle
+
+    def parts(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
+        wanted = self._wanted(names)
+        with self._opened(key_groups) as files:
+            for part in files.batches(wanted, key_groups, size=BATCH_SIZE):
+                size = files.size(wanted, part)
+                if len(part) == 1 and self.is_large(size):
+                    blocks = partial(self._blocks, files, wanted, part, BLOCK_SIZE)
+                    yield from self.portions(size, blocks)
+                else:
+                    room = Room(size + size // 2 + _SPARE_ROOM)
+                    whole = self._blocks(files, wanted, part, sys.maxsize, room)
+                    yield _one_chunk(list(whole), room, self._directory.uri)
+
+    def blocks(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
+        with self._opened(key_groups) as files:
+            share = self.settings.share
+            yield from self._blocks(
+                files, self._wanted(names), key_groups, self.block_size, share=share
+            )
+
+    def _wanted(self, names: frozenset[str]) -> list[str]:
+        return [state.name for state in self.states if state.name in names]
+
+    @contextmanager
+    def _opened(self, key_groups: KeyGroupRange) -> Iterator[RocksDbState]:
+        there = [state.name for state in self.states]
+        max_parallelism = self.settings.max_parallelism
+        with within(f"key groups {key_groups}"):
+            yield RocksDbState(
+                self._directory, self._handle, max_parallelism, there, self.settings.keys
+            )
+
+    def _blocks(
+        self,
+        files: RocksDbState,
+        wanted: list[str],
+        key_groups: KeyGroupRange,
+        size: int,
+        room: Room | None = None,
+        share: Share = WHOLE,
+    ) -> Iterator[Part]:
+        """Entries of one state after the other."""
+        for name in wanted:
+            with within(f"state {name!r}"):
+                chunks = files.chunks(name, key_groups, chunk_size=size, room=room, share=share)
+                for data, spans in chunks:
+                    yield Chunk(data, self._directory.uri), {name: spans}
+
+
+def _one_chunk(blocks: Sequence[Part], room: Room, path: str) -> Part:
+    """Joins blocks of several states, so that their keys can be compared."""
+    positions = [room.position(chunk.data) for chunk, _ in blocks]
+    if None in positions:
+        borders = np.cumsum([0, *(len(chunk) for chunk, _ in blocks)]).tolist()
+        positions, data = borders[:-1], np.empty(borders[-1], np.uint8)
+        for (chunk, _), start, end in zip(blocks, positions, borders[1:], strict=True):
+            data[start:end] = chunk.data
+    else:
+        data = room.data[: room.used]
+    states: dict[str, list[EntrySpans]] = {}
+    for (_, by_state), position in zip(blocks, positions, strict=True):
+        for name, spans in by_state.items():
+            if len(spans):
+                states.setdefault(name, []).append(spans.moved(position) if position else spans)
+    return Chunk(data, path), {
+        name: parts[0] if len(parts) == 1 else EntrySpans.joined(parts)
+        for name, parts in states.items()
+    }

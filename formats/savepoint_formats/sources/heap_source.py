@@ -14,9 +14,8 @@ from savepoint_formats.errors import within
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.sources.canonical_form import CanonicalForm
-from savepoint_formats.sources.entry_decoders import EntryDecoders
 from savepoint_formats.sources.keyed_batch import KeyedBatch
-from savepoint_formats.sources.state_rows import HeapDecoder
+from savepoint_formats.sources.state_rows import EntryDecoders, HeapDecoder
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.state_files.state_piece import StatePiece, part_of
 from savepoint_formats.tables.timer_rows import TimerRows

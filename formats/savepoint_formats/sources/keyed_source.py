@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle, KeyGroupsHandle
-from savepoint_formats.sources.canonical_source import CanonicalSource
 from savepoint_formats.sources.changelog_source import ChangelogSource
+from savepoint_formats.sources.entry_source import CanonicalSource, RocksDbSource
 from savepoint_formats.sources.heap_source import HeapSource
 from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
-from savepoint_formats.sources.rocksdb_source import RocksDbSource
 from savepoint_formats.state_files.canonical_entries import CanonicalEntries, is_canonical
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
 from savepoint_formats.state_files.heap_entries import HeapFile

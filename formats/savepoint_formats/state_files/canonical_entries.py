@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.entries.entry_spans import Part
-    from savepoint_formats.entries.frames import Frames
     from savepoint_formats.key_groups.ranges import KeyGroupRange, Share
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.state_files.header import KeyedBackendHeader
