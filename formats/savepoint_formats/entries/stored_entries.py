@@ -50,16 +50,9 @@ _MAX_SIZE = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunEntries:
-    """Entries of one state.
+    """Entries of one state, by the borders of keys and values in their bytes.
 
-    Attributes:
-        state_id: Index of the state in the file's header.
-        key_groups: Key group of each entry.
-        key_data: Bytes that ``keys`` lie in.
-        keys: Borders of each key.
-        value_data: Bytes that ``values`` lie in.
-        values: Borders of each value.
-        skip: Bytes to leave out in front of each key: the prefix of an older key group.
+    ``skip`` bytes in front of each key are left out: the prefix of an older key group.
     """
 
     state_id: int
@@ -90,15 +83,7 @@ class RunEntries:
 def joined_runs(
     entries: Sequence[RunEntries], prefix_size: int, group_count: int
 ) -> pa.RecordBatch:
-    """Runs of all states, those of a key group behind each other; entries keep their order.
-
-    Returns:
-        Columns ``key_group`` and ``run``, ascending, a row for each key group that occurs.
-
-    Raises:
-        ValueError: There is no such key group, a key or value is larger than 2 GiB, or lies outside
-            of its bytes.
-    """
+    """Runs of all states, those of a key group behind each other; entries keep their order."""
     sizes, positions, last_keys = np.zeros((3, len(entries), group_count), np.int64)
     jobs = []
     for number, of_state in enumerate(entries):
@@ -148,10 +133,7 @@ _GROUP_COUNTS = {1: 1 << 7, 2: MAX_PARALLELISM}
 class StoredEntries:
     """Entries of one state.
 
-    Attributes:
-        keys: Key, namespace and user key of each, with the sizes among them, as
-            ``state_entries.entry_key`` has them behind the prefix.
-        values: Value of each.
+    Keys have namespaces and user keys, as ``state_entries.entry_key`` writes them behind the prefix.
     """
 
     keys: pa.LargeBinaryArray
@@ -171,14 +153,9 @@ class StoredEntries:
 def runs(
     entries: StoredEntries, key_groups: NDArray[np.uint16], state_id: int, prefix_size: int
 ) -> pa.RecordBatch:
-    """Runs of a state's entries, one per key group; within a run, entries keep their order.
+    """Runs of a state's entries, one per key group; see ``joined_runs``.
 
-    Returns:
-        Columns ``key_group`` and ``run``, ascending, a row for each key group that occurs.
-
-    Raises:
-        ValueError: A key group needs more bytes, a key or value is larger than 2 GiB, or there
-            are not as many key groups as entries.
+    Raises ``ValueError`` if the prefix is too small for a key group, or counts differ.
     """
     if len(key_groups) != len(entries) or prefix_size not in _GROUP_COUNTS:
         facts = f"{len(key_groups)} key groups of {prefix_size} bytes, {len(entries)} entries"

@@ -67,12 +67,9 @@ _HASHED = (
 
 @dataclass(frozen=True, slots=True)
 class KeyFilter:
-    """Rows of some keys, in some key groups.
+    """Rows of the wanted keys, or of all if None, in ascending ranges of key groups.
 
-    Attributes:
-        keys: Wanted keys, of the type of the key column; None for all.
-        key_groups: Ranges that can hold them, in ascending order.
-        written: Key group -> its keys as they are written; None if unknown.
+    ``written`` has the serialized keys of each key group; None if it is unknown.
     """
 
     keys: pa.Array | None

@@ -51,10 +51,6 @@ def mergeable_states(states: Iterable[State], names: Iterable[str], owner: str) 
     """Local states whose instances need a rule to be merged, by name.
 
     ``names`` are those with a rule; ``owner`` is the owner of the states in errors.
-
-    Raises:
-        StateNotFoundError: No state is local, or no local state has one of the names.
-        ValueError: One of the names is that of a list, which needs no rule.
     """
     local = {state.name: state for state in states if state.scope.is_local}
     if not local:
@@ -86,12 +82,7 @@ def merge_of(state: State, merge: str | MergeInstances) -> MergeInstances:
 
 @dataclass(frozen=True)
 class MergedColumns:
-    """Merges the columns of a table.
-
-    Attributes:
-        merges: State -> function that merges its instances.
-        with_times: Whether values with TTL come with their times.
-    """
+    """Merges the instances of states by a function each, with the times of TTL if wanted."""
 
     merges: Mapping[str, MergeInstances]
     with_times: bool = False

@@ -67,10 +67,6 @@ class ReadOptions:
         undescribed_subclasses: Treatment of POJOs whose class no snapshot describes.
         portion_size: Bytes of the largest key group that is decoded at once; a larger one is
             decoded in portions of that size. None for any.
-
-    Raises:
-        TypeError: An option has a wrong type, such as a text for a list of keys.
-        ValueError: An option has an impossible value.
     """
 
     columns: tuple[str, ...] | None = None
@@ -116,10 +112,6 @@ class ReadOptions:
 
         A list may be any iterable except a text; key groups may be a number, or ``'0-15'``. Names that
         are no options are ignored.
-
-        Example:
-            >>> ReadOptions.of({"keys": ["a"], "table": "summarize.keyed_state"}).keys
-            ('a',)
         """
         given = {
             option.name: arguments[option.name]
@@ -196,30 +188,23 @@ def _is_rules(value: object) -> bool:
     )
 
 
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
+def _optional(kind: type) -> Callable[[object], bool]:
+    return lambda value: value is None or (isinstance(value, kind) and not isinstance(value, bool))
 
 
-def _or_none(is_right: Callable[[object], bool]) -> Callable[[object], bool]:
-    return lambda value: value is None or is_right(value)
-
-
-_FLAG = (_is_flag, "True or False")
+_FLAG = (lambda value: isinstance(value, bool), "True or False")
 _EXPECTED: dict[str, tuple[Callable[[object], bool], str]] = {
-    "columns": (_or_none(_is_names), "a list of names"),
-    "keys": (_or_none(lambda value: isinstance(value, tuple)), "a list of keys"),
-    "key_groups": (
-        _or_none(lambda value: isinstance(value, KeyGroupRange)),
-        "key groups, such as 3 or '0-15'",
-    ),
-    "flat": (_or_none(lambda value: isinstance(value, str)), "the name of a list or map state"),
+    "columns": (lambda value: value is None or _is_names(value), "a list of names"),
+    "keys": (_optional(tuple), "a list of keys"),
+    "key_groups": (_optional(KeyGroupRange), "key groups, such as 3 or '0-15'"),
+    "flat": (_optional(str), "the name of a list or map state"),
     "with_key_group": _FLAG,
     "with_subtask": _FLAG,
     "with_scope": _FLAG,
-    "merge": (_or_none(_is_rules), "rules by the names of states, such as {'count': 'sum'}"),
-    "with_times": _FLAG,
-    "portion_size": (
-        _or_none(lambda value: isinstance(value, int) and not isinstance(value, bool)),
-        "a number of bytes",
+    "merge": (
+        lambda value: value is None or _is_rules(value),
+        "rules by the names of states, such as {'count': 'sum'}",
     ),
+    "with_times": _FLAG,
+    "portion_size": (_optional(int), "a number of bytes"),
 }

@@ -166,14 +166,7 @@ class TableScan(TableResults):
         yield from of_states
 
     def splits(self, size: int = SPLIT_SIZE) -> list[Split]:
-        """Splits of about ``size`` bytes that together hold the whole table.
-
-        Raises:
-            ColumnNotFoundError: A wanted column is missing.
-            StateNotFoundError: A flat view is wanted of a state that is no list or map.
-            KeyTypeError: A wanted key has another type than the table's keys.
-            FormatError: Subtasks lack key groups that they must have.
-        """
+        """Splits of about ``size`` bytes that together hold the whole table."""
         self.check()
         if self.kind.is_keyed:
             return list(self._keyed_splits(size, None))
@@ -188,11 +181,7 @@ class TableScan(TableResults):
         return list(splits)
 
     def shared_splits(self, size: int = SPLIT_SIZE) -> list[Split]:
-        """Splits for several tasks: a key group that is too large for one task is in several.
-
-        Raises:
-            SavepointError: As ``splits`` does.
-        """
+        """Splits for several tasks: a key group that is too large for one task is in several."""
         largest = self.options.portion_size
         # Rows of a few keys are in one share.
         if not self.kind.is_keyed or largest is None or self.options.keys is not None:
@@ -208,9 +197,6 @@ class TableScan(TableResults):
         """Number of rows; values that no row depends on are not decoded.
 
         Elements of list and union list state are counted in ``_metadata``; no file is read.
-
-        Raises:
-            SavepointError: As ``splits`` and ``read`` do.
 
         Example:
             >>> savepoint.scan("summarize.keyed_state").count()
@@ -231,11 +217,7 @@ class TableScan(TableResults):
         return f"operator {self._operator_name}", f"table {self.table.name}"
 
     def check(self) -> None:
-        """Checks the options and the subtasks; reads no file.
-
-        Raises:
-            SavepointError: As ``splits`` does.
-        """
+        """Checks the options and the subtasks; reads no file."""
         with within(*self._places):
             check_subtasks(self.operator, self.directory.metadata_path)
         self.check_options()
@@ -244,9 +226,7 @@ class TableScan(TableResults):
         """Checks that the table has all that the options ask for.
 
         Raises:
-            ColumnNotFoundError: A wanted column is missing.
-            StateNotFoundError: A flat view is wanted of a state that is no list or map.
-            KeyTypeError: A wanted key has another type than the table's keys.
+            SavepointError: As ``splits`` does.
         """
         name, kind = self.table.name, self.kind
         if self.options.flat is not None and (not kind.is_keyed or kind is StateKind.TIMERS):
@@ -288,12 +268,7 @@ class TableScan(TableResults):
         )
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """Rows of a split, batch by batch.
-
-        Raises:
-            StateFileNotFoundError: A file is gone.
-            FormatError: A file is damaged; names state, key group, operator, table and subtask.
-        """
+        """Rows of a split, batch by batch."""
         places = [*self._places]
         if split.subtask != COORDINATOR:
             places.append(f"subtask {split.subtask}")
@@ -398,9 +373,6 @@ class TableScan(TableResults):
             if rows.state in types:
                 yield rows.columns(types[rows.state])
 
-    def _path(self, split: Split) -> str:
-        return self.directory.file(stream_of(split)).path
-
     def _batch(self, columns: dict[str, pa.Array], split: Split) -> pa.RecordBatch:
         rows = len(next(iter(columns.values())))
         if self.options.with_subtask or self._is_local:
@@ -413,8 +385,8 @@ class TableScan(TableResults):
         ]
         for wanted, array in zip(self.schema, arrays, strict=True):
             if array.type != wanted.type:
+                path = self.directory.file(stream_of(split)).path
                 raise StateTypeError(
-                    f"{self._path(split)}: column {wanted.name!r} is {array.type} here,"
-                    f" {wanted.type} elsewhere"
+                    f"{path}: column {wanted.name!r} is {array.type} here, {wanted.type} elsewhere"
                 )
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)

@@ -179,15 +179,9 @@ _FEW_SPLITS = 2
 
 @dataclass(frozen=True, slots=True)
 class KeyedPlan:
-    """Plan of the splits of a table of keyed state.
+    """Plan of splits of about ``size`` bytes.
 
-    Attributes:
-        directory: Where the savepoint is.
-        operator: Operator of the table.
-        states: Names of the table's states.
-        key_filter: Wanted keys.
-        size: Approximate bytes of a split.
-        largest: Bytes of the largest key group that one task reads; None for any.
+    ``largest`` are the bytes of the largest key group that one task reads; None for any.
     """
 
     directory: SnapshotDirectory

@@ -53,13 +53,12 @@ class CanonicalForm:
         key, namespace = key_layout(state), namespace_layout(state)
         self._is_timers = state.kind is StateKind.TIMERS
         self._has_suffixes = is_ambiguous(key, namespace)
+        self._items: BackToBack | None = None
         match state.kind, state.stored:
             case StateKind.LIST, Repeated(element):
                 self._items = BackToBack((element,), kryo)
             case StateKind.MAP, MapOf(user_key, Nullable() as value):
                 self._items = BackToBack((user_key, value), kryo)
-            case _:
-                self._items = None
         has_classes = holds_pojo(state.stored) or holds_kryo(state.stored)
         self._advice = _DESCRIBE if has_classes else _TAKE_ANOTHER
 
@@ -78,8 +77,9 @@ class CanonicalForm:
                 return StoredEntries(keys, bytes_of(chunk, stored.values))
             items, collections, counts = _collected(chunk, stored.values)
             places = self._items.items_of(items, collections, counts)
-            entries = _entries_of_maps if len(places) > 1 else _entries_of_lists
-            return entries(items, *places, counts, keys)
+            if len(places) == 1:
+                return _entries_of_lists(items, places[0], counts, keys)
+            return _entries_of_maps(items, (places[0], places[1]), counts, keys)
         except UndecodableError as error:
             if not isinstance(error, UndescribedSubclassError):
                 error.message += self._advice
@@ -111,17 +111,13 @@ def _entries_of_lists(
 
 
 def _entries_of_maps(
-    items: Chunk,
-    user_keys: Spans,
-    values: Spans,
-    counts: NDArray[np.int64],
-    keys: pa.LargeBinaryArray,
+    items: Chunk, places: tuple[Spans, Spans], counts: NDArray[np.int64], keys: pa.LargeBinaryArray
 ) -> StoredEntries:
     """An entry per entry of a map."""
     rows = pa.array(np.repeat(np.arange(len(counts)), counts))
     nothing = pa.scalar(b"", pa.large_binary())
-    whole = pc.binary_join_element_wise(keys.take(rows), bytes_of(items, user_keys), nothing)
-    return StoredEntries(whole, bytes_of(items, values))
+    whole = pc.binary_join_element_wise(keys.take(rows), bytes_of(items, places[0]), nothing)
+    return StoredEntries(whole, bytes_of(items, places[1]))
 
 
 def nothings(count: int) -> pa.LargeBinaryArray:

@@ -37,13 +37,9 @@ _NO_VALUE = b"\0"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChangedPart:
-    """Entries after changes, all in one chunk.
+    """Entries after changes, in one chunk: untouched ones, and those from the changelog.
 
-    Attributes:
-        chunk: Their bytes.
-        untouched: Entries without changes, as the materialized state has them.
-        changed: Entries that replace others, as the changelog has them.
-        values: Values of untouched states that have only their keys in the chunk.
+    ``values`` are those of untouched states that have only their keys in the chunk.
     """
 
     chunk: Chunk

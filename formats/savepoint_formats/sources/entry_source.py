@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -202,44 +201,33 @@ class RocksDbSource(EntrySource):
         settings: SourceSettings,
     ) -> None:
         super().__init__(states, settings, directory.uri)
-        self._directory = directory
-        self._handle = handle
+        there = [state.name for state in states]
+        max_parallelism = settings.max_parallelism
+        self._files = RocksDbState(directory, handle, max_parallelism, there, settings.keys)
 
     def parts(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
         wanted = self._wanted(names)
-        with self._opened(key_groups) as files:
-            for part in files.batches(wanted, key_groups, size=BATCH_SIZE):
-                size = files.size(wanted, part)
+        with within(f"key groups {key_groups}"):
+            for part in self._files.batches(wanted, key_groups, size=BATCH_SIZE):
+                size = self._files.size(wanted, part)
                 if len(part) == 1 and self.is_large(size):
-                    blocks = partial(self._blocks, files, wanted, part, BLOCK_SIZE)
+                    blocks = partial(self._blocks, wanted, part, BLOCK_SIZE)
                     yield from self.portions(size, blocks)
                 else:
                     room = Room(size + size // 2 + _SPARE_ROOM)
-                    whole = self._blocks(files, wanted, part, sys.maxsize, room)
-                    yield _one_chunk(list(whole), room, self._directory.uri)
+                    whole = self._blocks(wanted, part, sys.maxsize, room)
+                    yield _one_chunk(list(whole), room, self._path)
 
     def blocks(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
-        with self._opened(key_groups) as files:
-            share = self.settings.share
-            yield from self._blocks(
-                files, self._wanted(names), key_groups, self.block_size, share=share
-            )
+        wanted, share = self._wanted(names), self.settings.share
+        with within(f"key groups {key_groups}"):
+            yield from self._blocks(wanted, key_groups, self.block_size, share=share)
 
     def _wanted(self, names: frozenset[str]) -> list[str]:
         return [state.name for state in self.states if state.name in names]
 
-    @contextmanager
-    def _opened(self, key_groups: KeyGroupRange) -> Iterator[RocksDbState]:
-        there = [state.name for state in self.states]
-        max_parallelism = self.settings.max_parallelism
-        with within(f"key groups {key_groups}"):
-            yield RocksDbState(
-                self._directory, self._handle, max_parallelism, there, self.settings.keys
-            )
-
     def _blocks(
         self,
-        files: RocksDbState,
         wanted: list[str],
         key_groups: KeyGroupRange,
         size: int,
@@ -249,9 +237,11 @@ class RocksDbSource(EntrySource):
         """Entries of one state after the other."""
         for name in wanted:
             with within(f"state {name!r}"):
-                chunks = files.chunks(name, key_groups, chunk_size=size, room=room, share=share)
+                chunks = self._files.chunks(
+                    name, key_groups, chunk_size=size, room=room, share=share
+                )
                 for data, spans in chunks:
-                    yield Chunk(data, self._directory.uri), {name: spans}
+                    yield Chunk(data, self._path), {name: spans}
 
 
 def _one_chunk(blocks: Sequence[Part], room: Room, path: str) -> Part:

@@ -29,13 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JoinedRows:
-    """Rows of keyed state.
+    """Rows of keyed state: a struct of ``key`` and ``namespace`` each, and a column per state.
 
-    Attributes:
-        batch: The entries that were joined.
-        starts: Start of each row's identity.
-        keys: A struct of ``key`` and ``namespace`` per row.
-        columns: Name of each state that has values -> values, null where a row has none.
+    ``starts`` are those of identities. Columns are null in rows without a value.
     """
 
     batch: KeyedBatch
@@ -51,14 +47,10 @@ class JoinedRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyedBatch:
-    """Decoded entries of some key groups.
+    """Decoded entries of some key groups, by the name of their state.
 
-    Attributes:
-        chunk: Identities of all states.
-        identity: Program that decodes them.
-        states: Name of each state that has entries -> entries.
-        key_group: The key group, if there is only one and no prefix has it.
-        prefix_size: Bytes in front of each identity that are its key group.
+    ``identity`` decodes identities, and ``prefix_size`` bytes in front of each are its key group;
+    without a prefix, all entries are of ``key_group``.
     """
 
     chunk: Chunk

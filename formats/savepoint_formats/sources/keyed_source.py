@@ -13,6 +13,7 @@ from savepoint_formats.state_files.canonical_entries import CanonicalEntries, is
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
 from savepoint_formats.state_files.heap_entries import HeapFile
 from savepoint_formats.state_files.state import keyed_states
+from savepoint_formats.state_files.state_piece import StoredSource
 from savepoint_formats.tables.catalog import raw_keyed_handle
 
 if TYPE_CHECKING:
@@ -25,11 +26,10 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata.keyed_handles import BaseHandle
     from savepoint_formats.sources.entry_source import EntrySource, SourceSettings
     from savepoint_formats.sources.keyed_batch import KeyedBatch
-    from savepoint_formats.state_files.state_piece import StatePiece, StoredSource
     from savepoint_formats.tables.timer_rows import TimerRows
 
 
-class KeyedSource(Protocol):
+class KeyedSource(StoredSource, Protocol):
     """Source of a handle of keyed state."""
 
     def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
@@ -38,10 +38,6 @@ class KeyedSource(Protocol):
 
     def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
         """Timers of these key groups, some at a time."""
-        ...
-
-    def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
-        """Entries of these states as canonical files store them, some megabytes at a time."""
         ...
 
 

@@ -134,16 +134,10 @@ def portions(
     *,
     held: int,
 ) -> Iterator[Part]:
-    """Reads a key group portion by portion; all entries of a key are in one portion.
+    """Reads a key group of ``size`` bytes portion by portion; a key's entries are in one portion.
 
-    Args:
-        blocks: Reads the key group from its beginning, in blocks of any size.
-        size: Approximate bytes of the key group.
-        count: Number of portions.
-        chosen: Numbers of the wanted portions.
-        identities: Returns the borders of the identities of entries of a state.
-        path: Name of the entries in errors.
-        held: Number of portions that one pass gathers.
+    ``blocks`` reads the key group from its beginning, ``identities`` finds the borders of identities,
+    and each pass gathers ``held`` of the ``chosen`` portions.
     """
     passes = -(-len(chosen) // held)
     for wanted in (chosen[number::passes] for number in range(passes)):

@@ -74,13 +74,8 @@ class EditKind(Enum):
 class Edit:
     """Effect of a change on the entries of an identity.
 
-    Attributes:
-        identity: Key and namespace as canonical files store them, or a timer.
-        kind: The effect.
-        view: Place of the change, for errors.
-        user_keys: Keys to put or to remove; a null per value if the state is no map.
-        values: Values, or elements.
-        sources: Identities that are merged into this one.
+    An identity is key and namespace as canonical files store them, or a timer. There is a user key
+    per value; it is null if the state is no map. ``sources`` are merged into the identity.
     """
 
     identity: bytes
@@ -98,16 +93,7 @@ _VOID = b"\0"
 
 
 class EditReader:
-    """Reads the changes of one state; it decodes only to find ends.
-
-    Args:
-        state: The state.
-        kryo: Knowledge about the Kryo that wrote object graphs.
-        has_framed_keys: Whether keys in identities have their size in front, because their ends
-            would be unknown otherwise.
-        shows_undecided: Whether a change whose key has several possible ends is an edit of its own
-            kind instead of an error.
-    """
+    """Reads the changes of one state; it decodes only to find ends."""
 
     def __init__(
         self,

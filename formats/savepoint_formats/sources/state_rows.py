@@ -56,13 +56,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StateRows:
-    """Decoded entries of a state.
+    """Decoded entries of a state, and the borders of their identities: bytes of key and namespace.
 
-    Attributes:
-        starts: Start of each entry's identity: the bytes of key and namespace.
-        ends: End of each entry's identity.
-        values: Values; those of user keys if a map has an entry per user key.
-        user_keys: User keys if a map has an entry per user key.
+    If a map has an entry per user key, values are those of user keys.
     """
 
     starts: NDArray[np.int64]

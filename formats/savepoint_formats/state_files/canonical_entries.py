@@ -64,13 +64,7 @@ _SECTIONS_TO_TRY = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntryBlock:
-    """Whole runs of entries.
-
-    Attributes:
-        chunk: Their bytes; the id of its state is in front of each run.
-        frames: The entries; positions count in the chunk.
-        key_groups: Key group of each run.
-    """
+    """Whole runs of entries; in the chunk the id of its state is in front of each run."""
 
     chunk: Chunk
     frames: Frames
@@ -105,7 +99,7 @@ class CanonicalEntries:
         self._prefix_size = prefix_size(max_parallelism)
 
     def batches(self, key_groups: KeyGroupRange, size: int) -> Iterator[tuple[Section, ...]]:
-        """Sections of these key groups, together of about ``size`` bytes; a larger one comes alone."""
+        """Groups sections of these key groups to about ``size`` bytes; a larger one comes alone."""
         sections = sections_of(self._handle.groups, self._file, key_groups)
         self._file = read_ahead(self._file, sections)
         yield from batches_of(sections, size)
@@ -189,7 +183,7 @@ class CanonicalEntries:
         return read_frames, np.repeat(groups, np.diff(counts))
 
     def _of_block(self, chunk: Chunk, start: FramesStart, section: Section, stop: int) -> Frames:
-        """Finds the entries of a section that the chunk holds; it ends at ``stop`` in the section."""
+        """Finds the entries of a section that the chunk holds up to ``stop`` in the section."""
         with self._in_section(section):
             table = FramesTable(chunk, len(self._names), prefix_size=self._prefix_size)
             read_frames = table.add(start, len(chunk), section.key_group)

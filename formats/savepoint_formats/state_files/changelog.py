@@ -252,7 +252,7 @@ def _memory_records(
 def _set_records(
     view: DataInputView, wanted: KeyGroupRange, expected: KeyGroupRange
 ) -> Iterator[tuple[int, DataInputView]]:
-    """Wanted changes and registrations of one change set, whose key groups must be in ``expected``."""
+    """Wanted changes and registrations of a change set, whose key groups must be in ``expected``."""
     for _ in range(view.read_count(_LEAST_GROUP_SIZE)):
         changes, key_group = _read_group(view, expected)
         for _ in range(changes):

@@ -66,13 +66,8 @@ class HeapState:
 class HeapBorders:
     """Looks for the borders of the states of a key group.
 
-    Args:
-        chunk: The states of the key group.
-        entries: Layout of an entry of each state, by id.
-        doubtful: Ids of states that may not be decodable.
-        skip: Returns the end of that many entries of a state; raises ``FormatError`` if they can't
-            be decoded.
-        may_begin: Whether an entry of a state may begin at a position.
+    ``skip`` returns the end of some entries, by state, position and number of entries; it raises
+    ``FormatError`` if they can't be decoded. ``may_begin`` says whether an entry may begin somewhere.
     """
 
     def __init__(
@@ -182,11 +177,7 @@ class DoubtfulStates:
         return isinstance(error, UndecodableError) or any(map(is_unknown, stored))
 
     def borders(self, chunk: Chunk, group: int, skip: Skip) -> tuple[HeapState, ...] | None:
-        """Places of the states of a key group; None if they are not certain.
-
-        ``skip`` returns the end of some entries, by state, position and number of entries; it raises
-        ``FormatError`` if they can't be decoded.
-        """
+        """Places of the states of a key group; None if they are not certain."""
         if any(is_unknown(layout) for state in self._states for layout in identity_parts(state)):
             return None  # without its key nothing is known of an entry
 

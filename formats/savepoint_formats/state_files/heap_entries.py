@@ -51,14 +51,9 @@ _STATE_HEAD_SIZE = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeapEntries:
-    """Entries of a state in a key group.
+    """Entries of a state in a key group; keys and namespaces of timers are empty.
 
-    Attributes:
-        chunk: The states of the key group.
-        namespaces: Namespace of each entry; empty for timers, whose bytes contain it.
-        keys: Key of each entry; empty for timers.
-        values: Value of each entry, or the timer.
-        hidden: Number of further entries among the bytes of the last one.
+    The last entry has the bytes of ``hidden`` others, if their borders are unknown.
     """
 
     chunk: Chunk

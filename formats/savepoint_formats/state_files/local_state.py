@@ -42,12 +42,7 @@ def local_type(info: StateMetaInfo) -> str | None:
 
 
 def as_local(info: StateMetaInfo) -> StateMetaInfo:
-    """Turns a state of the job into a local one.
-
-    Example:
-        >>> as_local(info).option("KEYED_STATE_TYPE"), as_local(info).option("LOCAL_STATE_TYPE")
-        ('LIST', 'REDUCING')
-    """
+    """Turns a state of the job into a local one: a value into a list, for one."""
     marks = ((KEY_SCOPE, KeyScope.LOCAL.name),)
     if info.type is BackendStateType.PRIORITY_QUEUE:
         return replace(info, options=(*info.options, *marks))

@@ -107,7 +107,7 @@ class TimerService:
 
 
 def raw_file(directory: SnapshotDirectory, stream: PlainStream) -> StateFile:
-    """File of a handle of raw state; raises ``WrongFileError`` outside of the savepoint's directories."""
+    """File of raw state; raises ``WrongFileError`` outside of the savepoint's directories."""
     file = directory.file(stream, head=MAX_KEPT_SIZE)
     expect_kind(file, FileKind.RAW)
     return file
@@ -133,12 +133,7 @@ def read_timers(
     read: Callable[[TimerService, SnapshotView, int], TimersT],
     kryo: KryoDialect | None = None,
 ) -> Iterator[tuple[TimerService, str, TimersT]]:
-    """Queues of a section: service, domain, and the timers that ``read`` returns.
-
-    Raises:
-        UndecodableError: The end of a timer is unknown.
-        UnknownSnapshotError: The end of a serializer is unknown.
-    """
+    """Queues of a section: service, domain, and the timers that ``read`` returns."""
     view = SnapshotView(data, path, section.start)
     _read_version(view)
     for _ in range(view.read_count(_LEAST_SERVICE_SIZE)):

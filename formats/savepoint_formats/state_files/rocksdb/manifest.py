@@ -83,13 +83,7 @@ _IGNORABLE = 1 << 13
 
 @dataclass(frozen=True, slots=True)
 class ListedTable:
-    """A table in a manifest.
-
-    Attributes:
-        state: Name of its column family.
-        smallest: Its least key.
-        end: A key that is greater than all of its keys.
-    """
+    """A table in a manifest: its column family, its least key, and a key behind all of its own."""
 
     state: str
     smallest: bytes

@@ -134,13 +134,10 @@ class Separators:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockIndex:
-    """Data blocks of a table.
+    """Data blocks of a table: offsets, sizes, and a separator each.
 
-    Attributes:
-        separators: For each block a key, at least as great as its last key, and not greater than
-            the first key of the next block.
-        offsets: Start of each block.
-        sizes: Bytes of each block.
+    A separator is at least as great as the last key of its block, and not greater than the first key
+    of the next one.
     """
 
     separators: Separators
@@ -196,14 +193,9 @@ class RangeDeletion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sst:
-    """An open SST file.
+    """An open SST file, with RocksDB's notes about it and the ranges of keys that it deletes.
 
-    Attributes:
-        table: Its bytes.
-        footer: Its last bytes.
-        properties: RocksDB's notes about the table, by name.
-        range_deletions: Ranges of keys that it deletes.
-        reach_is_known: Whether these ranges are known to lie within the table's own keys.
+    ``reach_is_known`` says whether these ranges are known to lie within the table's own keys.
     """
 
     table: TableBytes

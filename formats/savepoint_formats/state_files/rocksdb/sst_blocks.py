@@ -97,7 +97,7 @@ class TableBytes:
 
     @classmethod
     def open(cls, file: StateFile, size: int) -> Self:
-        """Opens a file that should have ``size`` bytes; raises ``TruncatedError`` if it is smaller."""
+        """Opens a file; raises ``TruncatedError`` if it has less than ``size`` bytes."""
         start = max(size - (_TAIL_SIZE if file.local_path else tail_size(size)), 0)
         tail = file.read(start, size)
         if len(tail) < size - start:
@@ -142,14 +142,9 @@ class TableBytes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredBlocks:
-    """Neighbouring blocks as they are in the file.
+    """Neighbouring blocks as they are in the file, where ``data`` begins at ``offset``.
 
-    Attributes:
-        path: The file.
-        offset: Start of ``data`` in the file.
-        data: The blocks, with the bytes behind each of them.
-        starts: Start of each block's content in ``data``.
-        ends: End of each block's content.
+    ``starts`` and ``ends`` are those of contents; more bytes follow each of them.
     """
 
     path: str
@@ -221,12 +216,9 @@ class StoredBlocks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:
-    """Uncompressed blocks in one buffer.
+    """Uncompressed blocks in one buffer, with ``SLACK`` bytes of memory behind it.
 
-    Attributes:
-        data: Their content, and ``SLACK`` bytes of memory behind it.
-        borders: Block i is from ``borders[i]`` to ``borders[i + 1]``.
-        stored: The blocks before; errors name their places.
+    Block i is from ``borders[i]`` to ``borders[i + 1]``. Errors name places in ``stored``.
     """
 
     data: NDArray[np.uint8]

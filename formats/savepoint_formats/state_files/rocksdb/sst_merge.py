@@ -61,14 +61,9 @@ class Room:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MergedBlocks:
-    """Blocks of a file as the kernel takes them.
+    """Blocks of a file as the kernel takes them: plain, or compressed by Snappy.
 
-    Attributes:
-        data: Their bytes, and at least ``SLACK`` bytes of memory behind them.
-        starts: Start of each block.
-        ends: End of each block.
-        sizes: Uncompressed size of each block.
-        kinds: Compression of each block: none, or Snappy.
+    There are at least ``SLACK`` bytes of memory behind ``data``. ``sizes`` are those of contents.
     """
 
     data: NDArray[np.uint8]
@@ -105,16 +100,8 @@ def living_entries(
 ) -> tuple[NDArray[np.uint8], EntrySpans]:
     """Entries between two bounds that have a value, in ``room`` as far as it suffices.
 
-    Args:
-        stored: Blocks of several files, neighbours in a file each.
-        bounds: The least key, and the least that is too great.
-        room: Memory for entries.
-        count: About how many entries there are.
-        oldest: Entries with smaller sequence numbers were deleted together with their range.
-
-    Raises:
-        RocksDbError: There is a compression or an entry of an unknown type.
-        FormatError: A block is damaged.
+    There are about ``count``. Those with sequence numbers below ``oldest`` were deleted together with
+    their range. Raises ``RocksDbError`` for an unknown type of compression or entry.
     """
     sizes = [blocks.content_sizes(blocks.compressions())[0] for blocks in stored]
     size = sum(int(each.sum()) for each in sizes)

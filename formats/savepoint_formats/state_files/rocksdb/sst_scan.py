@@ -74,7 +74,7 @@ class SstScan:
     prefix_size: int
 
     def read_ahead(self, bounds: Bounds, size: int | None) -> Self:
-        """Prepares reads of these keys in order, with about ``size`` bytes of all tables in memory."""
+        """Prepares reads of these keys in order; about ``size`` bytes of all tables are in memory."""
         # Two blocks of each table are in memory: the one that is read, and the next.
         each = size and max(size // 2 // max(len(self.tables), 1), _LEAST_AHEAD)
         return replace(self, tables=tuple(table.read_ahead(bounds, each) for table in self.tables))
@@ -151,7 +151,7 @@ class SstScan:
         return parts[0] if len(parts) == 1 else _joined(parts)
 
     def _living(self, lower: bytes, upper: bytes, oldest: int, room: Room | None) -> Living:
-        """Living entries between the bounds; those before the sequence number ``oldest`` are deleted."""
+        """Living entries between the bounds; sequence numbers before ``oldest`` are deleted."""
         stored = []
         size = count = _SPARE
         for table in self.tables:

@@ -156,10 +156,8 @@ _AHEAD = 64 << 20
 class RocksDbState:
     """Keyed state of a subtask, in the files of an incremental handle.
 
-    Example:
-        >>> state = RocksDbState(directory, handle, operator.max_parallelism)
-        >>> for data, spans in state.chunks("total"):
-        ...     print(len(data), len(spans))
+    ``names`` are the states of the header, if it is known; tables of other states are refused.
+    ``keys`` are the serialized keys that are wanted of a key group that is read alone.
     """
 
     def __init__(
