@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from savepoint_formats.bytes.chunk import Chunk
 
     Part = tuple[Chunk, dict[str, "EntrySpans"]]
-    """A chunk, and the entries of each state that has any in it, by its name."""
+    """A chunk, and the borders of the entries in it by the name of their state."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,9 +44,9 @@ class EntrySpans:
         return EntrySpans(*(positions[wanted] for positions in self.arrays()))
 
     @classmethod
-    def joined(cls, parts: Iterable[EntrySpans]) -> Self:
+    def joined(cls, several: Iterable[EntrySpans]) -> Self:
         """Borders of all entries of at least one of these."""
-        arrays = zip(*(part.arrays() for part in parts), strict=True)
+        arrays = zip(*(spans.arrays() for spans in several), strict=True)
         return cls(*(np.concatenate(positions) for positions in arrays))
 
 
@@ -55,7 +55,7 @@ def key_groups_at(chunk: Chunk, starts: NDArray[np.int64], size: int) -> NDArray
     groups = chunk.data[starts].astype(np.int32)
     for distance in range(1, size):
         groups = groups << 8 | chunk.data[starts + distance]
-    # The highest bit of the first byte says that an entry is its state's last.
+    # The highest bit of the first byte marks the last entry of a run.
     return groups & ((1 << (8 * size - 1)) - 1)
 
 

@@ -41,8 +41,9 @@ LEAST_FRAME_SIZE = 9
 """Both sizes and a key of one byte."""
 
 EXPECTED_FRAME_SIZE = 18
-"""Both sizes and a key of a long, for which there is room at first: more than 32 MiB of memory would
-come from the system anew each time, page by page."""
+"""Both sizes and a key of a long: an estimate for the first allocation.
+
+More than 32 MiB of memory would come from the system anew each time, page by page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ class FramesTable:
         self._chunk = chunk
         self._states = states
         self._prefix_size = prefix_size
-        # One more than there can be, for the end mark to be seen.
+        # One more than there can be, so that the end mark is seen.
         self._limit = len(chunk) // LEAST_FRAME_SIZE + 1
         self._count = self._runs = self._room = 0
         self._spans = np.empty((4, 0), np.int64)

@@ -70,7 +70,7 @@ class KeyRows:
         if starts.shape != ends.shape:
             raise ValueError(f"{len(starts)} starts and {len(ends)} ends")
         rows = np.empty(len(starts), np.int32)
-        # Of many keys it does not matter how large they are: that is much work in any case.
+        # Many keys are much work in any case, so that their bytes need not be counted.
         key_bytes = max(0, int((ends - starts).sum())) if len(starts) < _MANY_KEYS else 0
         marks = np.empty(0, np.uint32)
         status, done = UNMARKED, 0
@@ -98,8 +98,8 @@ class KeyRows:
             )
             status, done, self._count, self._tabled, self._are_sorted = assign_rows(job)
             if status == REFUSED:
-                span = f"key {done} from {starts[done]} to {ends[done]}"
-                raise ValueError(f"{span}, outside of the chunk of {len(self._chunk)} bytes")
+                borders = f"key {done} from {starts[done]} to {ends[done]}"
+                raise ValueError(f"{borders}, outside of the chunk of {len(self._chunk)} bytes")
             if status == FULL and self._count == len(self._starts):
                 self._make_room(len(starts) - done)
             elif status == FULL:

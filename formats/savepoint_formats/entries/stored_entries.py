@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 RUN_SCHEMA = pa.schema({"key_group": pa.int32(), "run": pa.large_binary()})
-"""A run of entries, or several one behind the other, of a key group of the new savepoint."""
+"""Runs of a key group of the new savepoint, one behind the other."""
 
 _MAX_SIZE = (1 << 31) - 1
 
@@ -126,7 +126,7 @@ def joined_runs(
 
 
 _GROUP_COUNTS = {1: 1 << 7, 2: MAX_PARALLELISM}
-"""By the size of the prefix; its first bit is no part of the key group."""
+"""Size of the prefix -> number of key groups; the first bit of a prefix is a mark."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

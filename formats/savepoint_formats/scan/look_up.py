@@ -53,16 +53,9 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
-# Types whose layout is that of no other Java class with another hash. A LongValue, for one, lies
-# like a Long and hashes otherwise, but is no key that Flink's keyBy would take for one.
-_HASHED = (
-    layouts.Boolean,
-    layouts.Byte,
-    layouts.Short,
-    layouts.Int,
-    layouts.Long,
-    layouts.Text,
-)
+# Types whose layout no other Java class with another hash has. A LongValue is written like a Long
+# and has another hash, but Flink's keyBy doesn't take it for a Long.
+_HASHED = (layouts.Boolean, layouts.Byte, layouts.Short, layouts.Int, layouts.Long, layouts.Text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,7 @@ import pyarrow as pa
 from savepoint_formats.metadata.references import COORDINATOR
 from savepoint_formats.sources.raw_keyed_source import PIECE_SIZE, RawKeyedSource
 from savepoint_formats.state_files.operator_state import read_elements
-from savepoint_formats.state_files.raw_timers import (
-    raw_file,
-)
+from savepoint_formats.state_files.raw_timers import raw_file
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.catalog import RAW_TIMERS, raw_keyed_handle
 
@@ -112,10 +110,7 @@ def _raw_sections(
     for sections in source.sections(key_groups):
         groups = [section.key_group for section, _ in sections]
         values = [data for _, data in sections]
-        yield {
-            "key_group": pa.array(groups, pa.int32()),
-            "value": pa.array(values, pa.binary()),
-        }
+        yield {"key_group": pa.array(groups, pa.int32()), "value": pa.array(values, pa.binary())}
 
 
 def _raw_partitions(

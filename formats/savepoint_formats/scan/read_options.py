@@ -18,24 +18,20 @@ if TYPE_CHECKING:
 
 
 UndescribedSubclasses = Literal["refuse", "bytes", "rest"]
-"""What becomes of a POJO of a subclass that its serializer's snapshot does not describe.
+"""Treatment of a POJO of a subclass that its serializer's snapshot does not describe.
 
 | value  | then                                                                              |
 |--------|-----------------------------------------------------------------------------------|
 | refuse | it is an error                                                                    |
-| bytes  | POJOs end with ``$undecoded``, a struct of ``bytes`` and ``reason``: null but     |
-|        | where a value was not decoded; there the other fields are. So are fields behind   |
-|        | any value that hides where it ends; its reason names them                         |
-| rest   | as ``bytes``, and elements and entries may be hidden, too: they are not there     |
+| bytes  | POJOs end with ``$undecoded``, a struct of ``bytes`` and ``reason``; if a value   |
+|        | was not decoded, the other fields are null instead. So are fields behind a value  |
+|        | with an unknown end; its reason names them                                        |
+| rest   | as ``bytes``, and elements and entries with unknown borders are missing           |
 
-Whatever cannot be told apart is an error otherwise.
+Unknown borders are an error otherwise.
 """
 
-_HIDES: dict[UndescribedSubclasses, Hides] = {
-    "refuse": "nothing",
-    "bytes": "fields",
-    "rest": "all",
-}
+_HIDES: dict[UndescribedSubclasses, Hides] = {"refuse": "nothing", "bytes": "fields", "rest": "all"}
 
 
 def checked_subclasses(value: UndescribedSubclasses) -> UndescribedSubclasses:
@@ -171,7 +167,7 @@ def key_groups_of(value: object) -> Any:
 
 def _as_tuple(name: str, value: Any) -> Any:
     if isinstance(value, str | bytes):
-        # A text is iterable, too: letters, which nobody means.
+        # A text is iterable too, but nobody means its letters.
         raise TypeError(f"{name} is {value!r}, expected a list: {name}=[{value!r}]")
     is_list = isinstance(value, Iterable) and not isinstance(value, Mapping)
     return tuple(value) if is_list else value

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 SLICE_SIZE = 16 << 20
-"""The bytes of the largest batch, about, if its rows are not larger."""
+"""Approximate bytes of the largest batch, unless a single row is larger."""
 
 
 class TableResults(ABC):

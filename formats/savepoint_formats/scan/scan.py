@@ -27,11 +27,7 @@ from savepoint_formats.scan.counting import rows_in
 from savepoint_formats.scan.look_up import KeyFilter
 from savepoint_formats.scan.merged_columns import MergedColumns, merge_of, mergeable_states
 from savepoint_formats.scan.operator_scan import OperatorStateSplit, read_operator_state
-from savepoint_formats.scan.raw_state import (
-    RawKeyedSplit,
-    raw_splits,
-    read_raw_state,
-)
+from savepoint_formats.scan.raw_state import RawKeyedSplit, raw_splits, read_raw_state
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.scan.results import TableResults, slices
 from savepoint_formats.scan.splits import (
@@ -174,7 +170,7 @@ class TableScan(TableResults):
             return list(raw_splits(self.operator, self.kind, self.options.key_groups))
         splits = list(operator_splits(self.operator))
         if self.kind is StateKind.BROADCAST and not self.options.with_subtask:
-            # All subtasks have the same; one may not have the state yet.
+            # All subtasks have equal entries, but one may lack the state.
             name = self.table.states[0].name
             own = [part for part in splits if name in {state.name for state in part.handle.states}]
             splits = (own or splits)[:1]
@@ -183,7 +179,7 @@ class TableScan(TableResults):
     def shared_splits(self, size: int = SPLIT_SIZE) -> list[Split]:
         """Splits for several tasks: a key group that is too large for one task is in several."""
         largest = self.options.portion_size
-        # Rows of a few keys are in one share.
+        # One task reads the rows of a few keys.
         if not self.kind.is_keyed or largest is None or self.options.keys is not None:
             return self.splits(size)
         self.check()
@@ -236,7 +232,7 @@ class TableScan(TableResults):
         has_groups = kind.is_keyed or kind is StateKind.RAW_KEYED
         if self.options.key_groups is not None and not has_groups:
             raise ColumnNotFoundError(f"{name} has no key groups to choose rows by")
-        # Both are wanted later, and tell now what is wrong with the options.
+        # Both check options.
         _ = self.schema, self._key_filter
 
     def _keyed_splits(self, size: int, largest: int | None) -> Iterator[Split]:
@@ -284,7 +280,7 @@ class TableScan(TableResults):
         if isinstance(split, OperatorStateSplit):
             (state,) = self.shown.states
             names = [column.name for column in self.table.columns]
-            # Fields of values that nobody wants may be hidden; all entries must be there.
+            # Unwanted values may hide fields, but no entries.
             is_wanted = names[-1] in self.schema.names
             hides = self.options.hides if is_wanted else self.options.hides_unwanted
             for arrays in read_operator_state(self.directory, split, state, self.kryo, hides):
@@ -339,7 +335,7 @@ class TableScan(TableResults):
             state.name for column, state in self._columns() if state and column.name not in shown
         }
         if has_changelogs(self.operator):
-            # A change of a list or a map is made in what the value was.
+            # Changes of lists and maps need the values before.
             values = {state.name for state in self.table.states if state.kind is StateKind.VALUE}
             return frozenset(names & values)
         return frozenset(names)
@@ -347,7 +343,7 @@ class TableScan(TableResults):
     def _rows(
         self, source: KeyedSource, key_groups: KeyGroupRange
     ) -> Iterator[dict[str, pa.Array]]:
-        # All states are read, whatever columns are wanted: a row is there if any state has it.
+        # A row exists if any state has it, so all states are read.
         states = self.shown.states if self.options.flat is None else (self._flat_state,)
         types = {state.name: arrow_type(state.stored) for state in states}
         shown, *_ = (column.name for column, state in self._columns() if state in states)

@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 
 
 REASON = "reason"
-"""Key of a column's metadata that says why something of it is shown as bytes."""
+"""Key of a column's metadata: the reason why some values are bytes."""
 
 SPLIT_SIZE = 64 << 20
-"""Bytes of state that one split has, about, unless a single key group is larger."""
+"""Approximate bytes of a split, unless a single key group is larger."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -134,7 +134,7 @@ def even_pieces(wanted: KeyGroupRange, sizes: Sizes, size: int) -> Iterator[KeyG
     ends = np.cumsum(sizes[: len(wanted)])
     total = int(ends[-1]) if len(ends) else 0
     count = min(max(1, -(-total // size)), len(wanted))
-    # As many runs as key groups: each by itself, whatever it has.
+    # As many ranges as key groups: one each, whatever their sizes.
     inner = np.arange(1, count)
     if count < len(wanted):
         inner = np.searchsorted(ends, total * inner / count) + 1
@@ -145,7 +145,7 @@ def even_pieces(wanted: KeyGroupRange, sizes: Sizes, size: int) -> Iterator[KeyG
 
 def operator_splits(operator: OperatorState) -> Iterator[OperatorStateSplit]:
     """Files with operator state, by subtask."""
-    # A handle that does not name the state leads to a file that must not have it either.
+    # A handle without the state is included: its file must not have the state either.
     for subtask in operator.subtasks:
         handle = subtask.managed_operator_state
         if handle is not None and handle.states:
@@ -170,10 +170,10 @@ def has_changelogs(operator: OperatorState) -> bool:
 
 
 MAX_SHARES = 16
-"""Of a key group. Each of those who read one walks over entries of the others."""
+"""Limit per key group, because each task walks over the entries of all shares."""
 
-# Tables of RocksDB are opened to see what key groups have, if they make more splits than this, and
-# are of the size at least from which on a key group is divided.
+# Tables of RocksDB are opened to measure key groups if there are more splits than this, and if they
+# are as large as a key group that is divided.
 _FEW_SPLITS = 2
 
 
@@ -232,11 +232,11 @@ class KeyedPlan:
         sizes = key_group_sizes(handle)
         largest = sys.maxsize if self.largest is None else self.largest
         if isinstance(handle, KeyGroupsHandle):
-            # Entries of heap files are found only by decoding them.
+            # Only decoding finds the entries of heap files.
             is_canonical = handle.type is KeyedHandleType.CANONICAL_SAVEPOINT
             return sizes, largest if is_canonical else sys.maxsize
         few = max(_FEW_SPLITS * self.size, PORTION_SIZE)
-        # Rows of a few keys are in one share.
+        # One task reads the rows of a few keys.
         is_look_up = self.key_filter.keys is not None
         if is_look_up or not isinstance(handle, IncrementalHandle) or sizes.sum() <= few:
             return sizes, sys.maxsize
@@ -244,5 +244,5 @@ class KeyedPlan:
             files = RocksDbState(self.directory, handle, self.operator.max_parallelism)
             return files.key_group_sizes(self.states, handle.key_groups), largest
         except SavepointError:
-            # Whoever reads the tables says what is wrong with them.
+            # The read of the tables reports the fault.
             return sizes, sys.maxsize

@@ -90,9 +90,14 @@ class CanonicalForm:
         return StoredEntries(self._identities(stored), nothings(len(stored)))
 
     def _identities(self, stored: HeapEntries) -> pa.LargeBinaryArray:
-        return identities_of(
-            stored.chunk, stored.keys, stored.namespaces, has_suffixes=self._has_suffixes
-        )
+        """Keys and namespaces, with their sizes behind them if they have suffixes."""
+        chunk, keys, namespaces = stored.chunk, stored.keys, stored.namespaces
+        if not self._has_suffixes:
+            return bytes_of(chunk, keys, namespaces)
+        extended, first = _extended(chunk, _suffixes(keys), _suffixes(namespaces))
+        second = first + _SUFFIX_SIZE * len(keys)
+        suffixes = (_suffix_spans(first, keys), _suffix_spans(second, namespaces))
+        return bytes_of(extended, keys, suffixes[0], namespaces, suffixes[1])
 
 
 def _entries_of_lists(
@@ -123,18 +128,6 @@ def _entries_of_maps(
 def nothings(count: int) -> pa.LargeBinaryArray:
     """Empty values, such as those of timers."""
     return large_binary(np.zeros(count + 1, np.int64), np.empty(0, np.uint8))
-
-
-def identities_of(
-    chunk: Chunk, keys: Spans, namespaces: Spans, *, has_suffixes: bool
-) -> pa.LargeBinaryArray:
-    """Keys and namespaces, with their sizes behind them if they have suffixes."""
-    if not has_suffixes:
-        return bytes_of(chunk, keys, namespaces)
-    extended, first = _extended(chunk, _suffixes(keys), _suffixes(namespaces))
-    second = first + _SUFFIX_SIZE * len(keys)
-    suffixes = (_suffix_spans(first, keys), _suffix_spans(second, namespaces))
-    return bytes_of(extended, keys, suffixes[0], namespaces, suffixes[1])
 
 
 def _suffixes(values: Spans) -> NDArray[np.uint8]:

@@ -84,7 +84,7 @@ def undecided_parts(
     prefix = key_group_prefix(changes.key_group, prefix_size)
     for (name, operation), wholes in changes.undecided.items():
         key = key_layout(changes.states[name])
-        assert isinstance(key, Opaque)  # else its end is known
+        assert isinstance(key, Opaque)  # the end of any other key is known
         reason = (
             f"{key.reason}; these bytes are a change {operation} of state {name!r}, with its key in"
             " front, which has several possible ends: all that this state has in the key group is"

@@ -69,7 +69,7 @@ class ChangelogSource:
 
     def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
         """Entries of these states and key groups, batch by batch."""
-        # Nobody can tell where an unknown key ends in an entry, but in a change.
+        # A change shows the end of an unknown key; an entry of a base does not.
         is_framed = not self._bases and any(opaque_parts(self._key))
         waiting = self._waiting(
             key_groups, lambda state: state.name in names, has_framed_keys=is_framed
@@ -169,7 +169,7 @@ class ChangelogSource:
         for base, held in self._bases:
             wanted = held.intersection(self._own(key_groups))
             if isinstance(base, HeapSource):
-                # Entries that no change touches are decoded from the file as it is.
+                # Key groups without changes are decoded from the file as it is.
                 for is_changed, run in groupby(wanted, waiting.__contains__):
                     groups = list(run)
                     yield base, KeyGroupRange(groups[0], groups[-1]), is_changed
@@ -206,11 +206,7 @@ class ChangelogSource:
             yield self._with_changes(base, part, values, waiting)
 
     def _with_changes(
-        self,
-        base: BaseSource,
-        part: Part,
-        values: Mapping[str, pa.Array],
-        waiting: WaitingChanges,
+        self, base: BaseSource, part: Part, values: Mapping[str, pa.Array], waiting: WaitingChanges
     ) -> ChangedPart:
         chunk, by_state = part
         starts = [spans.key_starts for spans in by_state.values() if len(spans)]

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 
 BATCH_SIZE = 8 << 20
-"""Bytes of state that make one batch."""
+"""Bytes of state in a batch."""
 
 JOINED_SIZE = 4 << 20
-"""The same of canonical files, whose keys are joined while a core's caches hold them."""
+"""Bytes of a canonical file in a batch: a core's caches hold its keys until they are joined."""
 
 BLOCK_SIZE = 2 << 20
 """Bytes of a large key group that are read at once."""
@@ -132,7 +132,7 @@ class EntrySource:
     def portions(self, size: int, blocks: Callable[[], Iterator[Part]]) -> Iterator[Part]:
         """Reads a large key group in portions; ``blocks`` reads it from its beginning."""
         portion_size = self.settings.portion_size or max(size, 1)
-        # The same number in all tasks, so that each portion is in one share.
+        # All tasks have the same number, so that each portion is in one share.
         count = max(-(-size // portion_size), self.settings.share.count)
         yield from portions(
             blocks,
@@ -187,7 +187,7 @@ class CanonicalSource(EntrySource):
 
 
 _SPARE_ROOM = 1 << 20
-"""Blocks hold entries of key groups beside those that are read, too."""
+"""Bytes for entries of neighbouring key groups, which blocks hold too."""
 
 
 class RocksDbSource(EntrySource):

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
     StateChange = tuple[State, KeyedChange]
-    """A change, and the state that its number stood for."""
+    """A change, and the state of its number at that time."""
 
     Items = dict[bytes | int, bytes]
-    """Of a map, value by user key; of all else, the value, or elements of a list in order."""
+    """User keys of a map -> values; else places -> the value, or elements of a list."""
 
 _COMMA = bytes([DELIMITER])
 
@@ -56,10 +56,7 @@ class KeyGroupChanges:
     """
 
     def __init__(
-        self,
-        key_group: int,
-        changes: Sequence[StateChange],
-        reader: Callable[[State], EditReader],
+        self, key_group: int, changes: Sequence[StateChange], reader: Callable[[State], EditReader]
     ) -> None:
         self.key_group = key_group
         self.states: dict[str, State] = {}
@@ -163,7 +160,7 @@ class KeyGroupChanges:
                     self.put(state, edit.identity, name if isinstance(name, bytes) else None, value)
 
     def _check_merged(self, edits: Iterable[_Numbered]) -> None:
-        # What was cleared or replaced later needed no merging.
+        # Values that were cleared or replaced later needed no merging.
         for numbered in edits:
             state, edit = numbered.state, numbered.edit
             if edit.kind is not EditKind.MERGE or state.kind in (StateKind.LIST, StateKind.MAP):

@@ -104,18 +104,14 @@ def _column(rows: Rows, count: int, state_rows: StateRows, column_type: pa.DataT
         return _map_column(numbers, count, user_keys, state_rows.values, column_type)
     if isinstance(rows, range) and len(rows) == count:
         return state_rows.values
-    # Of two entries for one row the later one counts, as it does to Flink.
+    # The later of two entries for one row counts, as in Flink.
     entry_of_row = np.full(count, -1, np.int64)
     entry_of_row[row_numbers(rows)] = np.arange(len(rows))
     return state_rows.values.take(pa.array(entry_of_row, mask=entry_of_row < 0))
 
 
 def _map_column(
-    rows: NDArray[np.int32],
-    count: int,
-    keys: pa.Array,
-    values: pa.Array,
-    map_type: pa.DataType,
+    rows: NDArray[np.int32], count: int, keys: pa.Array, values: pa.Array, map_type: pa.DataType
 ) -> pa.Array:
     """Entries of maps as a column of maps, or of lists of pairs if a key can be null."""
     if np.any(rows[1:] < rows[:-1]):

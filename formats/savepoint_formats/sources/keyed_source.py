@@ -42,10 +42,7 @@ class KeyedSource(StoredSource, Protocol):
 
 
 def keyed_source(
-    directory: SnapshotDirectory,
-    handle: KeyedStateHandle,
-    key: Layout,
-    settings: SourceSettings,
+    directory: SnapshotDirectory, handle: KeyedStateHandle, key: Layout, settings: SourceSettings
 ) -> KeyedSource:
     """Source of a handle; a changelog without a base doesn't have the layout of keys."""
     if isinstance(handle, ChangelogHandle):

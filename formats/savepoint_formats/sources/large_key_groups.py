@@ -151,7 +151,7 @@ def portions(
                     if len(entries):
                         portion.setdefault(name, []).append(entries)
         while gathered:
-            # Nothing else holds a portion, so that it goes when it is done.
+            # Nothing else refers to a portion, so that its memory is freed when it is done.
             yield _joined(gathered.pop(0), path)
 
 

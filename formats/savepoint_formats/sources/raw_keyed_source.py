@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 
 KEYS = 8
-"""How many keys of a service are looked at."""
+"""Number of keys of a service that are checked."""
 
 
 class TimerKeyGroups:
@@ -194,11 +194,11 @@ class RawKeyedSource:
         """Raises ``FormatError`` if timers lie in other key groups than those of their keys."""
         if not self._evidence.displaced:
             return
-        # The key groups at hand may be too few to tell.
+        # These key groups may be too few for a proof.
         every = RawKeyedSource(self._directory, self._handle, self._kryo, self._max_parallelism)
         for sections in every.sections(self._handle.key_groups):
             for section, data in sections:
-                # What cannot be read tells nothing; whoever wants it hears of it.
+                # Unreadable timers prove nothing; a read of them reports the error.
                 with suppress(UndecodableError, UnknownSnapshotError):
                     for _ in every._queues(every._chunk(section, data), section):
                         pass

@@ -258,7 +258,7 @@ class EditReader:
         raise self._unknown(operation, view)
 
     def _merge(self, identity: bytes, view: DataInputView) -> Edit:
-        # The change is of the target already, which its payload names once more.
+        # The payload repeats the target, which the change has already.
         self._value(self._namespace, view)
         namespaces = (self._value(self._namespace, view) for _ in range(view.read_count()))
         return Edit(identity, EditKind.MERGE, view, sources=tuple(namespaces))

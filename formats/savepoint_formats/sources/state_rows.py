@@ -17,13 +17,7 @@ import pyarrow as pa
 from savepoint_formats.entries.entry_spans import key_groups_at
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.key_groups.ranges import prefix_size
-from savepoint_formats.layout import (
-    Layout,
-    MapOf,
-    Nullable,
-    Repeated,
-    Struct,
-)
+from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.sources.keyed_batch import KeyedBatch
@@ -114,7 +108,7 @@ class EntryDecoder:
         if state.kind is StateKind.MAP and isinstance(state.stored, MapOf):
             sizes = (Sized(key.fields[1]), Sized(key.fields[2]), state.stored.key)
             names = (*key.names[1:], "user_key")
-            # What is hidden has no size, which ``_identity_ends`` tells.
+            # Hidden fields have no size; ``_identity_ends`` raises an error for them.
             self._map_keys = program(Struct(names, sizes), kryo, hides="all")
 
     def rows(self, chunk: Chunk, entries: EntrySpans) -> StateRows:
@@ -169,7 +163,7 @@ class HeapDecoder:
         if self._is_hidden:
             values = pa.nulls(len(entries), self._values.type)
         else:
-            # What else lies in the last value, if the two cannot be separated.
+            # The last value has the bytes of all entries that can't be separated from it.
             along = f"{entries.hidden} more entries of the key group" if entries.hidden else ""
             values = decode(self._values, entries.chunk, starts, ends, along=along)
         return StateRows(entries.namespaces.starts, entries.keys.ends, values)

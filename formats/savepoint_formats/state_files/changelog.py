@@ -132,7 +132,7 @@ def _read_info(body: DataInputView) -> StateMetaInfo:
     try:
         info = StateMetaInfo.read(view)
     except UnknownSnapshotError:
-        # Where an unknown snapshot ends is known only if the bytes behind it are.
+        # The end of an unknown snapshot is known only if the bytes behind it are.
         if not bytes(body.buffer).endswith(_NO_TTL_NO_DEFAULT):
             raise
         data = body.buffer[: -len(_NO_TTL_NO_DEFAULT)]

@@ -48,14 +48,14 @@ KEYED_STATE_TYPE = "KEYED_STATE_TYPE"
 DISTRIBUTION_MODE = "OPERATOR_STATE_DISTRIBUTION_MODE"
 KEY_SCOPE = "KEY_SCOPE"
 LOCAL_STATE_TYPE = "LOCAL_STATE_TYPE"
-"""Not Flink's, as ``KEY_SCOPE`` is not: it reads all options, and looks up those that it knows."""
+"""Not an option of Flink, nor is ``KEY_SCOPE``; Flink ignores options that it doesn't know."""
 
 _ROLES = (KEY_SERIALIZER, NAMESPACE_SERIALIZER, VALUE_SERIALIZER, USER_KEY_SERIALIZER)
 _OPTIONS = (KEYED_STATE_TYPE, DISTRIBUTION_MODE, KEY_SCOPE, LOCAL_STATE_TYPE)
 # No snapshot holds these names, so that its unknown body ends in front of them.
 MARKS = (*_ROLES, *_OPTIONS)
 
-# Version 6 and the flag: elements then lie in a snappy-framed stream that follows the header.
+# Version 6 and the flag: a snappy-framed stream of elements follows the header.
 _COMPRESSED_START = bytes.fromhex("00000006 01")
 SNAPPY_IDENTIFIER = bytes.fromhex("ff060000") + b"sNaPpY"
 

@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 
 _HEAD_SIZE = 6
 _MOST_TRIALS = 1 << 20
-"""How many places are looked at before a key group is given up."""
+"""Number of places to try before a key group is given up."""
 
 _DECODING = 100
-"""How many places it takes as long to look at as to decode a state, or try to."""
+"""Number of places that take as long to try as one state takes to decode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class DoubtfulStates:
     def borders(self, chunk: Chunk, group: int, skip: Skip) -> tuple[HeapState, ...] | None:
         """Places of the states of a key group; None if they are not certain."""
         if any(is_unknown(layout) for state in self._states for layout in identity_parts(state)):
-            return None  # without its key nothing is known of an entry
+            return None  # an entry without a known key has no known border
 
         def may_begin(state_id: int, position: int) -> bool:
             return self._may_begin(chunk, state_id, group, position)
@@ -236,7 +236,7 @@ def _entry(state: State) -> Struct:
 def is_doubtful(layout: Layout) -> bool:
     """Whether a value may be undecodable because only the value itself names its class."""
     if isinstance(layout, Pojo):
-        return True  # a subclass of which the snapshot says nothing
+        return True  # the snapshot may not describe its subclass
     return is_unknown(layout) or any(map(is_doubtful, parts(layout)))
 
 

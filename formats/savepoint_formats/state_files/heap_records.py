@@ -63,7 +63,7 @@ class BackToBack:
             if end == len(chunk):
                 return spans
         except UndecodableError:
-            pass  # the last item of a collection ends where this does
+            pass  # the last item of a collection ends with it
         borders = [
             self._borders(chunk, *collection)
             for collection in zip(

@@ -26,11 +26,7 @@ import pyarrow.compute as pc
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.errors import FormatError, TruncatedError
-from savepoint_formats.metadata import (
-    DistributionMode,
-    OperatorStateHandle,
-    OperatorStateOffsets,
-)
+from savepoint_formats.metadata import DistributionMode, OperatorStateHandle, OperatorStateOffsets
 from savepoint_formats.state_files.header import OperatorBackendHeader, StateMetaInfo
 
 if TYPE_CHECKING:
@@ -215,10 +211,7 @@ class OperatorStateFile:
             ValueError: Two states have the same name, a list state is broadcast, or a null is among
                 the bytes.
         """
-        states: list[ListElements | BroadcastEntries] = [
-            *list_states,
-            *broadcast_states,
-        ]
+        states: list[ListElements | BroadcastEntries] = [*list_states, *broadcast_states]
         names = [state.name for state in states]
         twice = {name for name in names if names.count(name) > 1}
         if twice:

@@ -63,7 +63,7 @@ MARKER = bytes.fromhex("f1cd859f")
 VERSION = 2
 
 DOMAINS = ("event", "processing")
-"""The queues of a service, in the order of the file; managed timers call them so, too."""
+"""Queues of a service, in the order of the file, with the names of managed timers."""
 
 TIMER_STATE_PREFIX = "_timer_state/"
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.locations.state_file import StateFile
 
-# A name of a class or of a state, which is all that is looked at, may have 64 KiB.
+# The name of a class or of a state may have 64 KiB, and no later bytes are checked.
 _HEAD_SIZE = 1 << 17
 
 _SST_MAGICS = (bytes.fromhex("f7cff485b741e288"), bytes.fromhex("57fb808b247547db"))
@@ -59,7 +59,7 @@ def expect_kind(file: StateFile, kind: FileKind, name: str = "") -> None:
     ``name`` is the name of a file of RocksDB in the directory of RocksDB.
     """
     if file.data is not None:
-        # It lies in _metadata, so that nobody else's it can be.
+        # Bytes in _metadata belong to the savepoint.
         return
     try:
         _CHECKS[kind](file, name)
@@ -145,10 +145,7 @@ def _begins_with_record(file: StateFile) -> bool:
 _OF_ROCKSDB: dict[str, tuple[Callable[[StateFile], bool], str]] = {
     r".+\.sst": (_is_sst, "the footer of an SST file"),
     r".+\.blob": (lambda file: file.read(0, 4) == _BLOB_MAGIC, "the head of a blob file"),
-    r".+\.log": (
-        lambda file: not file.length() or _begins_with_record(file),
-        "a record of a log",
-    ),
+    r".+\.log": (lambda file: not file.length() or _begins_with_record(file), "a record of a log"),
     r"MANIFEST-\d+": (_begins_with_record, "a record of a log"),
     r"OPTIONS-\d+": (
         lambda file: re.match(rb"# This is a \w+ option file\.", file.read(0, 64)) is not None,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NOTHING_WRITTEN = 0
 NOTHING_WRITTEN_RAW = -1
-"""In raw keyed state, where 0 is a position."""
+"""Offset in raw keyed state, where 0 is a position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def _check(starts: list[tuple[int, int]], size: int, file: StateFile, *, is_raw:
             message = f"key group {key_group} begins at {offset}, expected 0 to {size}"
             raise FormatError(message, file.path, min(max(offset, 0), size))
     first = starts[0][0] if starts else size
-    # Any other file begins with a header, of which is known where it ends.
+    # Any other file begins with a header.
     if is_raw and first:
         raise FormatError(f"{first} bytes that belong to no key group", file.path, 0)
 

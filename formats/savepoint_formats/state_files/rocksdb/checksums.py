@@ -58,10 +58,7 @@ _CHECKSUMS: dict[int, Callable[[memoryview], int]] = {
 
 
 def first_damaged(
-    data: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    checksum_type: int,
+    data: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64], checksum_type: int
 ) -> int:
     """Index of the first block whose checksum is wrong; -1 if all are right.
 

@@ -47,10 +47,10 @@ _WHOLE, _FIRST, _LAST = 1, 2, 4
 _DELETED_FILE, _COLUMN_FAMILY, _COLUMN_FAMILY_ADD, _COLUMN_FAMILY_DROP = 6, 200, 201, 202
 _NEW_FILES = (7, 100, 102, 103)
 
-# A varint; bytes behind their size; else tags, each with bytes behind their size, up to the tag 1.
+# n: a varint; b: bytes behind their size; t: tags with bytes behind their size, up to the tag 1.
 _NUMBER, _BYTES = "nb"
 
-# Tag -> what belongs to it. Tables begin with their level and number.
+# Tag -> its values. Tables begin with their level and number.
 _FIELDS = {
     1: "b",  # comparator
     2: "n",  # log number
@@ -68,16 +68,16 @@ _FIELDS = {
     _COLUMN_FAMILY_ADD: "b",  # name of a new column family
     _COLUMN_FAMILY_DROP: "",
     203: "n",  # largest column family
-    300: "n",  # how many edits that belong together follow
+    300: "n",  # number of further edits of the same group
 }
 _END_OF_TAGGED = 1
-# Keys end with a sequence number and what was done with them.
+# Keys end with a sequence number and the type of the entry.
 _KEY_TRAILER = 8
-# That of a key that is not in the table: a deletion of a range ends before it.
+# Trailer of a key that is not in the table, because a range deletion ends before it.
 _END_OF_DELETION = b"\x0f" + bytes([0xFF] * 7)
 _MORE = 0x80
 
-# What a RocksDB that does not know a tag may pass over, behind its size.
+# Bit of tags that a RocksDB may ignore if it doesn't know them.
 _IGNORABLE = 1 << 13
 
 
@@ -107,7 +107,7 @@ def live_tables(file: StateFile) -> dict[int, ListedTable] | None:
         family = next((field.numbers[0] for field in fields if field.tag == _COLUMN_FAMILY), 0)
         live = tables.setdefault(family, {})
         for field in fields:
-            # A table that goes to another level is removed and added.
+            # A table that moves to another level is removed and added.
             if field.tag == _DELETED_FILE:
                 live.pop(field.numbers[1], None)
         for field in fields:

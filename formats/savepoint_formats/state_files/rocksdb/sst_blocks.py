@@ -38,18 +38,18 @@ if TYPE_CHECKING:
 
     from savepoint_formats.locations.state_file import StateFile
 
-# Blocks are of some KiB; only a single value can make one greater.
+# Blocks have some KiB; only a single large value makes one larger.
 _MAX_CONTENT_SIZE = 1 << 31
 
-# The footer, the metaindex and the properties of most tables, and small indexes too.
+# Enough for footer, metaindex and properties of most tables, and for small indexes.
 _TAIL_SIZE = 1 << 15
 
-# Of a store more is read at once, for a request takes as long as some megabytes do: an index has about a
+# A store gives more at once, because a request takes as long as some megabytes. An index has about a
 # hundredth of its table. A small table is read as a whole.
 _INDEX_PART = 64
 _MOST_AT_ONCE = 1 << 20
 
-# The bytes behind a block that may be read with it.
+# Bytes behind a block that may be read with it.
 _BEHIND = 64
 
 
@@ -72,9 +72,9 @@ class Compression(IntEnum):
     ZSTANDARD = 7
 
 
-# By the byte of a compression: how many bytes one of the compressed can become. Three bytes of Snappy
-# copy 64; two bits of zlib repeat 258 bytes; bzip2 makes 40 bytes of 46 MB of zeros; LZ4 counts lengths
-# in bytes of 255; four bytes of Zstandard repeat one up to 128 KiB.
+# Byte of a compression -> most bytes that one compressed byte can become. Three bytes of Snappy copy
+# 64; two bits of zlib repeat 258 bytes; bzip2 turns 46 MB of zeros into 40 bytes; LZ4 counts lengths
+# in bytes of 255; four bytes of Zstandard repeat one byte up to 128 KiB.
 _MOST_OF_A_BYTE = np.ones(256, np.int64)
 _MOST_OF_A_BYTE[Compression.SNAPPY] = 22
 _MOST_OF_A_BYTE[Compression.ZLIB] = 1032
@@ -82,7 +82,6 @@ _MOST_OF_A_BYTE[Compression.BZIP2] = 1 << 21
 _MOST_OF_A_BYTE[[Compression.LZ4, Compression.LZ4_HC]] = 256
 _MOST_OF_A_BYTE[Compression.ZSTANDARD] = 1 << 15
 
-# By the byte of a compression.
 _IS_KNOWN = np.zeros(256, np.bool_)
 _IS_KNOWN[list(Compression)] = True
 
@@ -171,7 +170,7 @@ class StoredBlocks:
         if (starts[1:] < ends[:-1] + BLOCK_TRAILER_SIZE).any() or (sizes < 0).any():
             raise FormatError("an index whose blocks overlap", table.path, offset)
         end = offset + int(ends[-1]) + BLOCK_TRAILER_SIZE
-        # The kernel reads words, of which the last goes on behind the blocks: there is the footer.
+        # The kernel reads words beyond the last block, as far as the footer behind it.
         data = np.frombuffer(table.read(offset, max(end, min(end + SLACK, table.size))), np.uint8)
         blocks = cls(table.path, offset, data, starts, ends)
         damaged = first_damaged(data, starts, ends, checksum_type)
@@ -232,7 +231,7 @@ class Blocks:
         nothing = np.zeros(1, np.int64)
         borders = np.concatenate([nothing, *(sizes for sizes, _ in places)]).cumsum()
         try:
-            # The kernel reads whole words, which may go on behind the last byte.
+            # The kernel reads whole words, beyond the last byte.
             data = np.empty(int(borders[-1]) + SLACK, np.uint8)[:-SLACK]
         except MemoryError as error:
             message = f"blocks of {borders[-1]} bytes, which this machine has no memory for"
@@ -263,10 +262,7 @@ class Blocks:
 
 
 def _decompress(
-    blocks: StoredBlocks,
-    starts: NDArray[np.int64],
-    target: NDArray[np.uint8],
-    borders: list[int],
+    blocks: StoredBlocks, starts: NDArray[np.int64], target: NDArray[np.uint8], borders: list[int]
 ) -> None:
     """Writes the content of each block between its borders in ``target``."""
     # Slices of a memoryview cost half of those of an array.
@@ -287,14 +283,14 @@ def _copy(source: memoryview, target: memoryview) -> int:
 
 
 def _decompress_lz4(source: memoryview, target: memoryview) -> int:
-    # Without the length it takes the first four bytes for it.
+    # Without a length, it takes the first four bytes as the length.
     size: int = cramjam.lz4.decompress_block_into(source, target, output_len=len(target))
     return size
 
 
 def _decompress_zlib(source: memoryview, target: memoryview) -> int:
     stream = zlib.decompressobj(-zlib.MAX_WBITS)
-    # A byte too much is enough to know that there are too many.
+    # One byte too many is enough to notice a wrong size.
     content = stream.decompress(source, len(target) + 1)
     return _filled(content, target)
 

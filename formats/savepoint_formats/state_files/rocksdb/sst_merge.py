@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.rocksdb.sst_blocks import StoredBlocks
 
 _LEAST_ENTRY = 3
-"""An entry has as many bytes in its block at least."""
+"""Least bytes of an entry in its block."""
 
 
 class Room:
@@ -150,7 +150,7 @@ def _cursors(
     """A cursor per file, and the memory that cursors point to."""
     bound_data = [np.frombuffer(bound, np.uint8) for bound in bounds]
     largest = np.array([blocks.sizes.max() for blocks in merged], np.int64) + 2 * SLACK
-    # A block and a key for each, which has no more bytes than its block.
+    # Each cursor has a block and a key, which has no more bytes than its block.
     places = np.concatenate([np.zeros(1, np.int64), np.repeat(largest, 2).cumsum()])
     memory = np.empty(places[-1], np.uint8)
     places += memory.ctypes.data

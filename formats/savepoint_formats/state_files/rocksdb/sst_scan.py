@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     """Data, and where living entries lie in it."""
 
 _SPARE = 1 << 10
-"""Entries of a piece, and bytes, that may be more than a mean says."""
+"""Additional entries, and bytes, because estimates are means."""
 
 _LEAST_AHEAD = 1 << 20
-"""The least bytes that a store is asked for of a table that is read in order."""
+"""Least bytes of a request to a store for a table that is read in order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +91,7 @@ class SstScan:
         sizes = np.cumsum([0.0, *(size for _, size in blocks)])
         while lower < end:
             first = bisect_left(separators, lower)
-            # The first block that is too much; at least one has to be taken.
+            # The first block beyond the limit; at least one must be taken.
             last = int(np.searchsorted(sizes, sizes[first] + limit, "right")) - 1
             upper = self._cut(separators, lower, max(last, first + 1), end)
             yield lower, upper
@@ -159,7 +159,7 @@ class SstScan:
             if first < last:
                 sst, stored_size = table.sst, int(table.index.sizes[first:last].sum())
                 stored.append(sst.read_blocks(table.index, first, last))
-                # Operands are collected, and then moved.
+                # Operands need memory twice: they are collected, and then moved.
                 size += int(stored_size * sst.expansion * (1.5 if sst.has_operands else 1))
                 count += int(stored_size * sst.density)
         enough = room if room is not None and room.rest >= size else Room(size)

@@ -49,7 +49,7 @@ _DEFAULT = "default"
 """The column family that every database has; Flink puts nothing into it."""
 
 _AT_ONCE = 16
-"""How many tables of a store are opened at once: each takes a request, and a wait."""
+"""Number of tables of a store that are opened at once: each waits for a request."""
 
 
 class SstFiles:
@@ -59,10 +59,7 @@ class SstFiles:
     """
 
     def __init__(
-        self,
-        directory: SnapshotDirectory,
-        handle: IncrementalHandle,
-        names: Collection[str] | None,
+        self, directory: SnapshotDirectory, handle: IncrementalHandle, names: Collection[str] | None
     ) -> None:
         self._directory = directory
         self._files = handle.shared + handle.private
@@ -147,10 +144,10 @@ def _number(name: str) -> int:
 
 
 DEFAULT_CHUNK_SIZE = 1 << 24
-"""Bytes of keys and values; large enough that the cost of a chunk does not count."""
+"""Bytes of keys and values; the cost per chunk is small then."""
 
 _AHEAD = 64 << 20
-"""About how many bytes of a store's tables are in memory where all of a handle are read."""
+"""Approximate bytes of a store's tables in memory during a read of a whole handle."""
 
 
 class RocksDbState:
