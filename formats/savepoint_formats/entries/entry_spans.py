@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.bytes.chunk import Chunk
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
 
     Part = tuple[Chunk, dict[str, "EntrySpans"]]
     """A chunk, and the borders of the entries in it by the name of their state."""
@@ -62,6 +63,12 @@ def key_groups_at(chunk: Chunk, starts: NDArray[np.int64], size: int) -> NDArray
 def key_group_prefix(key_group: int, prefix_size: int) -> bytes:
     """Bytes in front of all keys of a key group, and their lower bound."""
     return key_group.to_bytes(prefix_size, "big")
+
+
+def key_group_bounds(key_groups: KeyGroupRange, prefix_size: int) -> tuple[bytes, bytes]:
+    """Least key of these key groups, and the least that is too great."""
+    start, end = key_groups.start, key_groups.end + 1
+    return key_group_prefix(start, prefix_size), key_group_prefix(end, prefix_size)
 
 
 def key_behind(prefix: bytes) -> bytes:

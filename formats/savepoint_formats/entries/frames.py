@@ -132,7 +132,24 @@ class FramesTable:
         if start.position > end:
             raise ValueError(f"position {start.position}, behind the end at {end}")
         chunk.size_from(start.position)
-        job = self._job(start, end, key_group)
+        job = FramesJob(
+            data=self._chunk.address,
+            position=start.position,
+            end=end,
+            state=start.state,
+            states=self._states,
+            prefix_size=self._prefix_size,
+            key_group=key_group,
+            first=self._count,
+            total=self._room,
+            first_run=self._runs,
+            run_states=self._run_states.ctypes.data,
+            run_starts=self._run_starts.ctypes.data,
+            key_starts=self._spans[0].ctypes.data,
+            key_ends=self._spans[1].ctypes.data,
+            value_starts=self._spans[2].ctypes.data,
+            value_ends=self._spans[3].ctypes.data,
+        )
         status, count, runs, position, state, wanted, foreign = find_frames(job)
         if status == FULL and self._room < self._limit:
             # Going on would make two runs of the last one.
@@ -176,26 +193,6 @@ class FramesTable:
         frames = self.add(FramesStart(start), end, key_group)
         expect_end(self._chunk, frames, end)
         return frames
-
-    def _job(self, start: FramesStart, end: int, key_group: int) -> FramesJob:
-        return FramesJob(
-            data=self._chunk.address,
-            position=start.position,
-            end=end,
-            state=start.state,
-            states=self._states,
-            prefix_size=self._prefix_size,
-            key_group=key_group,
-            first=self._count,
-            total=self._room,
-            first_run=self._runs,
-            run_states=self._run_states.ctypes.data,
-            run_starts=self._run_starts.ctypes.data,
-            key_starts=self._spans[0].ctypes.data,
-            key_ends=self._spans[1].ctypes.data,
-            value_starts=self._spans[2].ctypes.data,
-            value_ends=self._spans[3].ctypes.data,
-        )
 
 
 def section_frames(chunk: Chunk, position: int, states: int) -> Frames:

@@ -23,7 +23,6 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.metadata.references import COORDINATOR
 from savepoint_formats.printable import did_you_mean
-from savepoint_formats.scan.counting import rows_in
 from savepoint_formats.scan.look_up import KeyFilter
 from savepoint_formats.scan.merged_columns import MergedColumns, merge_of, mergeable_states
 from savepoint_formats.scan.operator_scan import OperatorStateSplit, read_operator_state
@@ -39,6 +38,7 @@ from savepoint_formats.scan.splits import (
     has_heap_files,
     operator_splits,
     reasons,
+    rows_in,
     stream_of,
 )
 from savepoint_formats.scan.subtasks import check_subtasks

@@ -8,7 +8,7 @@ behind the other: each task walks over the entries of all shares, and decodes it
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, groupby, pairwise
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,9 @@ from savepoint_formats.scan.raw_state import (
 )
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
 from savepoint_formats.state_files.sections import NOTHING_WRITTEN
+from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.catalog import base_handles, raw_keyed_handle
+from savepoint_formats.tables.tables import KEY
 from savepoint_formats.values.undecoded import remarks
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import KeyedStateHandle, OperatorState, StreamHandle
     from savepoint_formats.scan.look_up import KeyFilter
+    from savepoint_formats.scan.scan import TableScan
 
     Sizes = NDArray[np.int64]
 
@@ -246,3 +249,20 @@ class KeyedPlan:
         except SavepointError:
             # The read of the tables reports the fault.
             return sizes, sys.maxsize
+
+
+_LISTS = {StateKind.OPERATOR_LIST, StateKind.UNION_LIST}
+
+
+def rows_in(scan: TableScan, split: Split) -> int:
+    """Number of rows of a split.
+
+    Elements of list and union list state are counted in ``_metadata``; no file is read.
+    """
+    if scan.kind in _LISTS and isinstance(split, OperatorStateSplit):
+        (state,) = scan.table.states
+        return split.element_count(state.name)
+    names = [column.name for column in scan.table.columns]
+    column = KEY if KEY in names else names[0]
+    counted = replace(scan, options=replace(scan.options.of_columns((column,)), merge=None))
+    return sum(batch.num_rows for batch in counted.read(split))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -167,14 +168,13 @@ class RawKeyedSource:
         """
         if not self.has_timers():
             return
-        for sections in self.sections(key_groups):
-            for section, data in sections:
-                with within(f"key group {section.key_group}"):
-                    try:
-                        yield from self._section_timers(self._chunk(section, data), section)
-                    except (UndecodableError, UnknownSnapshotError):
-                        if not self.problem:
-                            raise
+        for section, chunk in self._chunks(key_groups):
+            with within(f"key group {section.key_group}"):
+                try:
+                    yield from self._section_timers(chunk, section)
+                except (UndecodableError, UnknownSnapshotError):
+                    if not self.problem:
+                        raise
         self._expect_own_places()
 
     def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
@@ -184,10 +184,9 @@ class RawKeyedSource:
         """
         if not self.has_timers():
             return
-        for sections in self.sections(key_groups):
-            for section, data in sections:
-                with within(f"key group {section.key_group}"):
-                    yield from self._section_pieces(self._chunk(section, data), section, names)
+        for section, chunk in self._chunks(key_groups):
+            with within(f"key group {section.key_group}"):
+                yield from self._section_pieces(chunk, section, names)
         self._expect_own_places()
 
     def _expect_own_places(self) -> None:
@@ -196,20 +195,20 @@ class RawKeyedSource:
             return
         # These key groups may be too few for a proof.
         every = RawKeyedSource(self._directory, self._handle, self._kryo, self._max_parallelism)
-        for sections in every.sections(self._handle.key_groups):
-            for section, data in sections:
-                # Unreadable timers prove nothing; a read of them reports the error.
-                with suppress(UndecodableError, UnknownSnapshotError):
-                    for _ in every._queues(every._chunk(section, data), section):
-                        pass
+        for section, chunk in every._chunks(self._handle.key_groups):
+            # Unreadable timers prove nothing; a read of them reports the error.
+            with suppress(UndecodableError, UnknownSnapshotError):
+                for _ in every._queues(chunk, section):
+                    pass
         if every._evidence.is_proven:
             group, named = min(every._evidence.displaced.items())
             offset = self._handle.groups.offsets[group - self._handle.key_groups.start]
             message = f"the timers of key group {named}, expected key group {group}"
             raise FormatError(message, self._file.path, offset)
 
-    def _chunk(self, section: Section, data: bytes) -> Chunk:
-        return Chunk(np.frombuffer(data, np.uint8), self._file.path, section.start)
+    def _chunks(self, key_groups: KeyGroupRange) -> Iterator[tuple[Section, Chunk]]:
+        for section, data in chain.from_iterable(self.sections(key_groups)):
+            yield section, Chunk(np.frombuffer(data, np.uint8), self._file.path, section.start)
 
     def _section_timers(self, chunk: Chunk, section: Section) -> Iterator[TimerRows]:
         for service, domain, (keys, _, timestamps) in self._queues(chunk, section):

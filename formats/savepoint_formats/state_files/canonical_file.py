@@ -86,7 +86,10 @@ class CanonicalFile:
         if header.is_compressed:
             raise ValueError("a header of compressed key groups, which are not written")
         starts: dict[int, int] = {}
-        size = _write_header(output, header)
+        view = DataOutputView()
+        header.write(view)
+        output.write(view.to_bytes())
+        size = view.position
         for key_group, runs in sections:
             if key_group not in key_groups or key_group in starts:
                 reason = "comes twice" if key_group in starts else f"is not in {key_groups}"
@@ -109,14 +112,6 @@ class CanonicalFile:
     def _of_starts(cls, starts: Mapping[int, int], key_groups: KeyGroupRange, size: int) -> Self:
         offsets = tuple(starts.get(key_group, NOTHING_WRITTEN) for key_group in key_groups)
         return cls(KeyGroupRangeOffsets(key_groups, offsets), size)
-
-
-def _write_header(output: Output, header: KeyedBackendHeader) -> int:
-    """Returns the header's size."""
-    view = DataOutputView()
-    header.write(view)
-    output.write(view.to_bytes())
-    return view.position
 
 
 def _write_section(output: Output, runs: Iterator[Run]) -> int:

@@ -43,15 +43,14 @@ class BackToBack:
         sizes = _sizes(where)
         ends = position + np.cumsum(sizes).reshape(sizes.shape)
         starts = ends - sizes
-        parts = range(sizes.shape[1])
-        return [Spans(starts[:, part], ends[:, part]) for part in parts], end
+        return _columns(starts, ends), end
 
     def spans_between(self, chunk: Chunk, borders: Spans) -> list[Spans]:
         """Borders of each field of records with these borders."""
         sizes = _sizes(decode(self._program, chunk, borders.starts, borders.ends))
         ends = borders.starts[:, np.newaxis] + np.cumsum(sizes, axis=1)
         starts = ends - sizes
-        return [Spans(starts[:, part], ends[:, part]) for part in range(sizes.shape[1])]
+        return _columns(starts, ends)
 
     def items_of(self, chunk: Chunk, collections: Spans, counts: NDArray[np.int64]) -> list[Spans]:
         """Borders of each field of each item of some collections, which fill a chunk.
@@ -72,8 +71,7 @@ class BackToBack:
         ]
         places = np.array([item for items in borders for item in items], np.int64)
         places = places.reshape(-1, len(self._parts) + 1)
-        parts = range(len(self._parts))
-        return [Spans(places[:, part], places[:, part + 1]) for part in parts]
+        return _columns(places[:, :-1], places[:, 1:])
 
     def _borders(self, chunk: Chunk, start: int, end: int, count: int) -> list[list[int]]:
         """Start of each field of each item of a collection, and the end of the item."""
@@ -138,3 +136,7 @@ class BackToBack:
 def _sizes(collections: pa.StructArray) -> NDArray[np.int64]:
     """A row per record, with the sizes of its fields."""
     return np.stack([np.asarray(field, np.int64) for field in collections.flatten()], axis=1)
+
+
+def _columns(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> list[Spans]:
+    return [Spans(*borders) for borders in zip(starts.T, ends.T, strict=True)]

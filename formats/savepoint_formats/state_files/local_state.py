@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from savepoint_formats.key_groups.scope import KeyScope
-from savepoint_formats.snapshots import SerializerEntry, TypeSerializerSnapshot, constructed
+from savepoint_formats.snapshots import TypeSerializerSnapshot, constructed
 from savepoint_formats.state_files.header import (
     KEY_SCOPE,
     KEYED_STATE_TYPE,
@@ -53,7 +53,7 @@ def as_local(info: StateMetaInfo) -> StateMetaInfo:
     else:
         kept, stored = KeyedStateType.LIST.value, constructed.list_of(stored)
     options = ((KEYED_STATE_TYPE, kept), *marks, (LOCAL_STATE_TYPE, state_type))
-    return _with(info, options, stored)
+    return replace(info.with_serializer(VALUE_SERIALIZER, stored), options=options)
 
 
 def as_keyed(info: StateMetaInfo) -> StateMetaInfo:
@@ -68,20 +68,11 @@ def as_keyed(info: StateMetaInfo) -> StateMetaInfo:
         stored = constructed.map_of(user_key, values.nested[0])
     else:
         stored = stored.nested[0]
-    return _with(info, ((KEYED_STATE_TYPE, state_type),), stored)
+    options = ((KEYED_STATE_TYPE, state_type),)
+    return replace(info.with_serializer(VALUE_SERIALIZER, stored), options=options)
 
 
 def _stored(info: StateMetaInfo) -> TypeSerializerSnapshot:
     serializer = info.serializer(VALUE_SERIALIZER)
     assert serializer is not None  # every state has one
     return serializer
-
-
-def _with(
-    info: StateMetaInfo, options: tuple[tuple[str, str], ...], stored: TypeSerializerSnapshot
-) -> StateMetaInfo:
-    serializers = tuple(
-        (role, SerializerEntry(stored) if role == VALUE_SERIALIZER else entry)
-        for role, entry in info.serializers
-    )
-    return replace(info, options=options, serializers=serializers)

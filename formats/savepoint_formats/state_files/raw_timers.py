@@ -135,12 +135,21 @@ def read_timers(
 ) -> Iterator[tuple[TimerService, str, TimersT]]:
     """Queues of a section: service, domain, and the timers that ``read`` returns."""
     view = SnapshotView(data, path, section.start)
-    _read_version(view)
+    marker = view.read_bytes(len(MARKER))
+    if marker != MARKER:
+        raise FormatError(f"timers that begin with {marker.hex(' ')}", path, section.start)
+    version = view.read_int()
+    if version != VERSION:
+        view.position -= 4
+        message = f"timers of version {version}, expected {VERSION}"
+        raise view.error(message, UnsupportedVersionError)
     for _ in range(view.read_count(_LEAST_SERVICE_SIZE)):
         service = TimerService.read(view, kryo.classes if kryo else ())
         for domain in DOMAINS:
             count = view.read_count()
-            _check(service, count, view)
+            for opaque in opaque_parts(service.timer) if count else ():
+                message = f"timers {service.name!r} have values of {opaque.class_name}: "
+                raise view.error(message + opaque.reason, UndecodableError)
             yield service, domain, read(service, view, count)
     view.expect_end()
 
@@ -198,20 +207,3 @@ def skip_timers(
                 raise view.error(message, UndecodableError)
 
     return skip
-
-
-def _read_version(view: SnapshotView) -> None:
-    marker = view.read_bytes(len(MARKER))
-    if marker != MARKER:
-        raise FormatError(f"timers that begin with {marker.hex(' ')}", view.path, view.base)
-    version = view.read_int()
-    if version != VERSION:
-        view.position -= 4
-        message = f"timers of version {version}, expected {VERSION}"
-        raise view.error(message, UnsupportedVersionError)
-
-
-def _check(service: TimerService, count: int, view: SnapshotView) -> None:
-    for part in opaque_parts(service.timer) if count else ():
-        message = f"timers {service.name!r} have values of {part.class_name}: {part.reason}"
-        raise view.error(message, UndecodableError)

@@ -120,17 +120,6 @@ class Separators:
             groups = groups << 8 | bytes_there
         return groups
 
-    @classmethod
-    def joined(cls, parts: list[Separators]) -> Self:
-        """Separators of several indexes, one behind the other."""
-        sizes = [len(part.data) for part in parts]
-        bases = np.repeat(np.cumsum([0, *sizes[:-1]]), [len(part) for part in parts])
-        return cls(
-            np.concatenate([part.data for part in parts]),
-            np.concatenate([part.starts for part in parts]) + bases,
-            np.concatenate([part.ends for part in parts]) + bases,
-        )
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockIndex:
@@ -167,13 +156,18 @@ class BlockIndex:
         return first, min(last, len(self.separators))
 
     @classmethod
-    def joined(cls, parts: list[BlockIndex]) -> Self:
+    def joined(cls, indexes: list[BlockIndex]) -> Self:
         """One index from those of a two-level index."""
-        return cls(
-            Separators.joined([part.separators for part in parts]),
-            np.concatenate([part.offsets for part in parts]),
-            np.concatenate([part.sizes for part in parts]),
+        keys = [index.separators for index in indexes]
+        sizes, counts = [len(each.data) for each in keys], [len(each) for each in keys]
+        bases = np.repeat(np.cumsum([0, *sizes[:-1]]), counts)
+        separators = Separators(
+            np.concatenate([each.data for each in keys]),
+            np.concatenate([each.starts for each in keys]) + bases,
+            np.concatenate([each.ends for each in keys]) + bases,
         )
+        offsets = np.concatenate([index.offsets for index in indexes])
+        return cls(separators, offsets, np.concatenate([index.sizes for index in indexes]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +209,7 @@ class Sst:
             raise TruncatedError(f"an SST file of {size} bytes", file.path, 0)
         offset = size - FOOTER_SIZE
         footer = Footer.read(table.read(offset, size), file.path, offset)
-        metaindex = dict(_plain_entries(table, footer, footer.metaindex))
+        metaindex = dict(_read_block(table, footer, footer.metaindex).plain_entries())
         properties = dict(_named_block(table, footer, metaindex, b"rocksdb.properties"))
         deletions = _named_block(table, footer, metaindex, b"rocksdb.range_del")
         ranges = tuple(RangeDeletion.of(key, end) for key, end in deletions)
@@ -283,8 +277,8 @@ class Sst:
         if self._index_type == BINARY_INDEX:
             return index
         handles = zip(index.offsets.tolist(), index.sizes.tolist(), strict=True)
-        parts = [self._read_index(BlockHandle(offset, size)) for offset, size in handles]
-        return BlockIndex.joined(parts) if parts else index
+        indexes = [self._read_index(BlockHandle(offset, size)) for offset, size in handles]
+        return BlockIndex.joined(indexes) if indexes else index
 
     def _read_index(self, handle: BlockHandle) -> BlockIndex:
         block = _read_block(self.table, self.footer, handle)
@@ -310,12 +304,6 @@ def _read_block(table: TableBytes, footer: Footer, handle: BlockHandle) -> Block
     return Blocks.of([StoredBlocks.read(table, footer.checksum_type, *place)])
 
 
-def _plain_entries(
-    table: TableBytes, footer: Footer, handle: BlockHandle
-) -> Iterator[tuple[bytes, bytes]]:
-    return _read_block(table, footer, handle).plain_entries()
-
-
 def _named_block(
     table: TableBytes, footer: Footer, metaindex: dict[bytes, bytes], name: bytes
 ) -> Iterator[tuple[bytes, bytes]]:
@@ -327,4 +315,4 @@ def _named_block(
     if end < 0:
         message = f"a metaindex without the place of {name.decode()}"
         raise FormatError(message, table.path, footer.metaindex.offset)
-    return _plain_entries(table, footer, handle)
+    return _read_block(table, footer, handle).plain_entries()

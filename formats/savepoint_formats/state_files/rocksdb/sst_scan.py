@@ -18,7 +18,12 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from savepoint_formats.entries.entry_spans import EntrySpans, key_group_of, key_group_prefix
+from savepoint_formats.entries.entry_spans import (
+    EntrySpans,
+    key_group_bounds,
+    key_group_of,
+    key_group_prefix,
+)
 from savepoint_formats.errors import RocksDbError
 from savepoint_formats.state_files.rocksdb.sst_merge import Room, living_entries
 
@@ -81,8 +86,7 @@ class SstScan:
 
     def plan(self, key_groups: KeyGroupRange, limit: int) -> Iterator[Bounds]:
         """Divides the key groups into chunks of about ``limit`` bytes."""
-        lower = key_group_prefix(key_groups.start, self.prefix_size)
-        end = key_group_prefix(key_groups.end + 1, self.prefix_size)
+        lower, end = key_group_bounds(key_groups, self.prefix_size)
         if limit == sys.maxsize or self.key_group_sizes(key_groups).sum() <= limit:
             yield lower, end
             return
@@ -108,8 +112,7 @@ class SstScan:
 
     def key_group_sizes(self, key_groups: KeyGroupRange) -> NDArray[np.float64]:
         """Estimates the bytes of entries of each key group."""
-        lower = key_group_prefix(key_groups.start, self.prefix_size)
-        end = key_group_prefix(key_groups.end + 1, self.prefix_size)
+        lower, end = key_group_bounds(key_groups, self.prefix_size)
         sizes = np.zeros(len(key_groups))
         for table in self.tables:
             index = table.index
@@ -148,7 +151,11 @@ class SstScan:
             self._living(lower, upper, oldest, room)
             for lower, upper, oldest in self._evenly_deleted(*bounds)
         ]
-        return parts[0] if len(parts) == 1 else _joined(parts)
+        if len(parts) == 1:
+            return parts[0]
+        borders = np.cumsum([0, *(len(data) for data, _ in parts)]).tolist()
+        spans = [spans.moved(start) for (_, spans), start in zip(parts, borders, strict=False)]
+        return np.concatenate([data for data, _ in parts]), EntrySpans.joined(spans)
 
     def _living(self, lower: bytes, upper: bytes, oldest: int, room: Room | None) -> Living:
         """Living entries between the bounds; sequence numbers before ``oldest`` are deleted."""
@@ -190,10 +197,3 @@ class SstScan:
                         message += "or has no such table says how far it reaches"
                         raise RocksDbError.at(message, table.sst.table.path, 0)
                     yield deletion
-
-
-def _joined(parts: list[Living]) -> Living:
-    """Entries of several ranges of keys as those of one."""
-    borders = np.cumsum([0, *(len(data) for data, _ in parts)]).tolist()
-    spans = [spans.moved(start) for (_, spans), start in zip(parts, borders, strict=False)]
-    return np.concatenate([data for data, _ in parts]), EntrySpans.joined(spans)

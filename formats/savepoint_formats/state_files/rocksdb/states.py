@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.entries.entry_spans import key_behind, key_group_prefix
+from savepoint_formats.entries.entry_spans import key_behind, key_group_bounds, key_group_prefix
 from savepoint_formats.errors import FormatError, SavepointError
 from savepoint_formats.key_groups.ranges import WHOLE, KeyGroupRange, prefix_size
 from savepoint_formats.state_files.rocksdb.manifest import live_tables
@@ -269,11 +269,7 @@ class RocksDbState:
             return ranges[0][0], ranges[-1][1]
         if key_groups == self._handle.key_groups:
             return None
-        return self._prefixes(key_groups)
-
-    def _prefixes(self, key_groups: KeyGroupRange) -> Bounds:
-        start, end = key_groups.start, key_groups.end + 1
-        return key_group_prefix(start, self._prefix_size), key_group_prefix(end, self._prefix_size)
+        return key_group_bounds(key_groups, self._prefix_size)
 
     def _read_ahead(
         self, states: Iterable[str], key_groups: KeyGroupRange, *, is_one_batch: bool
@@ -285,7 +281,7 @@ class RocksDbState:
         tables = self._tables_of(states, key_groups)
         scan = SstScan(tuple(map(self._scanned_of, tables)), self._prefix_size)
         size = None if is_one_batch else _AHEAD
-        ahead = scan.read_ahead(bounds or self._prefixes(key_groups), size)
+        ahead = scan.read_ahead(bounds or key_group_bounds(key_groups, self._prefix_size), size)
         self._scanned |= dict(zip(tables, ahead.tables, strict=True))
 
     def _tables_of(self, states: Iterable[str], key_groups: KeyGroupRange) -> tuple[Sst, ...]:
