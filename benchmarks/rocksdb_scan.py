@@ -172,7 +172,7 @@ def steps(directory: SnapshotDirectory, handle: IncrementalHandle) -> list[Measu
     count = 0
     for name in STATES:
         of_state = [table for table in tables if table.column_family == name]
-        scan = SstScan(tuple(map(ScannedSst.of, of_state)), 1)
+        scan = SstScan(tuple(ScannedSst(table, table.read_index()) for table in of_state), 1)
         for bounds in scan.plan(handle.key_groups, DEFAULT_CHUNK_SIZE):
             stored = []
             for table in scan.tables:

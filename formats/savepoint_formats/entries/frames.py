@@ -85,11 +85,6 @@ class Frames:
         for state, (start, end) in zip(self.run_states.tolist(), borders, strict=True):
             yield state, slice(start, end)
 
-    def state_of(self, entry: int) -> int:
-        """Id of an entry's state."""
-        run = int(np.searchsorted(self.run_starts, entry, "right")) - 1
-        return int(self.run_states[run])
-
     def by_state(self) -> dict[int, npt.NDArray[np.int64]]:
         """Spans of each state that has entries, by its id."""
         parts: dict[int, list[npt.NDArray[np.int64]]] = {}

@@ -133,7 +133,8 @@ _GROUP_COUNTS = {1: 1 << 7, 2: MAX_PARALLELISM}
 class StoredEntries:
     """Entries of one state.
 
-    Keys have namespaces and user keys, as ``state_entries.entry_key`` writes them behind the prefix.
+    Keys have namespaces and user keys, as ``state_entries.entry_key`` writes them behind the
+    prefix.
     """
 
     keys: pa.LargeBinaryArray
@@ -174,14 +175,8 @@ def distinct_hashes(keys: pa.LargeBinaryArray) -> NDArray[np.uint64]:
     if keys.type != pa.large_binary() or keys.null_count:
         raise ValueError(f"{keys.null_count} nulls of {keys.type}, expected large_binary")
     hashes = np.empty((len(keys), 2), np.uint64)
-    data, offsets = _buffers(keys)
-    job = DistinctHashesJob(data, offsets, len(keys), hashes.ctypes.data)
-    hash_distinctly(job)
+    _, offsets, data = keys.buffers()
+    first = offsets.address + 8 * keys.offset if offsets else 0
+    address = data.address if data else 0
+    hash_distinctly(DistinctHashesJob(address, first, len(keys), hashes.ctypes.data))
     return hashes
-
-
-def _buffers(values: pa.LargeBinaryArray) -> tuple[int, int]:
-    """Addresses of the bytes of values, and of their first offset."""
-    _, offsets, data = values.buffers()
-    first = offsets.address + 8 * values.offset if offsets else 0
-    return data.address if data else 0, first

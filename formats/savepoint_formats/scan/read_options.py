@@ -48,8 +48,8 @@ class ReadOptions:
     """Options of a read: rows and columns of a table, and treatment of some values.
 
     Attributes:
-        columns: Names of columns, in the order wanted; all by default. Columns that are added by the
-            attributes below come behind them, unless they are among them.
+        columns: Names of columns, in the order wanted; all by default. Columns that the attributes
+            below add come behind them, unless they are among them.
         keys: Only rows of these keys, as ``to_pylist`` would give them. In a store, a state that
             only other subtasks have may be no column, unless ``columns`` names it.
         key_groups: Only rows of these key groups.
@@ -106,8 +106,8 @@ class ReadOptions:
     def of(cls, arguments: Mapping[str, Any]) -> Self:
         """Options among the arguments of a call, which are its ``locals()``.
 
-        A list may be any iterable except a text; key groups may be a number, or ``'0-15'``. Names that
-        are no options are ignored.
+        A list may be any iterable except a text; key groups may be a number, or ``'0-15'``. Names
+        that are no options are ignored.
         """
         given = {
             option.name: arguments[option.name]

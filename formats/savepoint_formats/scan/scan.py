@@ -25,8 +25,13 @@ from savepoint_formats.metadata.references import COORDINATOR
 from savepoint_formats.printable import did_you_mean
 from savepoint_formats.scan.look_up import KeyFilter
 from savepoint_formats.scan.merged_columns import MergedColumns, merge_of, mergeable_states
-from savepoint_formats.scan.operator_scan import OperatorStateSplit, read_operator_state
-from savepoint_formats.scan.raw_state import RawKeyedSplit, raw_splits, read_raw_state
+from savepoint_formats.scan.operator_scan import (
+    OperatorStateSplit,
+    RawKeyedSplit,
+    raw_splits,
+    read_operator_state,
+    read_raw_state,
+)
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.scan.results import TableResults, slices
 from savepoint_formats.scan.splits import (

@@ -23,9 +23,9 @@ from savepoint_formats.metadata import (
     KeyGroupsHandle,
 )
 from savepoint_formats.metadata.references import keyed_streams
-from savepoint_formats.scan.operator_scan import OperatorStateSplit
-from savepoint_formats.scan.raw_state import (
+from savepoint_formats.scan.operator_scan import (
     CoordinatorSplit,
+    OperatorStateSplit,
     RawKeyedSplit,
     RawOperatorSplit,
     RawSplit,
@@ -107,7 +107,7 @@ def reasons(layout: Layout, *, is_heap: bool = False) -> dict[str, str] | None:
 def pieces_of(
     handle: KeyedStateHandle, wanted: KeyGroupRange, size: int
 ) -> Iterator[KeyGroupRange]:
-    """Divides key groups into ranges of at most about ``size`` bytes, and equal ones if possible."""
+    """Divides key groups into ranges of about equal bytes, at most about ``size``."""
     sizes = key_group_sizes(handle)
     yield from even_pieces(wanted, sizes[wanted.start - handle.key_groups.start :], size)
 
@@ -219,16 +219,13 @@ class KeyedPlan:
                 groups = list(run)
                 if is_large:
                     for group in groups:
-                        yield from self._shares(group, int(sizes[group - start]))
+                        count = min(max(1, -(-int(sizes[group - start]) // self.size)), MAX_SHARES)
+                        for index in range(count):
+                            yield KeyGroupRange(group, group), Share(index, count)
                 else:
                     part = KeyGroupRange(groups[0], groups[-1])
                     for piece in even_pieces(part, sizes[part.start - start :], self.size):
                         yield piece, WHOLE
-
-    def _shares(self, group: int, size: int) -> Iterator[tuple[KeyGroupRange, Share]]:
-        count = min(max(1, -(-size // self.size)), MAX_SHARES)
-        for index in range(count):
-            yield KeyGroupRange(group, group), Share(index, count)
 
     def _sizes(self, handle: KeyedStateHandle) -> tuple[Sizes, int]:
         """Bytes of each key group of a handle, and those of the largest that is not divided."""
@@ -251,15 +248,13 @@ class KeyedPlan:
             return sizes, sys.maxsize
 
 
-_LISTS = {StateKind.OPERATOR_LIST, StateKind.UNION_LIST}
-
-
 def rows_in(scan: TableScan, split: Split) -> int:
     """Number of rows of a split.
 
     Elements of list and union list state are counted in ``_metadata``; no file is read.
     """
-    if scan.kind in _LISTS and isinstance(split, OperatorStateSplit):
+    is_list = scan.kind in (StateKind.OPERATOR_LIST, StateKind.UNION_LIST)
+    if is_list and isinstance(split, OperatorStateSplit):
         (state,) = scan.table.states
         return split.element_count(state.name)
     names = [column.name for column in scan.table.columns]

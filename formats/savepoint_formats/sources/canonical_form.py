@@ -65,7 +65,8 @@ class CanonicalForm:
     def entries(self, stored: HeapEntries) -> StoredEntries:
         """Entries as canonical files store them.
 
-        Raises ``UndecodableError`` if the end of an entry, or of an element of a list or map, is unknown.
+        Raises ``UndecodableError`` if the end of an entry, or of an element of a list or map, is
+        unknown.
         """
         chunk = stored.chunk
         try:

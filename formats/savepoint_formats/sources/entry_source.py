@@ -61,7 +61,7 @@ class SourceSettings:
             bytes of the change as its key.
         has_divided_rows: Whether entries of a key may come in several batches: each is a row.
         share: Share of a key group that several tasks read.
-        keys: Key group -> its wanted keys as they are written; None for all. Other keys may come too:
+        keys: Key group -> its wanted keys as they are written; None for all. Others may come too:
             only RocksDB finds a key without reading those before it.
     """
 
@@ -146,7 +146,7 @@ class EntrySource:
 
 
 class CanonicalSource(EntrySource):
-    """Source of a canonical file; ``path`` is its name in errors, ``states`` are in order of ids."""
+    """Source of a canonical file; ``path`` is its name in errors."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class CanonicalSource(EntrySource):
 
     @property
     def block_size(self) -> int:
-        """Bytes of a block: small enough that the tables of its entries fit into a core's caches."""
+        """Bytes of a block; the tables of its entries fit into a core's caches."""
         return min(JOINED_SIZE, super().block_size)
 
     def blocks(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:

@@ -96,9 +96,9 @@ class HeapSource:
     ) -> Iterator[tuple[Part, dict[str, pa.Array]]]:
         """Entries to show: a value may be the bytes of all entries that can't be told apart.
 
-        ``is_untouched`` says of a key group and a state that none of its entries will change. If entries
-        of such a state have unknown ends, the chunk has only their keys; their values come beside it.
-        Raises ``UndecodableError`` if entries of other states have unknown ends.
+        ``is_untouched`` says of a key group and a state that none of its entries will change. If
+        entries of such a state have unknown ends, the chunk has only their keys; their values come
+        beside it. Raises ``UndecodableError`` if entries of other states have unknown ends.
         """
         for key_group, by_state in self._file.sections(key_groups, self._ids(names)):
             shown = list(self._pieces(key_group, by_state, is_untouched))

@@ -116,8 +116,8 @@ class KeyGroupChanges:
     ) -> Iterator[tuple[str, list[tuple[bytes, bytes]]]]:
         """Entries of some identities after the changes, which are done then.
 
-        Returns names of states, keys without the key group, and values. Raises ``UndecodableError`` for
-        values that only the job's function can merge.
+        Returns names of states, keys without the key group, and values. Raises ``UndecodableError``
+        for values that only the job's function can merge.
         """
         done = list(identities)
         edits = [numbered for identity in done for numbered in self._edits.pop(identity)]

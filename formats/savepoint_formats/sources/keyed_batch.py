@@ -62,8 +62,8 @@ class KeyedBatch:
     def joined(self, types: dict[str, pa.DataType]) -> JoinedRows:
         """Joins entries to one row per identity.
 
-        A state that is not among ``types`` has rows, but no column. Raises ``StateTypeError`` if values
-        have another type.
+        A state that is not among ``types`` has rows, but no column. Raises ``StateTypeError`` if
+        values have another type.
         """
         shown = {name: entries for name, entries in self.states.items() if name in types}
         for name, entries in shown.items():

@@ -136,8 +136,8 @@ def portions(
 ) -> Iterator[Part]:
     """Reads a key group of ``size`` bytes portion by portion; a key's entries are in one portion.
 
-    ``blocks`` reads the key group from its beginning, ``identities`` finds the borders of identities,
-    and each pass gathers ``held`` of the ``chosen`` portions.
+    ``blocks`` reads the key group from its beginning, ``identities`` finds the borders of
+    identities, and each pass gathers ``held`` of the ``chosen`` portions.
     """
     passes = -(-len(chosen) // held)
     for wanted in (chosen[number::passes] for number in range(passes)):

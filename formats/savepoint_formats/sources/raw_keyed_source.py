@@ -109,7 +109,7 @@ class TimerKeyGroups:
         return bool(displaced) and (have_each_others or 2 * len(displaced) <= len(self._named))
 
 
-PIECE_SIZE = 16 << 20
+_BATCH_SIZE = 16 << 20
 """Bytes of a file that make one batch, unless a single section is larger."""
 
 _SIGN_BIT = 0x80
@@ -157,7 +157,7 @@ class RawKeyedSource:
     def sections(self, key_groups: KeyGroupRange) -> Iterator[list[tuple[Section, bytes]]]:
         """Sections of these key groups and their bytes, some at a time."""
         all_sections = sections_of(self._handle.groups, self._file, key_groups, NOTHING_WRITTEN_RAW)
-        for batch in batches_of(all_sections, PIECE_SIZE):
+        for batch in batches_of(all_sections, _BATCH_SIZE):
             data, base = read_sections(self._file, batch), batch[0].start
             yield [(section, data[section.start - base : section.end - base]) for section in batch]
 
@@ -180,7 +180,8 @@ class RawKeyedSource:
     def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
         """Timers of these queues as managed ones are stored, per key group and queue.
 
-        Raw state without timers gives nothing. Raises ``UndecodableError`` if the end of a timer is unknown.
+        Raw state without timers gives nothing. Raises ``UndecodableError`` if the end of a timer is
+        unknown.
         """
         if not self.has_timers():
             return

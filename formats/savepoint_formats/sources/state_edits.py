@@ -118,8 +118,8 @@ class EditReader:
     def edits(self, change: KeyedChange) -> Iterator[Edit]:
         """Edits of a change.
 
-        Raises ``FormatError`` for an operation that the state doesn't have, and ``UndecodableError`` if
-        the end of a key, a value or a timer is unknown.
+        Raises ``FormatError`` for an operation that the state doesn't have, and
+        ``UndecodableError`` if the end of a key, a value or a timer is unknown.
         """
         operation, view = change.operation, change.body
         try:

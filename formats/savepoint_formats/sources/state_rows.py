@@ -186,11 +186,8 @@ def _identity_ends(
             error = chunk.error(message, int(starts[entry]), UndecodableError)
             error.record = entry
             raise error
-    return starts + _numbers(keys, "key") + _numbers(keys, "namespace")
-
-
-def _numbers(sizes: pa.StructArray, name: str) -> NDArray[np.int64]:
-    return np.asarray(sizes.field(name).to_numpy(), np.int64)
+    sizes = (keys.field(name).to_numpy().astype(np.int64) for name in ("key", "namespace"))
+    return starts + sum(sizes)
 
 
 class EntryDecoders:

@@ -204,7 +204,8 @@ class CanonicalEntries:
             (group,) = key_groups_at(chunk, read_frames.spans[0, [entry]], self._prefix_size)
             message = f"a key of key group {group}"
         error = chunk.error(message, start, FormatError)
-        error.state = read_frames.state_of(entry)
+        run = int(np.searchsorted(read_frames.run_starts, entry, "right")) - 1
+        error.state = int(read_frames.run_states[run])
         return error
 
     @contextmanager

@@ -252,7 +252,7 @@ def _memory_records(
 def _set_records(
     view: DataInputView, wanted: KeyGroupRange, expected: KeyGroupRange
 ) -> Iterator[tuple[int, DataInputView]]:
-    """Wanted changes and registrations of a change set, whose key groups must be in ``expected``."""
+    """Wanted changes and registrations of a change set; its key groups must be ``expected``."""
     for _ in range(view.read_count(_LEAST_GROUP_SIZE)):
         changes, key_group = _read_group(view, expected)
         for _ in range(changes):
@@ -276,7 +276,8 @@ def _read_group(view: DataInputView, expected: KeyGroupRange) -> tuple[int, int]
 
 
 def _displaced(key_group: int, expected: KeyGroupRange) -> str:
-    return f"a change of key group {key_group}, expected {expected.start} to {expected.end}, or -1 for none"
+    numbers = f"{expected.start} to {expected.end}, or -1 for none"
+    return f"a change of key group {key_group}, expected {numbers}"
 
 
 class _ChangelogFiles:

@@ -67,7 +67,7 @@ class HeapBorders:
     """Looks for the borders of the states of a key group.
 
     ``skip`` returns the end of some entries, by state, position and number of entries; it raises
-    ``FormatError`` if they can't be decoded. ``may_begin`` says whether an entry may begin somewhere.
+    ``FormatError`` if they can't be decoded. ``may_begin`` says where an entry may begin.
     """
 
     def __init__(

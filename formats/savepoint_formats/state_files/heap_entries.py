@@ -129,8 +129,8 @@ class HeapFile:
     ) -> Iterator[tuple[int, dict[int, HeapEntries]]]:
         """Entries by state id of each of these key groups; states without entries are left out.
 
-        Damage in states that are not wanted may not be noticed. Raises ``UndecodableError`` if the end
-        of a wanted state is unknown.
+        Damage in states that are not wanted may not be noticed. Raises ``UndecodableError`` if the
+        end of a wanted state is unknown.
         """
         sections = sections_of(self._handle.groups, self._file, key_groups)
         file = read_ahead(self._file, sections)

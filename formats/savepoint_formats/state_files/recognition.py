@@ -1,14 +1,14 @@
 """Recognises files: a savepoint may name any file of the machine.
 
-| handle               | a file is accepted if                                                       |
-|----------------------|-----------------------------------------------------------------------------|
-| keyed state          | a keyed backend header begins                                               |
-| operator state       | an operator backend header begins                                           |
-| changelog            | the flag of compression, then a snappy-framed stream or a change set        |
-| in-flight data       | i32 version 0, then an i32 size that fits into the file                     |
-| of RocksDB           | by its name: the magic number of an SST or blob file, the checksum of the   |
-|                      | first record of a log, the words that CURRENT, OPTIONS and IDENTITY have    |
-| raw state            | it lies in a directory of the savepoint, or where the user allows           |
+| handle               | a file is accepted if                                                    |
+|----------------------|--------------------------------------------------------------------------|
+| keyed state          | a keyed backend header begins                                            |
+| operator state       | an operator backend header begins                                        |
+| changelog            | the flag of compression, then a snappy-framed stream or a change set     |
+| in-flight data       | i32 version 0, then an i32 size that fits into the file                  |
+| of RocksDB           | by its name: the magic number of an SST or blob file, the checksum of a  |
+|                      | log's first record, the words that CURRENT, OPTIONS and IDENTITY have    |
+| raw state            | it lies in a directory of the savepoint, or where the user allows        |
 
 Other files are neither read nor copied. Later bytes are not looked at here.
 

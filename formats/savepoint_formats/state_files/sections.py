@@ -49,8 +49,8 @@ def sections_of(
 ) -> tuple[Section, ...]:
     """Sections of the wanted key groups that are not empty, in the order of the file.
 
-    ``nothing`` is the offset of an empty key group. Raises ``FormatError`` if an offset lies outside
-    the file, or the file is longer than its handle says.
+    ``nothing`` is the offset of an empty key group. Raises ``FormatError`` if an offset lies
+    outside the file, or the file is longer than its handle says.
     """
     pairs = zip(groups.offsets, groups.key_groups, strict=True)
     starts = sorted(pair for pair in pairs if pair[0] != nothing)

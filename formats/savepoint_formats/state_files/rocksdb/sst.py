@@ -38,6 +38,8 @@ FORMAT_VERSIONS = range(2, 6)
 COMPARATOR = b"leveldb.BytewiseComparator"
 MERGE_OPERATORS = (b"StringAppendTESTOperator", b"StringAppendOperator", b"nullptr", b"")
 
+_TRAILER = sst_kernel.TRAILER_SIZE
+
 BINARY_INDEX = 0
 TWO_LEVEL_INDEX = 2
 
@@ -125,8 +127,8 @@ class Separators:
 class BlockIndex:
     """Data blocks of a table: offsets, sizes, and a separator each.
 
-    A separator is at least as great as the last key of its block, and not greater than the first key
-    of the next one.
+    A separator is at least as great as the last key of its block, and not greater than the first
+    key of the next one.
     """
 
     separators: Separators
@@ -145,7 +147,7 @@ class BlockIndex:
         if size:
             sst_kernel.read_index(block, has_deltas, keys, ends, handles)
         starts = np.concatenate([np.zeros(1, np.int64), ends])[:count]
-        trailer = sst_kernel.TRAILER_SIZE if has_trailers else 0
+        trailer = _TRAILER if has_trailers else 0
         separators = Separators(keys, starts, np.maximum(ends - trailer, starts))
         return cls(separators, handles[0], handles[1])
 
@@ -178,12 +180,6 @@ class RangeDeletion:
     end: bytes
     sequence: int
 
-    @classmethod
-    def of(cls, key: bytes, end: bytes) -> Self:
-        """Deletion that a table notes under a key with a trailer."""
-        trailer = int.from_bytes(key[-sst_kernel.TRAILER_SIZE :], "little")
-        return cls(key[: -sst_kernel.TRAILER_SIZE], end, trailer >> 8)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sst:
@@ -212,7 +208,11 @@ class Sst:
         metaindex = dict(_read_block(table, footer, footer.metaindex).plain_entries())
         properties = dict(_named_block(table, footer, metaindex, b"rocksdb.properties"))
         deletions = _named_block(table, footer, metaindex, b"rocksdb.range_del")
-        ranges = tuple(RangeDeletion.of(key, end) for key, end in deletions)
+        # A trailer follows the key under which a range deletion is noted.
+        ranges = tuple(
+            RangeDeletion(key[:-_TRAILER], end, int.from_bytes(key[-_TRAILER:], "little") >> 8)
+            for key, end in deletions
+        )
         sst = cls(table, footer, properties, ranges)
         sst._check_supported(metaindex)
         return sst

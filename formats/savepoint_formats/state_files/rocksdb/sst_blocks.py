@@ -44,8 +44,8 @@ _MAX_CONTENT_SIZE = 1 << 31
 # Enough for footer, metaindex and properties of most tables, and for small indexes.
 _TAIL_SIZE = 1 << 15
 
-# A store gives more at once, because a request takes as long as some megabytes. An index has about a
-# hundredth of its table. A small table is read as a whole.
+# A store gives more at once, because a request takes as long as some megabytes. An index has about
+# a hundredth of its table. A small table is read as a whole.
 _INDEX_PART = 64
 _MOST_AT_ONCE = 1 << 20
 
@@ -72,9 +72,9 @@ class Compression(IntEnum):
     ZSTANDARD = 7
 
 
-# Byte of a compression -> most bytes that one compressed byte can become. Three bytes of Snappy copy
-# 64; two bits of zlib repeat 258 bytes; bzip2 turns 46 MB of zeros into 40 bytes; LZ4 counts lengths
-# in bytes of 255; four bytes of Zstandard repeat one byte up to 128 KiB.
+# Byte of a compression -> most bytes that one compressed byte can become. Three bytes of Snappy
+# copy 64; two bits of zlib repeat 258 bytes; bzip2 turns 46 MB of zeros into 40 bytes; LZ4 counts
+# lengths in bytes of 255; four bytes of Zstandard repeat one byte up to 128 KiB.
 _MOST_OF_A_BYTE = np.ones(256, np.int64)
 _MOST_OF_A_BYTE[Compression.SNAPPY] = 22
 _MOST_OF_A_BYTE[Compression.ZLIB] = 1032

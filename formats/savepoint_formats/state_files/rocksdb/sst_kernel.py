@@ -136,9 +136,9 @@ def read_index(
 ) -> tuple[int, int, int]:
     """Reads an index block: a key that no key of a data block exceeds, and the block's place.
 
-    With empty ``keys`` it only counts. With deltas, an entry has no value size. The handle of an entry
-    that shares no key bytes is complete. Another handle is the difference of the size, and its block
-    follows the one before.
+    With empty ``keys`` it only counts. With deltas, an entry has no value size. The handle of an
+    entry that shares no key bytes is complete. Another handle is the difference of the size, and
+    its block follows the one before.
 
     Returns a status, the number of entries, and the bytes of their keys.
     """

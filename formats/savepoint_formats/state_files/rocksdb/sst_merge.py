@@ -84,12 +84,6 @@ class MergedBlocks:
             blocks.data, blocks.borders[:-1], blocks.borders[1:], sizes, np.zeros_like(kinds)
         )
 
-    @property
-    def addresses(self) -> list[int]:
-        """Addresses of the arrays, for the kernel."""
-        arrays = self.data, self.starts, self.ends, self.sizes, self.kinds
-        return [array.ctypes.data for array in arrays]
-
 
 def living_entries(
     stored: Sequence[StoredBlocks],
@@ -100,8 +94,8 @@ def living_entries(
 ) -> tuple[NDArray[np.uint8], EntrySpans]:
     """Entries between two bounds that have a value, in ``room`` as far as it suffices.
 
-    There are about ``count``. Those with sequence numbers below ``oldest`` were deleted together with
-    their range. Raises ``RocksDbError`` for an unknown type of compression or entry.
+    There are about ``count``. Those with sequence numbers below ``oldest`` were deleted together
+    with their range. Raises ``RocksDbError`` for an unknown type of compression or entry.
     """
     sizes = [blocks.content_sizes(blocks.compressions())[0] for blocks in stored]
     size = sum(int(each.sum()) for each in sizes)
@@ -158,6 +152,8 @@ def _cursors(
     cursors = np.zeros((len(merged), CURSOR_SIZE // 8), np.int64)
     for number, (cursor, blocks) in enumerate(zip(cursors, merged, strict=True)):
         memory_fields = places[2 * number : 2 * number + 2]
-        fields = [*blocks.addresses, len(blocks.starts), *memory_fields, *bound_fields]
+        arrays = blocks.data, blocks.starts, blocks.ends, blocks.sizes, blocks.kinds
+        addresses = [array.ctypes.data for array in arrays]
+        fields = [*addresses, len(blocks.starts), *memory_fields, *bound_fields]
         cursor[: len(fields)] = fields
     return cursors, [memory, *bound_data]

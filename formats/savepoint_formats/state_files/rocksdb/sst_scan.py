@@ -55,11 +55,6 @@ class ScannedSst:
     sst: Sst
     index: BlockIndex
 
-    @classmethod
-    def of(cls, sst: Sst) -> Self:
-        """Reads the index of a file."""
-        return cls(sst, sst.read_index())
-
     def read_ahead(self, bounds: Bounds, size: int | None) -> Self:
         """Prepares reads of the blocks of these keys; see ``TableBytes.read_ahead``."""
         first, last = self.index.blocks_between(*bounds)
@@ -79,7 +74,7 @@ class SstScan:
     prefix_size: int
 
     def read_ahead(self, bounds: Bounds, size: int | None) -> Self:
-        """Prepares reads of these keys in order; about ``size`` bytes of all tables are in memory."""
+        """Prepares reads of these keys in order, with about ``size`` bytes in memory."""
         # Two blocks of each table are in memory: the one that is read, and the next.
         each = size and max(size // 2 // max(len(self.tables), 1), _LEAST_AHEAD)
         return replace(self, tables=tuple(table.read_ahead(bounds, each) for table in self.tables))

@@ -97,8 +97,8 @@ class SstFiles:
     def _with_own_deletions(self, name: str, table: Sst) -> Sst:
         """The table with its range deletions cut to its own keys.
 
-        Each table that a deleted range crosses notes the whole range. Beyond a table's own keys, its
-        note may be older than what the sequence numbers of the remaining entries say.
+        Each table that a deleted range crosses notes the whole range. Beyond a table's own keys,
+        its note may be older than what the sequence numbers of the remaining entries say.
         """
         listed = self._listed.get(_number(name))
         if listed is None:
@@ -184,8 +184,8 @@ class RocksDbState:
     ) -> Iterator[Living]:
         """Entries of a state, sorted by their key bytes, in chunks of about ``chunk_size`` bytes.
 
-        A state without a column family has no entries. Entries lie in ``room`` as far as it suffices.
-        Raises ``RocksDbError`` for a feature that is not read here.
+        A state without a column family has no entries. Entries lie in ``room`` as far as it
+        suffices. Raises ``RocksDbError`` for a feature that is not read here.
         """
         wanted = self._own(key_groups)
         if not wanted:
@@ -291,7 +291,7 @@ class RocksDbState:
 
     def _scanned_of(self, table: Sst) -> ScannedSst:
         if table not in self._scanned:
-            self._scanned[table] = ScannedSst.of(table)
+            self._scanned[table] = ScannedSst(table, table.read_index())
         return self._scanned[table]
 
     def _scan(self, state: str, key_groups: KeyGroupRange) -> SstScan:

@@ -336,8 +336,8 @@ def advance(cursor: int) -> int:
 def following_words(left: int, right: int, position: int, shared: int) -> tuple[int, int]:
     """First 16 bytes of an entry's key and trailer.
 
-    ``left`` and ``right`` are those of the entry before, of which ``shared`` bytes stay; ``position``
-    is the address of the others.
+    ``left`` and ``right`` are those of the entry before, of which ``shared`` bytes stay;
+    ``position`` is the address of the others.
     """
     bits = 8 * shared & 63
     mask = (1 << 63 - bits << 1) - 1
