@@ -40,10 +40,9 @@ from savepoint_formats.metadata import (
     RelativeFile,
 )
 from savepoint_formats.state_files.rocksdb.checksums import NO_CHECKSUM, first_damaged
-from savepoint_formats.state_files.rocksdb.room import Room
 from savepoint_formats.state_files.rocksdb.sst import Sst
 from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks, StoredBlocks
-from savepoint_formats.state_files.rocksdb.sst_merge import SstMerge
+from savepoint_formats.state_files.rocksdb.sst_merge import Room, living_entries
 from savepoint_formats.state_files.rocksdb.sst_scan import ScannedSst, SstScan
 from savepoint_formats.state_files.rocksdb.states import DEFAULT_CHUNK_SIZE, RocksDbState
 
@@ -131,7 +130,7 @@ def measure_direct(directory: SnapshotDirectory, handle: IncrementalHandle) -> M
     """All states, opening included."""
     start = time.perf_counter()
     state = RocksDbState(directory, handle, MAX_PARALLELISM)
-    entries = sum(len(chunk) for name in STATES for chunk in state.chunks(name))
+    entries = sum(len(spans) for name in STATES for _, spans in state.chunks(name))
     return Measurement("read directly", entries, time.perf_counter() - start)
 
 
@@ -156,7 +155,7 @@ def measure_key_groups(directory: SnapshotDirectory, handle: IncrementalHandle) 
     for group in handle.key_groups:
         state = RocksDbState(directory, handle, MAX_PARALLELISM)
         wanted = KeyGroupRange(group, group)
-        entries += sum(len(chunk) for name in STATES for chunk in state.chunks(name, wanted))
+        entries += sum(len(spans) for name in STATES for _, spans in state.chunks(name, wanted))
     return Measurement("a task per key group", entries, time.perf_counter() - start)
 
 
@@ -173,15 +172,12 @@ def steps(directory: SnapshotDirectory, handle: IncrementalHandle) -> list[Measu
     count = 0
     for name in STATES:
         of_state = [table for table in tables if table.column_family == name]
-        scan = SstScan(tuple(map(ScannedSst.of, of_state)), 1)
-        for piece in scan.plan(handle.key_groups, DEFAULT_CHUNK_SIZE):
+        scan = SstScan(tuple(ScannedSst(table, table.read_index()) for table in of_state), 1)
+        for bounds in scan.plan(handle.key_groups, DEFAULT_CHUNK_SIZE):
             stored = []
             for table in scan.tables:
-                sst, index, chosen = (
-                    table.sst,
-                    table.index,
-                    table.blocks_between(piece.lower, piece.upper),
-                )
+                sst, index = table.sst, table.index
+                chosen = slice(*index.blocks_between(*bounds))
                 with read:
                     blocks = StoredBlocks.read(
                         sst.table, NO_CHECKSUM, index.offsets[chosen], index.sizes[chosen]
@@ -191,8 +187,7 @@ def steps(directory: SnapshotDirectory, handle: IncrementalHandle) -> list[Measu
                 stored.append(blocks)
             room = Room(2 * sum(blocks.data.size for blocks in stored) * EXPANSION)
             with merged:
-                merge = SstMerge.of(tuple(stored))
-                living = merge.living(piece.lower, piece.upper, room, room.rest // LEAST_ENTRY)
+                living = living_entries(stored, bounds, room, room.rest // LEAST_ENTRY)
             count += len(living[1])
             with decompressed:
                 Blocks.of(stored)

@@ -18,8 +18,8 @@ from savepoint_formats.metadata.references import stream_references, with_stream
 from savepoint_formats.metadata.stream_handles import KeyGroupsStream
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.sources.entry_source import SourceSettings
+from savepoint_formats.sources.keyed_source import keyed_handles, stored_source
 from savepoint_formats.sources.state_rows import _entry_value
-from savepoint_formats.sources.subtask_sources import keyed_handles, stored_source
 from savepoint_formats.state_files.state import StateKind, key_layout
 from state_processor import Savepoint
 

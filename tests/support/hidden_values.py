@@ -93,7 +93,7 @@ def broadcast(folder: Path, values: list[bytes], value: bytes = ORDER) -> Savepo
     file = OperatorStateFile.write(
         output,
         [ListElements("offers", DistributionMode.SPLIT_DISTRIBUTE, read(value), _bytes(values))],
-        [BroadcastEntries("rules", read(STRING), read(value), _bytes(keys), _bytes(values))],
+        [BroadcastEntries.of("rules", read(STRING), read(value), _bytes(keys), _bytes(values))],
     )
     handle = file.handle(InlineStream("state", output.getvalue()))
     return _opened(folder, SubtaskState(0, managed_operator_state=handle))

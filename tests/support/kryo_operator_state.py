@@ -41,7 +41,7 @@ def savepoint_of(
     file = OperatorStateFile.write(
         output,
         [ListElements(name, DistributionMode.UNION, _KRYO, _bytes(objects))],
-        [BroadcastEntries("by_name", _TEXT, _KRYO, _bytes(names), _bytes([*by_name.values()]))],
+        [BroadcastEntries.of("by_name", _TEXT, _KRYO, _bytes(names), _bytes([*by_name.values()]))],
     )
     handle = file.handle(InlineStream("state", output.getvalue()))
     subtask = SubtaskState(0, managed_operator_state=handle)

@@ -6,8 +6,9 @@ import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import pytest
 from rocksdict import (
     AccessType,
@@ -21,7 +22,7 @@ from rocksdict import (
     ReadOptions,
 )
 
-from savepoint_formats.entries.entry_chunk import EntryChunk, key_group_prefix
+from savepoint_formats.entries.entry_spans import key_group_prefix
 from savepoint_formats.key_groups.ranges import KeyGroupRange, prefix_size
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import (
@@ -32,6 +33,9 @@ from savepoint_formats.metadata import (
     RelativeFile,
 )
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
+
+if TYPE_CHECKING:
+    from savepoint_formats.state_files.rocksdb.sst_scan import Living
 
 Entries = dict[bytes, bytes]
 STATE = "a/stàte"
@@ -57,8 +61,12 @@ class Files:
         return [folder / file.name for file in self.handle.shared]
 
 
-def entries_of(chunks: Iterable[EntryChunk]) -> list[tuple[bytes, bytes]]:
-    return [entry for chunk in chunks for entry in chunk.entries()]
+def entries_of(chunks: Iterable[Living]) -> list[tuple[bytes, bytes]]:
+    return [
+        (data[key_start:key_end].tobytes(), data[start:end].tobytes())
+        for data, spans in chunks
+        for key_start, key_end, start, end in np.stack(spans.arrays(), axis=1).tolist()
+    ]
 
 
 def read(

@@ -15,8 +15,8 @@ from savepoint_formats.checks.entry_faults import joined
 from savepoint_formats.checks.row_hashes import chained, mixed
 from savepoint_formats.entries.stored_entries import distinct_hashes
 from savepoint_formats.program.spans import Spans, bytes_of
+from savepoint_formats.sources.keyed_source import keyed_handles, stored_source
 from savepoint_formats.sources.state_rows import EntryDecoder
-from savepoint_formats.sources.subtask_sources import keyed_handles, stored_source
 from savepoint_formats.state_files.state import StateKind, key_layout
 
 if TYPE_CHECKING:

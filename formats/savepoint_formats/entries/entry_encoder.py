@@ -1,4 +1,4 @@
-"""Columns of keys and values become entries of keyed state: the mirror of ``EntryDecoder``.
+"""Encodes columns of keys and values as entries of keyed state; ``EntryDecoder`` reads them.
 
 | state             | entries of a row                                                        |
 |-------------------|-------------------------------------------------------------------------|
@@ -36,12 +36,9 @@ _NOTHING = b""
 
 @dataclass(frozen=True, slots=True)
 class KeyColumns:
-    """Whose state it is: a row per key, or per key and namespace.
+    """Keys and namespaces of rows.
 
-    Attributes:
-        keys: The keys.
-        namespaces: Their namespaces.
-        identities: What both are in an entry's key, without the prefix of its key group.
+    ``identities`` are the bytes of both in an entry's key, without the key-group prefix.
     """
 
     keys: pa.Array
@@ -52,18 +49,14 @@ class KeyColumns:
     def encoded(
         cls, key: Layout, namespace: Layout, keys: pa.Array, namespaces: pa.Array
     ) -> KeyColumns:
-        """The columns, and their bytes.
-
-        Raises:
-            NullValueError: A key is null.
-        """
+        """Encodes keys and namespaces; raises ``NullValueError`` for a null key."""
         whole = entry_key(0, key, namespace)
         names, fields = whole.names[1:], whole.fields[1:]
         both = pa.StructArray.from_arrays([keys, namespaces], names=names)
         return cls(keys, namespaces, Encoder(Struct(names, fields)).encode(both))
 
     def take(self, rows: Rows) -> KeyColumns:
-        """The columns of these rows."""
+        """Chooses rows."""
         if len(rows) == len(self.keys) and bool((rows == np.arange(len(rows))).all()):
             return self
         indices = pa.array(rows)
@@ -74,29 +67,20 @@ class KeyColumns:
 
 @dataclass(frozen=True, slots=True)
 class EncodedEntries:
-    """Entries of one state.
-
-    Attributes:
-        entries: The entries.
-        rows: The row that each comes from.
-    """
+    """Entries of one state, and the row that each comes from."""
 
     entries: StoredEntries
     rows: Rows
 
 
 class ValueEncoder:
-    """Entries of a state that has one value per key.
-
-    Args:
-        stored: What its serializer writes.
-    """
+    """Encodes a state that has one value per key."""
 
     def __init__(self, stored: Layout) -> None:
         self._values = Encoder(stored)
 
     def entries(self, keys: KeyColumns, values: pa.Array) -> EncodedEntries:
-        """An entry for each value that is not null."""
+        """Encodes each value that is not null."""
         rows = _present(values)
         encoded = values if len(rows) == len(values) else values.take(pa.array(rows))
         stored = StoredEntries(keys.take(rows).identities, self._values.encode(encoded))
@@ -104,27 +88,19 @@ class ValueEncoder:
 
 
 class ListEncoder(ValueEncoder):
-    """Entries of a state of lists.
-
-    Args:
-        stored: What its serializer writes.
-    """
+    """Encodes a state of lists."""
 
     def __init__(self, stored: Repeated) -> None:
         super().__init__(Delimited(stored.element))
 
     def entries(self, keys: KeyColumns, values: pa.Array) -> EncodedEntries:
-        """An entry for each list that has elements."""
+        """Encodes each list that has elements."""
         is_empty = pa.array(Collections(values).lengths == 0)
         return super().entries(keys, pc.if_else(is_empty, pa.scalar(None, values.type), values))
 
 
 class MapEncoder:
-    """Entries of a state of maps.
-
-    Args:
-        stored: What its serializer writes.
-    """
+    """Encodes a state of maps."""
 
     def __init__(self, stored: MapOf) -> None:
         value = stored.value.inner if isinstance(stored.value, Nullable) else stored.value
@@ -132,7 +108,7 @@ class MapEncoder:
         self._values = Encoder(NullableRest(value))
 
     def entries(self, keys: KeyColumns, values: pa.Array) -> EncodedEntries:
-        """An entry for each entry of each map."""
+        """Encodes each entry of each map."""
         maps = Collections(values)
         rows, entries = maps.rows, maps.elements
         identities = keys.take(rows).identities
@@ -145,18 +121,14 @@ class MapEncoder:
 
 
 class TimerEncoder:
-    """Entries of timers.
-
-    Args:
-        stored: What the serializer of timers writes.
-    """
+    """Encodes timers."""
 
     def __init__(self, stored: Struct) -> None:
         self._names = stored.names
         self._timers = Encoder(stored)
 
     def entries(self, keys: KeyColumns, values: pa.Array) -> EncodedEntries:
-        """An entry for each timestamp, of which a row has one or a list."""
+        """Encodes each timestamp; a row has one or a list of them."""
         if pa.types.is_list(values.type):
             lists = Collections(values)
             rows, timestamps = lists.rows, lists.elements
@@ -171,7 +143,7 @@ class TimerEncoder:
 
 
 def _present(values: pa.Array) -> Rows:
-    """The rows that are not null."""
+    """Numbers of the rows that are not null."""
     if not values.null_count:
         return np.arange(len(values), dtype=np.int64)
     return np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False))

@@ -1,4 +1,4 @@
-"""Entries of several states in one buffer: where the key and the value of each one lie."""
+"""Borders of the keys and values of entries that lie in one buffer."""
 
 from __future__ import annotations
 
@@ -14,21 +14,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.bytes.chunk import Chunk
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
 
     Part = tuple[Chunk, dict[str, "EntrySpans"]]
-    """A chunk, and the entries of each state that has any in it, by its name."""
+    """A chunk, and the borders of the entries in it by the name of their state."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntrySpans:
-    """Where the keys and values of a state's entries lie in a chunk.
-
-    Attributes:
-        key_starts: Where each key begins, with its key-group prefix.
-        key_ends: Where each key ends.
-        value_starts: Where each value begins.
-        value_ends: Where each value ends.
-    """
+    """Borders of a state's entries in a chunk; a key begins with its key-group prefix."""
 
     key_starts: NDArray[np.int64]
     key_ends: NDArray[np.int64]
@@ -39,28 +33,50 @@ class EntrySpans:
         return len(self.key_starts)
 
     def arrays(self) -> tuple[NDArray[np.int64], ...]:
-        """The four, in this order."""
+        """Returns the four arrays in their order."""
         return self.key_starts, self.key_ends, self.value_starts, self.value_ends
 
     def moved(self, distance: int) -> EntrySpans:
-        """The same entries, if their chunk lies so many bytes further on."""
+        """Borders of the same entries if their chunk begins ``distance`` bytes further on."""
         return EntrySpans(*(positions + distance for positions in self.arrays()))
 
     def chosen(self, wanted: NDArray[np.bool_] | slice) -> EntrySpans:
-        """Some of the entries."""
+        """Borders of some entries."""
         return EntrySpans(*(positions[wanted] for positions in self.arrays()))
 
     @classmethod
-    def joined(cls, parts: Iterable[EntrySpans]) -> Self:
-        """All entries of several parts, one at least."""
-        arrays = zip(*(part.arrays() for part in parts), strict=True)
+    def joined(cls, several: Iterable[EntrySpans]) -> Self:
+        """Borders of all entries of at least one of these."""
+        arrays = zip(*(spans.arrays() for spans in several), strict=True)
         return cls(*(np.concatenate(positions) for positions in arrays))
 
 
 def key_groups_at(chunk: Chunk, starts: NDArray[np.int64], size: int) -> NDArray[np.int32]:
-    """The key groups of the prefixes of ``size`` bytes that begin there."""
+    """Key groups of the prefixes of ``size`` bytes that begin there."""
     groups = chunk.data[starts].astype(np.int32)
     for distance in range(1, size):
         groups = groups << 8 | chunk.data[starts + distance]
-    # The highest bit of the first byte says that an entry is its state's last.
+    # The highest bit of the first byte marks the last entry of a run.
     return groups & ((1 << (8 * size - 1)) - 1)
+
+
+def key_group_prefix(key_group: int, prefix_size: int) -> bytes:
+    """Bytes in front of all keys of a key group, and their lower bound."""
+    return key_group.to_bytes(prefix_size, "big")
+
+
+def key_group_bounds(key_groups: KeyGroupRange, prefix_size: int) -> tuple[bytes, bytes]:
+    """Least key of these key groups, and the least that is too great."""
+    start, end = key_groups.start, key_groups.end + 1
+    return key_group_prefix(start, prefix_size), key_group_prefix(end, prefix_size)
+
+
+def key_behind(prefix: bytes) -> bytes:
+    """Least key behind all keys that begin with ``prefix``, which has a byte below FF."""
+    head = prefix.rstrip(b"\xff")
+    return head[:-1] + bytes([head[-1] + 1])
+
+
+def key_group_of(key: bytes, prefix_size: int) -> int:
+    """Key group of a key, or of a bound of keys."""
+    return int.from_bytes(key[:prefix_size].ljust(prefix_size, b"\0"), "big")

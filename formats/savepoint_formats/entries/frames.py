@@ -1,4 +1,4 @@
-"""Key-group sections of canonical files, taken apart: state, key and value of each entry.
+"""Finds state, key and value of each entry in the key-group sections of canonical files.
 
 | bytes         | field | meaning                                                           |
 |---------------|-------|-------------------------------------------------------------------|
@@ -41,18 +41,14 @@ LEAST_FRAME_SIZE = 9
 """Both sizes and a key of one byte."""
 
 EXPECTED_FRAME_SIZE = 18
-"""Both sizes and a key of a long, for which there is room at first: more than 32 MiB of memory would
-come from the system anew each time, page by page."""
+"""Both sizes and a key of a long: an estimate for the first allocation.
+
+More than 32 MiB of memory would come from the system anew each time, page by page."""
 
 
 @dataclass(frozen=True, slots=True)
 class FramesStart:
-    """Where to go on.
-
-    Attributes:
-        position: In the chunk.
-        state: Whose entry is the next; NO_STATE if its id comes first.
-    """
+    """Position of the next entry, and its state; NO_STATE if the state's id comes first."""
 
     position: int
     state: int = NO_STATE
@@ -63,14 +59,13 @@ class Frames:
     """Entries of sections, in their order; positions count in the chunk.
 
     Attributes:
-        run_states: Whose entries each run of entries of one state is.
-        run_starts: Which entry is the first of each run.
-        spans: Four rows: where each key begins, with its key-group prefix, and where it ends;
-            where its value begins, and where it ends.
-        next: Where the rest of the last section begins; behind its end mark if there is none.
-        is_end: Whether its end mark was found.
-        wanted: If the chunk ends within a frame, how far it must reach for that one, at least.
-        foreign: The first entry that is of another key group than its section; NONE_FOREIGN.
+        run_states: State of each run of entries.
+        run_starts: First entry of each run.
+        spans: Four rows: start and end of each key with its prefix, start and end of its value.
+        next: Start of what is left of the last section; behind its end mark if nothing is left.
+        is_end: Whether the end mark of the last section was found.
+        wanted: How far the chunk must reach at least, if it ends within an entry.
+        foreign: First entry of another key group than its section's; NONE_FOREIGN.
     """
 
     run_states: npt.NDArray[np.int32]
@@ -85,18 +80,13 @@ class Frames:
         return len(self.spans[0])
 
     def runs(self) -> Iterator[tuple[int, slice]]:
-        """Each run of entries of one state: its id, and which they are."""
+        """Id of the state and entries of each run."""
         borders = pairwise([*self.run_starts.tolist(), len(self)])
         for state, (start, end) in zip(self.run_states.tolist(), borders, strict=True):
             yield state, slice(start, end)
 
-    def state_of(self, entry: int) -> int:
-        """The id of the state that has an entry."""
-        run = int(np.searchsorted(self.run_starts, entry, "right")) - 1
-        return int(self.run_states[run])
-
     def by_state(self) -> dict[int, npt.NDArray[np.int64]]:
-        """The spans of each state that has entries, by its id."""
+        """Spans of each state that has entries, by its id."""
         parts: dict[int, list[npt.NDArray[np.int64]]] = {}
         for state, entries in self.runs():
             parts.setdefault(state, []).append(self.spans[:, entries])
@@ -107,24 +97,17 @@ class Frames:
 
 
 class FramesTable:
-    """Room for all entries of a chunk, section behind section.
+    """Finds the entries of a chunk, section by section.
 
-    Args:
-        chunk: The bytes.
-        states: How many states the file's header has.
-        limit: How many entries to find at most.
-        prefix_size: The bytes of the key-group prefix; 0 for key groups not to be looked at.
+    Without a ``prefix_size``, key groups of entries are not compared.
     """
 
-    def __init__(
-        self, chunk: Chunk, states: int, limit: int | None = None, prefix_size: int = 0
-    ) -> None:
+    def __init__(self, chunk: Chunk, states: int, prefix_size: int = 0) -> None:
         self._chunk = chunk
         self._states = states
         self._prefix_size = prefix_size
-        # One more than there can be, for the end mark to be seen.
-        count = len(chunk) // LEAST_FRAME_SIZE + 1
-        self._limit = count if limit is None else min(count, limit)
+        # One more than there can be, so that the end mark is seen.
+        self._limit = len(chunk) // LEAST_FRAME_SIZE + 1
         self._count = self._runs = self._room = 0
         self._spans = np.empty((4, 0), np.int64)
         self._run_states = np.empty(0, np.int32)
@@ -133,15 +116,7 @@ class FramesTable:
         self._foreign = NONE_FOREIGN
 
     def add(self, start: FramesStart, end: int, key_group: int = 0) -> Frames:
-        """Finds the entries of a section, as far as the bytes up to ``end`` hold it.
-
-        Args:
-            start: Where to begin.
-            end: Where to end.
-            key_group: The key group that the entries are to be of, if there is a prefix.
-
-        Returns:
-            All entries found so far, those of earlier sections too.
+        """Finds the entries of a section up to ``end``; returns those of earlier sections too.
 
         Raises:
             FormatError: A state is unknown, or a size impossible.
@@ -152,7 +127,24 @@ class FramesTable:
         if start.position > end:
             raise ValueError(f"position {start.position}, behind the end at {end}")
         chunk.size_from(start.position)
-        job = self._job(start, end, key_group)
+        job = FramesJob(
+            data=self._chunk.address,
+            position=start.position,
+            end=end,
+            state=start.state,
+            states=self._states,
+            prefix_size=self._prefix_size,
+            key_group=key_group,
+            first=self._count,
+            total=self._room,
+            first_run=self._runs,
+            run_states=self._run_states.ctypes.data,
+            run_starts=self._run_starts.ctypes.data,
+            key_starts=self._spans[0].ctypes.data,
+            key_ends=self._spans[1].ctypes.data,
+            value_starts=self._spans[2].ctypes.data,
+            value_ends=self._spans[3].ctypes.data,
+        )
         status, count, runs, position, state, wanted, foreign = find_frames(job)
         if status == FULL and self._room < self._limit:
             # Going on would make two runs of the last one.
@@ -179,7 +171,6 @@ class FramesTable:
         )
 
     def _make_room(self, room: int) -> None:
-        """For so many entries in all."""
         spans, states, starts = self._spans, self._run_states, self._run_starts
         self._room = room
         self._spans = np.empty((4, room), np.int64)
@@ -190,68 +181,22 @@ class FramesTable:
         self._run_starts[: self._runs] = starts[: self._runs]
 
     def add_section(self, start: int, end: int, key_group: int = 0) -> Frames:
-        """Finds the entries of a section that lies between these positions, all of it.
+        """Finds all entries of a section; returns those of earlier sections too.
 
-        Returns:
-            All entries found so far, those of earlier sections too.
-
-        Raises:
-            TruncatedError: It has no end mark.
-            FormatError: It is damaged, or does not end at its end mark.
+        Raises ``FormatError`` unless the section ends at its end mark.
         """
         frames = self.add(FramesStart(start), end, key_group)
         expect_end(self._chunk, frames, end)
         return frames
 
-    def _job(self, start: FramesStart, end: int, key_group: int) -> FramesJob:
-        return FramesJob(
-            data=self._chunk.address,
-            position=start.position,
-            end=end,
-            state=start.state,
-            states=self._states,
-            prefix_size=self._prefix_size,
-            key_group=key_group,
-            first=self._count,
-            total=self._room,
-            first_run=self._runs,
-            run_states=self._run_states.ctypes.data,
-            run_starts=self._run_starts.ctypes.data,
-            key_starts=self._spans[0].ctypes.data,
-            key_ends=self._spans[1].ctypes.data,
-            value_starts=self._spans[2].ctypes.data,
-            value_ends=self._spans[3].ctypes.data,
-        )
-
-
-def frames(chunk: Chunk, start: FramesStart, states: int, *, limit: int | None = None) -> Frames:
-    """Finds the entries of a section, as far as the chunk holds it.
-
-    Args:
-        chunk: The bytes.
-        start: The section's first byte, or ``next`` of the frames before.
-        states: How many states the file's header has.
-        limit: How many entries to find at most.
-
-    Raises:
-        FormatError: A state is unknown, or a size impossible.
-        ValueError: The start lies outside of the chunk.
-    """
-    return FramesTable(chunk, states, limit).add(start, len(chunk))
-
 
 def section_frames(chunk: Chunk, position: int, states: int) -> Frames:
-    """All entries of the section that begins there and ends where the chunk does.
-
-    Raises:
-        TruncatedError: It has no end mark.
-        FormatError: Bytes follow on it, or it is damaged.
-    """
+    """All entries of the section that begins at ``position`` and ends with the chunk."""
     return FramesTable(chunk, states).add_section(position, len(chunk))
 
 
 def expect_end(chunk: Chunk, read: Frames, end: int) -> None:
-    """Raises an error unless the last section has its end mark, and that where it is to end."""
+    """Raises ``FormatError`` unless the last section ends at its end mark, and that at ``end``."""
     position = read.next.position
     if not read.is_end:
         error = chunk.error("the key group has no end mark", position, TruncatedError)

@@ -1,4 +1,4 @@
-"""The join of an operator's states: entries of the same key belong to the same row."""
+"""Joins the states of an operator: entries of the same key belong to the same row."""
 
 from __future__ import annotations
 
@@ -32,13 +32,8 @@ _MANY_KEYS = 1 << 14
 class KeyRows:
     """Numbers the distinct keys of a chunk from 0, in the order in which they come.
 
-    Keys are compared byte by byte; none is decoded. A key's bytes must be given without what is
-    not the key's, such as its prefix, whose first bit differs from entry to entry.
-
-    Args:
-        chunk: Holds the keys.
-        prefix_size: The bytes in front of each key that are its key group; keys of different key
-            groups are different.
+    Keys are compared byte by byte, without their prefix: its first bit differs between entries.
+    The ``prefix_size`` bytes in front of a key are its key group; it distinguishes keys.
     """
 
     def __init__(self, chunk: Chunk, prefix_size: int = 0) -> None:
@@ -56,20 +51,16 @@ class KeyRows:
 
     @property
     def key_starts(self) -> Positions:
-        """Where the key of each row begins, where it was first found."""
+        """Start of each row's key, at its first occurrence."""
         return self._starts[: self._count]
 
     @property
     def key_ends(self) -> Positions:
-        """Where the key of each row ends."""
+        """End of each row's key."""
         return self._ends[: self._count]
 
     def rows(self, starts: Positions, ends: Positions) -> Rows:
-        """The row of each key, a range if they come in the order of rows; new keys become new rows.
-
-        Args:
-            starts: Where each key begins.
-            ends: Where each key ends.
+        """Row of each key: a range if keys come in the order of rows. New keys become new rows.
 
         Raises:
             ValueError: A key lies outside of the chunk.
@@ -79,7 +70,7 @@ class KeyRows:
         if starts.shape != ends.shape:
             raise ValueError(f"{len(starts)} starts and {len(ends)} ends")
         rows = np.empty(len(starts), np.int32)
-        # Of many keys it does not matter how large they are: that is much work in any case.
+        # Many keys are much work in any case, so that their bytes need not be counted.
         key_bytes = max(0, int((ends - starts).sum())) if len(starts) < _MANY_KEYS else 0
         marks = np.empty(0, np.uint32)
         status, done = UNMARKED, 0
@@ -107,8 +98,8 @@ class KeyRows:
             )
             status, done, self._count, self._tabled, self._are_sorted = assign_rows(job)
             if status == REFUSED:
-                span = f"key {done} from {starts[done]} to {ends[done]}"
-                raise ValueError(f"{span}, outside of the chunk of {len(self._chunk)} bytes")
+                borders = f"key {done} from {starts[done]} to {ends[done]}"
+                raise ValueError(f"{borders}, outside of the chunk of {len(self._chunk)} bytes")
             if status == FULL and self._count == len(self._starts):
                 self._make_room(len(starts) - done)
             elif status == FULL:
@@ -122,7 +113,7 @@ class KeyRows:
         return range(len(starts))
 
     def _make_room(self, count: int) -> None:
-        """For so many new rows; most states have the keys of the first, and need none."""
+        """Makes room for new rows. Most states have the keys of the first, and need none."""
         size = max(self._count + count, 2 * self._count)
         self._starts = _enlarged(self.key_starts, size)
         self._ends = _enlarged(self.key_ends, size)
@@ -133,12 +124,12 @@ class KeyRows:
 
 
 def row_numbers(rows: Rows) -> npt.NDArray[np.int32]:
-    """What ``KeyRows.rows`` gives, as an array in any case."""
+    """Rows as an array, even if they are a range."""
     return np.arange(len(rows), dtype=np.int32) if isinstance(rows, range) else rows
 
 
 def _places(keys: int) -> int:
-    """A power of two of them, of which that many keys leave half empty."""
+    """Number of places, a power of two, that ``keys`` leave half empty."""
     return 1 << (2 * keys).bit_length()
 
 

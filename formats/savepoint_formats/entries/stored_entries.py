@@ -1,7 +1,7 @@
 """Entries of keyed state as bytes, and the runs of canonical files that they become.
 
-A run is what a section of a canonical file has of one state. It says nothing of where it lies,
-so that a section is any runs of its key group, one behind the other, and an end mark.
+A run is what a section of a canonical file has of one state. It doesn't say where it lies: a
+section is any runs of its key group, one behind the other, and an end mark.
 
 | bytes        | field | meaning                                                               |
 |--------------|-------|-----------------------------------------------------------------------|
@@ -10,7 +10,7 @@ so that a section is any runs of its key group, one behind the other, and an end
 |              |       | last key of the run is set                                            |
 | i32, n bytes | value |                                                                       |
 
-Key and value are there as often as the run has entries.
+Key and value are there once per entry of the run.
 
 Flink: ``FullSnapshotAsyncWriter``.
 """
@@ -23,26 +23,118 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.entries.joined_runs import RunEntries, joined_runs
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
-from savepoint_formats.program.kernel import DistinctHashesJob, hash_distinctly
+from savepoint_formats.program.kernel import (
+    DONE,
+    DistinctHashesJob,
+    RunsJob,
+    hash_distinctly,
+    size_runs,
+    write_runs,
+)
 from savepoint_formats.program.spans import spans_in
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
+    from savepoint_formats.program.spans import Spans
+
+
+RUN_SCHEMA = pa.schema({"key_group": pa.int32(), "run": pa.large_binary()})
+"""Runs of a key group of the new savepoint, one behind the other."""
+
+_MAX_SIZE = (1 << 31) - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunEntries:
+    """Entries of one state, by the borders of keys and values in their bytes.
+
+    ``skip`` bytes in front of each key are left out: the prefix of an older key group.
+    """
+
+    state_id: int
+    key_groups: NDArray[np.uint16]
+    key_data: NDArray[np.uint8]
+    keys: Spans
+    value_data: NDArray[np.uint8]
+    values: Spans
+    skip: int = 0
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def refusal(self, index: int, count: int) -> ValueError:
+        """Reason why an entry can't be in a run, if there are ``count`` key groups."""
+        key_group = int(self.key_groups[index])
+        if key_group >= count:
+            return ValueError(
+                f"entry {index} is of key group {key_group}, expected 0 to {count - 1}"
+            )
+        key, value = int(self.keys.sizes[index]), int(self.values.sizes[index])
+        what = f"entry {index} has a key of {key} bytes and a value of {value}"
+        if max(key, value) > _MAX_SIZE - self.skip:
+            return ValueError(f"{what}, expected less than 2 GiB")
+        return ValueError(f"{what}, outside of their bytes")
+
+
+def joined_runs(
+    entries: Sequence[RunEntries], prefix_size: int, group_count: int
+) -> pa.RecordBatch:
+    """Runs of all states, those of a key group behind each other; entries keep their order."""
+    sizes, positions, last_keys = np.zeros((3, len(entries), group_count), np.int64)
+    jobs = []
+    for number, of_state in enumerate(entries):
+        job = RunsJob(
+            keys=of_state.key_data.ctypes.data,
+            keys_size=len(of_state.key_data),
+            key_starts=of_state.keys.starts.ctypes.data,
+            key_ends=of_state.keys.ends.ctypes.data,
+            skip=of_state.skip,
+            values=of_state.value_data.ctypes.data,
+            values_size=len(of_state.value_data),
+            value_starts=of_state.values.starts.ctypes.data,
+            value_ends=of_state.values.ends.ctypes.data,
+            key_groups=of_state.key_groups.ctypes.data,
+            total=len(of_state),
+            state=of_state.state_id,
+            prefix_size=prefix_size,
+            group_count=group_count,
+            sizes=sizes[number].ctypes.data,
+            positions=positions[number].ctypes.data,
+            last_keys=last_keys[number].ctypes.data,
+        )
+        status, index = size_runs(job)
+        if status != DONE:
+            raise of_state.refusal(index, group_count)
+        jobs.append(job)
+    # In the order of the rows: all states of a key group, then the next one.
+    ends = np.cumsum(sizes.T).reshape(group_count, len(entries)).T
+    of_groups = sizes.sum(axis=0)
+    data = np.empty(int(of_groups.sum()), np.uint8)
+    positions[:] = ends - sizes + data.ctypes.data
+    for job in jobs:
+        write_runs(job)
+    (groups,) = np.nonzero(of_groups)
+    offsets = np.append(0, np.cumsum(of_groups[groups]))
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    made = pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(groups), buffers)
+    columns = [pa.array(groups.astype(np.int32)), made]
+    return pa.RecordBatch.from_arrays(columns, schema=RUN_SCHEMA)
+
+
 _GROUP_COUNTS = {1: 1 << 7, 2: MAX_PARALLELISM}
-"""By the size of the prefix; its first bit is no part of the key group."""
+"""Size of the prefix -> number of key groups; the first bit of a prefix is a mark."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredEntries:
     """Entries of one state.
 
-    Attributes:
-        keys: Of each its key, namespace and user key, with the sizes among them, as
-            ``state_entries.entry_key`` has them behind the prefix.
-        values: The value of each.
+    Keys have namespaces and user keys, as ``state_entries.entry_key`` writes them behind the
+    prefix.
     """
 
     keys: pa.LargeBinaryArray
@@ -62,20 +154,9 @@ class StoredEntries:
 def runs(
     entries: StoredEntries, key_groups: NDArray[np.uint16], state_id: int, prefix_size: int
 ) -> pa.RecordBatch:
-    """The runs of a state's entries, one per key group.
+    """Runs of a state's entries, one per key group; see ``joined_runs``.
 
-    Args:
-        entries: The entries, in any order; within a run they keep it.
-        key_groups: That of each entry.
-        state_id: The index of the state in the file's header.
-        prefix_size: The bytes that the key group takes in front of a key, 1 or 2.
-
-    Returns:
-        Columns ``key_group`` and ``run``, ascending, a row for each key group that occurs.
-
-    Raises:
-        ValueError: A key group needs more bytes, a key or value is larger than 2 GiB, or there
-            are not as many key groups as entries.
+    Raises ``ValueError`` if the prefix is too small for a key group, or counts differ.
     """
     if len(key_groups) != len(entries) or prefix_size not in _GROUP_COUNTS:
         facts = f"{len(key_groups)} key groups of {prefix_size} bytes, {len(entries)} entries"
@@ -87,28 +168,15 @@ def runs(
 
 
 def distinct_hashes(keys: pa.LargeBinaryArray) -> NDArray[np.uint64]:
-    """A hash of 128 bits of each key, by which equal keys can be found in little memory.
+    """Hash of 128 bits of each key, by which equal keys are found in little memory.
 
-    Args:
-        keys: The keys; there are no nulls.
-
-    Returns:
-        Two numbers per key.
-
-    Raises:
-        ValueError: The keys are none of ``large_binary``, or some are null.
+    Returns two numbers per key. Raises ``ValueError`` for nulls.
     """
     if keys.type != pa.large_binary() or keys.null_count:
         raise ValueError(f"{keys.null_count} nulls of {keys.type}, expected large_binary")
     hashes = np.empty((len(keys), 2), np.uint64)
-    data, offsets = _buffers(keys)
-    job = DistinctHashesJob(data, offsets, len(keys), hashes.ctypes.data)
-    hash_distinctly(job)
+    _, offsets, data = keys.buffers()
+    first = offsets.address + 8 * keys.offset if offsets else 0
+    address = data.address if data else 0
+    hash_distinctly(DistinctHashesJob(address, first, len(keys), hashes.ctypes.data))
     return hashes
-
-
-def _buffers(values: pa.LargeBinaryArray) -> tuple[int, int]:
-    """Where the bytes of values are, and the offset of the first one in them."""
-    _, offsets, data = values.buffers()
-    first = offsets.address + 8 * values.offset if offsets else 0
-    return data.address if data else 0, first

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.entries.joined_runs import RunEntries, joined_runs
-from savepoint_formats.entries.stored_entries import runs
+from savepoint_formats.entries.stored_entries import RunEntries, joined_runs, runs
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.program.spans import Spans

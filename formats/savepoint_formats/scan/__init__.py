@@ -1,1 +1,1 @@
-"""How tables are read: planned from metadata, then split by split as Arrow batches."""
+"""Reads tables: a plan from metadata, then Arrow batches split by split."""

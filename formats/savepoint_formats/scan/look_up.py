@@ -1,34 +1,50 @@
-"""The subtasks that a look-up of keys asks for their states.
+"""Look-ups of keys: the key groups and rows that they need, and the subtasks that they ask.
 
-The catalog of an operator is put together from the headers of all its subtasks, which may differ in the
-states that they have. Of a store each takes a request. The rows of a key have values of the subtask alone
-that has its key group. So a look-up asks for these headers:
+The key group of a key follows from its Java hash. If a layout can't tell the hash, or might tell
+a wrong one, all key groups are read and the rows are compared.
 
-| header                             | for                                                           |
-|------------------------------------|---------------------------------------------------------------|
-| of the first subtask               | the type of keys, hence their key groups                      |
-| of those that have the key groups  | their states, and how to read their files                     |
-| of one of each other length        | states that only others have: columns that are null for the keys |
-| of all that lie in `_metadata`     | the same; they are there already                              |
+The catalog of an operator comes from the headers of all its subtasks, which may have different
+states. In a store each header takes a request. Only the subtask that has a key's key group has
+values for its row. So a look-up asks for these headers:
 
-Handles say how long headers are. So what a look-up may not know is a state that its own subtasks lack, in
-a header that is as long as theirs. It has no column then, unless it is asked for by name.
+| header                             | for                                                       |
+|------------------------------------|-----------------------------------------------------------|
+| of the first subtask               | the type of keys, hence their key groups                  |
+| of those that have the key groups  | their states, and how to read their files                 |
+| of one of each other length        | states of others alone: columns that are null for the keys |
+| of all that lie in `_metadata`     | the same; they are there already                          |
+
+Handles have the lengths of headers. A look-up misses a state only if its own subtasks lack it and
+the other header is as long as theirs. It has no column then, unless it is asked for by name.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.data_view import DataOutputView
+from savepoint_formats.errors import KeyTypeError, UnstableHashError
+from savepoint_formats.hashing.java_hash import java_hash
+from savepoint_formats.key_groups.ranges import MAX_PARALLELISM, KeyGroupRange, key_group
 from savepoint_formats.metadata.keyed_handles import ChangelogHandle, header_of
 from savepoint_formats.metadata.stream_handles import EmptySegment, InlineStream
-from savepoint_formats.scan.filter import KeyFilter
 from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.tables.catalog import OperatorCatalog
+from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
+from savepoint_formats.values.kinds.precise_times import as_precise, is_precise, texts_of
+from savepoint_formats.values.plain_values import plain_values
+from savepoint_formats.values.value_writer import write_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.metadata.checkpoint import SubtaskState
@@ -37,25 +53,110 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
+# Types whose layout no other Java class with another hash has. A LongValue is written like a Long
+# and has another hash, but Flink's keyBy doesn't take it for a Long.
+_HASHED = (layouts.Boolean, layouts.Byte, layouts.Short, layouts.Int, layouts.Long, layouts.Text)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFilter:
+    """Rows of the wanted keys, or of all if None, in ascending ranges of key groups.
+
+    ``written`` has the serialized keys of each key group; None if it is unknown.
+    """
+
+    keys: pa.Array | None
+    key_groups: tuple[KeyGroupRange, ...]
+    written: Mapping[int, tuple[bytes, ...]] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        key: Layout,
+        max_parallelism: int,
+        keys: tuple[Any, ...] | None,
+        within: KeyGroupRange | None,
+    ) -> KeyFilter:
+        """Makes a filter; ``keys`` or ``within`` are None if all keys or key groups are wanted.
+
+        Raises ``KeyTypeError`` for a key that is not of the layout's type.
+        """
+        everything = within or KeyGroupRange(0, MAX_PARALLELISM - 1)
+        if keys is None:
+            return cls(None, (everything,))
+        wanted = keys_of(keys, visible_key_type(arrow_type(key)))
+        if not isinstance(key, _HASHED):
+            return cls(wanted, (everything,))
+        written: dict[int, set[bytes]] = {}
+        try:
+            for value in plain_values(wanted):
+                group = key_group(java_hash(key, value), max_parallelism)
+                written.setdefault(group, set()).add(_written(key, value))
+        except UnstableHashError:
+            return cls(wanted, (everything,))
+        groups = sorted(group for group in written if group in everything)
+        ranges = tuple(KeyGroupRange(group, group) for group in groups)
+        return cls(wanted, ranges, {group: tuple(sorted(written[group])) for group in groups})
+
+    def parts(self, key_groups: KeyGroupRange) -> Iterator[KeyGroupRange]:
+        """Key groups of a range that can hold the keys."""
+        for wanted in self.key_groups:
+            if part := wanted.intersection(key_groups):
+                yield part
+
+    def apply(self, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
+        """Rows of the keys."""
+        if self.keys is None:
+            return columns
+        own_keys = columns["key"]
+        if is_precise(own_keys.type):
+            is_wanted = pc.is_in(texts_of(own_keys), value_set=texts_of(self.keys))
+        elif pa.types.is_nested(own_keys.type):
+            keys = plain_values(self.keys)
+            is_wanted = pa.array([value in keys for value in plain_values(own_keys)], pa.bool_())
+        else:
+            is_wanted = pc.is_in(own_keys, value_set=self.keys)
+        return {name: values.filter(is_wanted) for name, values in columns.items()}
+
+
+def _written(key: Layout, value: Any) -> bytes:
+    view = DataOutputView()
+    write_value(key, value, view)
+    return view.to_bytes()
+
+
+def keys_of(keys: Iterable[Any], key_type: pa.DataType) -> pa.Array:
+    """Keys as values of the type of the key column.
+
+    Each may be a text: a time or a number as in SQL, bytes in hexadecimal, all else as JSON.
+    Raises ``KeyTypeError`` for a key that is not of this type, or would lose digits.
+    """
+    return pa.concat_arrays([pa.array([], key_type), *(_key(key, key_type) for key in keys)])
+
+
+def _key(key: Any, key_type: pa.DataType) -> pa.Array:
+    try:
+        if is_precise(key_type):
+            return as_precise(pa.array([key]), key_type)
+        if isinstance(key, str) and pa.types.is_binary(key_type):
+            key = bytes.fromhex(key)
+        elif isinstance(key, str) and pa.types.is_nested(key_type):
+            key = json.loads(key)
+        return pa.array([key]).cast(key_type)
+    except (ValueError, TypeError, NotImplementedError) as error:
+        raise KeyTypeError(f"{key!r} is no key of type {key_type}") from error
+
+
 def asked_subtasks(
     directory: SnapshotDirectory,
     operator: OperatorState,
     options: ReadOptions,
     kryo: KryoDialect | None,
 ) -> OperatorState | None:
-    """The operator with managed keyed state of those subtasks alone that a look-up asks.
+    """Operator with the managed keyed state of only those subtasks that a look-up asks.
 
-    Args:
-        directory: Where the savepoint is.
-        operator: The operator.
-        options: What is read, with keys.
-        kryo: What is known of the Kryo that wrote object graphs.
-
-    Returns:
-        None where all have to be asked: there are changelogs, or no header tells the type of keys.
-
-    Raises:
-        KeyTypeError: A key is none of the type of keys.
+    None if all must be asked: there are changelogs, or no header has the type of keys.
+    Raises ``KeyTypeError`` for a key of another type.
     """
     keyed = [
         (subtask, subtask.managed_keyed_state)
@@ -79,7 +180,7 @@ def asked_subtasks(
 def _of(
     operator: OperatorState, keyed: Sequence[tuple[SubtaskState, KeyedStateHandle]]
 ) -> OperatorState:
-    """The operator with nothing but the keyed state of some subtasks."""
+    """Operator with only the keyed state of some subtasks."""
     subtasks = tuple(
         replace(subtask, managed_operator_state=None, raw_operator_state=None, raw_keyed_state=None)
         for subtask, _ in keyed
@@ -88,7 +189,7 @@ def _of(
 
 
 def _asked(handles: Sequence[BaseHandle], has_keys: Sequence[bool]) -> Iterator[int]:
-    """The places of the handles whose headers are read."""
+    """Places of the handles whose headers are read."""
     known = {
         _header_size(handle) for place, handle in enumerate(handles) if has_keys[place] or not place
     }

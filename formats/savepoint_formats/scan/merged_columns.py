@@ -33,10 +33,9 @@ _NEEDS_NO_RULE = (StateKind.LIST, StateKind.TIMERS)
 
 
 def instance_layout(state: State) -> Layout:
-    """The layout of one instance of a local state: of a map that of one instance of a value.
+    """Layout of one instance of a local state; for a map that of one instance of a value.
 
-    Raises:
-        ValueError: It is no local state, or one of timers.
+    Raises ``ValueError`` for other states, and for timers.
     """
     match state.local_kind, state.stored:
         case StateKind.MAP, MapOf(_, Nullable(Repeated(value)) | Repeated(value)):
@@ -49,16 +48,9 @@ def instance_layout(state: State) -> Layout:
 
 
 def mergeable_states(states: Iterable[State], names: Iterable[str], owner: str) -> dict[str, State]:
-    """The local states that something must merge, by name.
+    """Local states whose instances need a rule to be merged, by name.
 
-    Args:
-        states: All states of an operator or of a table.
-        names: Those that were given something to merge them by.
-        owner: What has the states, for errors.
-
-    Raises:
-        StateNotFoundError: None of the states is local, or none has one of the names.
-        ValueError: One of the names is that of a list, which is merged without a function.
+    ``names`` are those with a rule; ``owner`` is the owner of the states in errors.
     """
     local = {state.name: state for state in states if state.scope.is_local}
     if not local:
@@ -79,11 +71,9 @@ def mergeable_states(states: Iterable[State], names: Iterable[str], owner: str) 
 
 
 def merge_of(state: State, merge: str | MergeInstances) -> MergeInstances:
-    """What merges the instances of a state; of a rule by its name.
+    """Function that merges the instances of a state; a text is the name of a rule.
 
-    Raises:
-        ValueError: There is no such rule.
-        ColumnTypeError: It cannot merge values of this type.
+    Raises ``ValueError`` for an unknown rule, ``ColumnTypeError`` if it can't merge this type.
     """
     if not isinstance(merge, str):
         return merge
@@ -92,18 +82,13 @@ def merge_of(state: State, merge: str | MergeInstances) -> MergeInstances:
 
 @dataclass(frozen=True)
 class MergedColumns:
-    """How the columns of a table are merged.
-
-    Attributes:
-        merges: State -> what merges its instances.
-        with_times: Whether values with TTL come with their times.
-    """
+    """Merges the instances of states by a function each, with the times of TTL if wanted."""
 
     merges: Mapping[str, MergeInstances]
     with_times: bool = False
 
     def type_of(self, state: State, given: pa.DataType) -> pa.DataType:
-        """The type of a state's column, which is ``found`` before."""
+        """Type of a state's column, which was ``given`` before."""
         if state.name not in self.merges:
             return given
         if pa.types.is_map(given):
@@ -114,11 +99,7 @@ class MergedColumns:
         return pa.list_(pa.struct([key, value.with_type(value.type.value_type)]))
 
     def values_of(self, state: State, values: pa.Array) -> pa.Array:
-        """The values of a state's column.
-
-        Raises:
-            MergeError: Nothing can be made of several instances.
-        """
+        """Values of a state's column; raises ``MergeError`` if instances can't be merged."""
         if state.name not in self.merges:
             return values
         merge = self.merges[state.name]
@@ -140,16 +121,11 @@ class MergedColumns:
 
 @dataclass(frozen=True)
 class TimedMerge:
-    """Merges values that come with the time of their last access: the latest one stays.
-
-    Attributes:
-        merge: Merges the values.
-    """
+    """Merges values that come with the time of their last access: the latest time stays."""
 
     merge: MergeInstances
 
     def __call__(self, lists: pa.ListArray) -> pa.Array:
-        """The value of each list of instances, and its time."""
         collections = Collections(lists)
         offsets = pa.array(np.append(0, np.cumsum(collections.lengths)), pa.int32())
         times, values = (
@@ -162,7 +138,7 @@ class TimedMerge:
 
 
 def merged_lists(lists: pa.ListArray, merge: Callable[[pa.ListArray], pa.Array]) -> pa.Array:
-    """One value per list of instances: null if there are none, that one if there is one."""
+    """One value per list of instances: null if it is empty, the instance if there is only one."""
     collections = Collections(lists)
     several = np.flatnonzero(collections.lengths > 1)
     firsts = np.cumsum(collections.lengths) - collections.lengths

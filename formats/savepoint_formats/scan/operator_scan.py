@@ -1,4 +1,9 @@
-"""Reading operator state: a row per element of a list, or per entry of a broadcast map."""
+"""Reads state without managed keys: operator state, raw state, and that of coordinators.
+
+Operator state has a row per element of a list, or per entry of a broadcast map. Raw state is bytes
+of unknown format, except for timers on the heap beside a RocksDB backend; they come out like
+managed timers.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +16,30 @@ import pyarrow.compute as pc
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import within
 from savepoint_formats.layout import Layout, Repeated, Struct
+from savepoint_formats.metadata.references import COORDINATOR
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
+from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
 from savepoint_formats.state_files.header import OperatorBackendHeader
 from savepoint_formats.state_files.operator_state import read_elements
+from savepoint_formats.state_files.raw_timers import raw_file
 from savepoint_formats.state_files.state import State, StateKind
+from savepoint_formats.tables.catalog import RAW_TIMERS, raw_keyed_handle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
-    from savepoint_formats.metadata import OperatorStateHandle
+    from savepoint_formats.metadata import (
+        InlineStream,
+        KeyGroupsHandle,
+        OperatorState,
+        OperatorStateHandle,
+    )
     from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
+
 
 PIECE_SIZE = 16 << 20
 """Bytes of a file that make one batch, unless a single element is larger."""
@@ -31,7 +47,7 @@ PIECE_SIZE = 16 << 20
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OperatorStateSplit:
-    """The elements that one subtask has of a state."""
+    """Elements of a state in one subtask."""
 
     subtask: int
     handle: OperatorStateHandle
@@ -40,7 +56,7 @@ class OperatorStateSplit:
         return f"OperatorStateSplit(subtask {self.subtask})"
 
     def element_count(self, state: str) -> int:
-        """How many elements the subtask has of a state, which is a list or a union list."""
+        """Number of elements of a list or union list state."""
         return sum(len(listed.offsets) for listed in self.handle.states if listed.name == state)
 
 
@@ -51,29 +67,19 @@ def read_operator_state(
     kryo: KryoDialect | None,
     hides: Hides = "nothing",
 ) -> Iterator[list[pa.Array]]:
-    """The columns of the state's table, batch by batch: ``value``, or ``key`` and ``value``.
+    """Columns of the state's table, batch by batch: ``value``, or ``key`` and ``value``.
 
-    Args:
-        directory: Where the savepoint is.
-        split: The subtask.
-        state: The state.
-        kryo: What is known of the Kryo that wrote object graphs.
-        hides: What may be among the bytes of a value that cannot be decoded.
-
-    Raises:
-        StateFileNotFoundError: The file is gone.
-        FormatError: The file is damaged; names state and subtask.
+    Raises ``FormatError`` for a damaged file, and ``StateFileNotFoundError``; both name the state.
     """
     file = directory.file(split.handle.stream)
     header = OperatorBackendHeader.of_handle(directory, split.handle)
     decoder = program(_stored(state), kryo, hides=hides)
-    pieces = read_elements(
-        file, split.handle, state.name, is_compressed=header.is_compressed, size=PIECE_SIZE
-    )
     with within(f"state {state.name!r}"):
-        for piece in pieces:
-            chunk = Chunk(piece.data, file.path, piece.base)
-            values = decode(decoder, chunk, piece.starts, piece.ends)
+        for elements in read_elements(
+            file, split.handle, state.name, is_compressed=header.is_compressed, size=PIECE_SIZE
+        ):
+            chunk = Chunk(elements.data, file.path, elements.base)
+            values = decode(decoder, chunk, elements.starts, elements.ends)
             if state.kind is StateKind.BROADCAST:
                 yield pc.list_flatten(values).flatten()
             else:
@@ -81,7 +87,101 @@ def read_operator_state(
 
 
 def _stored(state: State) -> Layout:
-    """An element of a list, or the whole map of broadcast state."""
+    """Layout of an element of a list, or of the whole map of broadcast state."""
     if state.kind is StateKind.BROADCAST and state.key is not None:
         return Repeated(Struct(("key", "value"), (state.key, state.stored)))
     return state.stored
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RawKeyedSplit:
+    """Some key groups of a handle of raw keyed state."""
+
+    subtask: int
+    handle: KeyGroupsHandle
+    key_groups: KeyGroupRange
+
+    def __repr__(self) -> str:
+        return f"RawKeyedSplit(subtask {self.subtask}, {self.key_groups})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RawOperatorSplit:
+    """Raw operator state of a subtask."""
+
+    subtask: int
+    handle: OperatorStateHandle
+
+    def __repr__(self) -> str:
+        return f"RawOperatorSplit(subtask {self.subtask})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CoordinatorSplit:
+    """State of an operator's coordinator, which belongs to no subtask."""
+
+    stream: InlineStream
+    subtask: int = COORDINATOR
+
+    def __repr__(self) -> str:
+        return "CoordinatorSplit()"
+
+
+RawSplit = RawKeyedSplit | RawOperatorSplit | CoordinatorSplit
+
+
+def raw_splits(
+    operator: OperatorState, kind: StateKind, key_groups: KeyGroupRange | None
+) -> Iterator[RawSplit]:
+    """Splits of a table of raw state; without ``key_groups`` all are wanted."""
+    if kind is StateKind.COORDINATOR and operator.coordinator_state is not None:
+        yield CoordinatorSplit(operator.coordinator_state)
+    for subtask in operator.subtasks:
+        if kind is StateKind.RAW_OPERATOR and subtask.raw_operator_state is not None:
+            yield RawOperatorSplit(subtask.index, subtask.raw_operator_state)
+        handle = raw_keyed_handle(subtask)
+        if kind is StateKind.RAW_KEYED and handle is not None:
+            wanted = handle.key_groups.intersection(key_groups or handle.key_groups)
+            if wanted:
+                yield RawKeyedSplit(subtask.index, handle, wanted)
+
+
+def read_raw_state(
+    directory: SnapshotDirectory, split: RawSplit, table: str, kryo: KryoDialect | None
+) -> Iterator[dict[str, pa.Array]]:
+    """Columns of a table of raw state, batch by batch.
+
+    Raw keyed state has two kinds of tables, of which ``table`` names one.
+    """
+    match split:
+        case RawKeyedSplit():
+            source = RawKeyedSource(directory, split.handle, kryo)
+            is_shown = source.problem if table == RAW_TIMERS else not source.has_timers()
+            if is_shown:
+                yield from _raw_sections(source, split.key_groups)
+        case RawOperatorSplit():
+            yield from _raw_partitions(directory, split.handle)
+        case CoordinatorSplit():
+            yield {"value": pa.array([split.stream.data], pa.binary())}
+
+
+def _raw_sections(
+    source: RawKeyedSource, key_groups: KeyGroupRange
+) -> Iterator[dict[str, pa.Array]]:
+    for sections in source.sections(key_groups):
+        groups = [section.key_group for section, _ in sections]
+        values = [data for _, data in sections]
+        yield {"key_group": pa.array(groups, pa.int32()), "value": pa.array(values, pa.binary())}
+
+
+def _raw_partitions(
+    directory: SnapshotDirectory, handle: OperatorStateHandle
+) -> Iterator[dict[str, pa.Array]]:
+    file = raw_file(directory, handle.stream)
+    for state in handle.states:
+        for elements in read_elements(
+            file, handle, state.name, is_compressed=False, size=PIECE_SIZE
+        ):
+            borders = zip(elements.starts.tolist(), elements.ends.tolist(), strict=True)
+            values = [elements.data[start:end].tobytes() for start, end in borders]
+            yield {"value": pa.array(values, pa.binary())}

@@ -1,4 +1,4 @@
-"""The options of a read: one class, which every method that reads makes of its keywords."""
+"""Options of a read: one class, which every method that reads makes of its keywords."""
 
 from __future__ import annotations
 
@@ -18,28 +18,24 @@ if TYPE_CHECKING:
 
 
 UndescribedSubclasses = Literal["refuse", "bytes", "rest"]
-"""What becomes of a POJO of a subclass that its serializer's snapshot does not describe.
+"""Treatment of a POJO of a subclass that its serializer's snapshot does not describe.
 
 | value  | then                                                                              |
 |--------|-----------------------------------------------------------------------------------|
 | refuse | it is an error                                                                    |
-| bytes  | POJOs end with ``$undecoded``, a struct of ``bytes`` and ``reason``: null but     |
-|        | where a value was not decoded; there the other fields are. So are fields behind   |
-|        | any value that hides where it ends; its reason names them                         |
-| rest   | as ``bytes``, and elements and entries may be hidden, too: they are not there     |
+| bytes  | POJOs end with ``$undecoded``, a struct of ``bytes`` and ``reason``; if a value   |
+|        | was not decoded, the other fields are null instead. So are fields behind a value  |
+|        | with an unknown end; its reason names them                                        |
+| rest   | as ``bytes``, and elements and entries with unknown borders are missing           |
 
-Whatever cannot be told apart is an error otherwise.
+Unknown borders are an error otherwise.
 """
 
-_HIDES: dict[UndescribedSubclasses, Hides] = {
-    "refuse": "nothing",
-    "bytes": "fields",
-    "rest": "all",
-}
+_HIDES: dict[UndescribedSubclasses, Hides] = {"refuse": "nothing", "bytes": "fields", "rest": "all"}
 
 
 def checked_subclasses(value: UndescribedSubclasses) -> UndescribedSubclasses:
-    """The value. Raises ``ValueError`` if it is none of those."""
+    """The value itself; raises ``ValueError`` for an unknown one."""
     known = get_args(UndescribedSubclasses)
     if value not in known:
         expected = ", ".join(known)
@@ -49,28 +45,24 @@ def checked_subclasses(value: UndescribedSubclasses) -> UndescribedSubclasses:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ReadOptions:
-    """The options of a read: which rows and columns of a table, and what becomes of some values.
+    """Options of a read: rows and columns of a table, and treatment of some values.
 
     Attributes:
-        columns: Names of columns, in the order wanted; all by default. What is added by the
-            attributes below comes behind them, unless it is among them.
-        keys: Only rows of these keys, as ``to_pylist`` would give them. Of a store, a state that
+        columns: Names of columns, in the order wanted; all by default. Columns that the attributes
+            below add come behind them, unless they are among them.
+        keys: Only rows of these keys, as ``to_pylist`` would give them. In a store, a state that
             only other subtasks have may be no column, unless ``columns`` names it.
         key_groups: Only rows of these key groups.
         flat: Name of a list or map state of a table of keyed state: a row per element or entry.
         with_key_group: Adds the column ``key_group``, i32, to tables of keyed state.
         with_subtask: Adds the column ``subtask``, i32; each copy of broadcast state is then read.
         with_scope: Adds the column ``scope`` to tables of keyed state, ``keyed`` or ``local``.
-        merge: State -> what merges its instances, a rule by its name or a function; of local state.
+        merge: Local state -> name of a rule, or function, that merges its instances.
         with_times: Values with TTL are ``struct<timestamp, value>``.
-        nanoseconds: What times with nanoseconds become in Spark; Arrow has them as they are.
-        undescribed_subclasses: What becomes of POJOs whose class no snapshot describes.
-        portion_size: Bytes of the largest key group that is decoded as a whole; a larger one is
+        nanoseconds: Type in Spark of times with nanoseconds; Arrow has them as they are.
+        undescribed_subclasses: Treatment of POJOs whose class no snapshot describes.
+        portion_size: Bytes of the largest key group that is decoded at once; a larger one is
             decoded in portions of that size. None for any.
-
-    Raises:
-        TypeError: One of them has a wrong type, such as a text for a list of keys.
-        ValueError: One has a value that it can't have.
     """
 
     columns: tuple[str, ...] | None = None
@@ -112,19 +104,10 @@ class ReadOptions:
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Self:
-        """The options among the arguments of a call, which are its ``locals()``.
+        """Options among the arguments of a call, which are its ``locals()``.
 
-        Args:
-            arguments: Names and values. A list may be any iterable but a text; key groups may be a
-                number, or ``'0-15'``. Names that are no options are left out.
-
-        Raises:
-            TypeError: An option has a wrong type.
-            ValueError: An option has a value that it can't have.
-
-        Example:
-            >>> ReadOptions.of({"keys": ["a"], "table": "summarize.keyed_state"}).keys
-            ('a',)
+        A list may be any iterable except a text; key groups may be a number, or ``'0-15'``. Names
+        that are no options are ignored.
         """
         given = {
             option.name: arguments[option.name]
@@ -139,7 +122,7 @@ class ReadOptions:
         return cls(**given)
 
     def of_columns(self, names: tuple[str, ...]) -> Self:
-        """The options for these columns and no others."""
+        """Options for these columns and no others."""
         others: dict[str, Any] = {
             f"with_{name}": False for name in self.added() if name not in names
         }
@@ -152,16 +135,16 @@ class ReadOptions:
 
     @property
     def hides(self) -> Hides:
-        """What may be among the bytes of a value that cannot be decoded."""
+        """What may be among the bytes of an undecodable value."""
         return _HIDES[self.undescribed_subclasses]
 
     @property
     def hides_unwanted(self) -> Hides:
-        """The same of values that no column shows."""
+        """What may be among the bytes of undecodable values that no column shows."""
         return "all" if self.hides == "all" else "fields"
 
     def added(self) -> tuple[str, ...]:
-        """The names of the columns that are asked for besides those that a table has."""
+        """Names of the columns that are asked for besides those of the table."""
         return tuple(name for name in _ADDED if getattr(self, f"with_{name}"))
 
 
@@ -169,10 +152,9 @@ _ADDED = ("key_group", "subtask", "scope")
 
 
 def key_groups_of(value: object) -> Any:
-    """Key groups as a range, of which a number or a text tells; anything else as it is.
+    """Range of key groups from a number or a text; other values stay as they are.
 
-    Raises:
-        ValueError: The text or the number tells of none.
+    Raises ``ValueError`` for any other text.
     """
     if isinstance(value, bool) or not isinstance(value, int | str):
         return value
@@ -185,7 +167,7 @@ def key_groups_of(value: object) -> Any:
 
 def _as_tuple(name: str, value: Any) -> Any:
     if isinstance(value, str | bytes):
-        # A text is iterable, too: letters, which nobody means.
+        # A text is iterable too, but nobody means its letters.
         raise TypeError(f"{name} is {value!r}, expected a list: {name}=[{value!r}]")
     is_list = isinstance(value, Iterable) and not isinstance(value, Mapping)
     return tuple(value) if is_list else value
@@ -202,30 +184,23 @@ def _is_rules(value: object) -> bool:
     )
 
 
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
+def _optional(kind: type) -> Callable[[object], bool]:
+    return lambda value: value is None or (isinstance(value, kind) and not isinstance(value, bool))
 
 
-def _or_none(is_right: Callable[[object], bool]) -> Callable[[object], bool]:
-    return lambda value: value is None or is_right(value)
-
-
-_FLAG = (_is_flag, "True or False")
+_FLAG = (lambda value: isinstance(value, bool), "True or False")
 _EXPECTED: dict[str, tuple[Callable[[object], bool], str]] = {
-    "columns": (_or_none(_is_names), "a list of names"),
-    "keys": (_or_none(lambda value: isinstance(value, tuple)), "a list of keys"),
-    "key_groups": (
-        _or_none(lambda value: isinstance(value, KeyGroupRange)),
-        "key groups, such as 3 or '0-15'",
-    ),
-    "flat": (_or_none(lambda value: isinstance(value, str)), "the name of a list or map state"),
+    "columns": (lambda value: value is None or _is_names(value), "a list of names"),
+    "keys": (_optional(tuple), "a list of keys"),
+    "key_groups": (_optional(KeyGroupRange), "key groups, such as 3 or '0-15'"),
+    "flat": (_optional(str), "the name of a list or map state"),
     "with_key_group": _FLAG,
     "with_subtask": _FLAG,
     "with_scope": _FLAG,
-    "merge": (_or_none(_is_rules), "rules by the names of states, such as {'count': 'sum'}"),
-    "with_times": _FLAG,
-    "portion_size": (
-        _or_none(lambda value: isinstance(value, int) and not isinstance(value, bool)),
-        "a number of bytes",
+    "merge": (
+        lambda value: value is None or _is_rules(value),
+        "rules by the names of states, such as {'count': 'sum'}",
     ),
+    "with_times": _FLAG,
+    "portion_size": (_optional(int), "a number of bytes"),
 }

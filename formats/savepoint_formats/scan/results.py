@@ -1,4 +1,4 @@
-"""What becomes of the rows of a scan: a table of Arrow, of pandas, of Polars, of DuckDB, or a number."""
+"""Forms of a scan's rows: a table of Arrow, pandas or Polars, or a relation of DuckDB."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     import polars as pl
 
 SLICE_SIZE = 16 << 20
-"""The bytes of the largest batch, about, if its rows are not larger."""
+"""Approximate bytes of the largest batch, unless a single row is larger."""
 
 
 class TableResults(ABC):
-    """The whole table of a scan, in the forms that other libraries take.
+    """Whole table of a scan, in the forms that other libraries take.
 
     Each call reads the files anew. Times with nanoseconds, or of years that 64 bits of nanoseconds
-    do not reach, are a struct of ``seconds`` and ``nanos``, as batches have them.
+    do not reach, are a struct of ``seconds`` and ``nanos``, as in batches.
     """
 
     @property
     @abstractmethod
     def schema(self) -> pa.Schema:
-        """The schema of the batches."""
+        """Schema of the batches."""
 
     @property
     @abstractmethod
@@ -40,7 +40,7 @@ class TableResults(ABC):
 
     @abstractmethod
     def splits(self) -> Sequence[object]:
-        """What can be read by itself, in any process."""
+        """Splits of the table, which any process can read."""
 
     @abstractmethod
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -61,7 +61,7 @@ class TableResults(ABC):
     def to_pandas(self) -> pd.DataFrame:
         """All rows as a DataFrame of pandas, in memory.
 
-        Maps become lists of pairs, as Arrow does it.
+        Maps become lists of pairs, as in Arrow's own conversion.
 
         Raises:
             MissingPackageError: pandas is not installed.
@@ -91,10 +91,10 @@ class TableResults(ABC):
     def to_duckdb(
         self, connection: duckdb.DuckDBPyConnection | None = None
     ) -> duckdb.DuckDBPyRelation:
-        """The rows as a relation of DuckDB, which reads them batch by batch for each query.
+        """Rows as a relation of DuckDB, which reads them batch by batch for each query.
 
-        The table need not fit into memory. What is wrong with a file is an error of DuckDB then,
-        whose message ends with that of the ``SavepointError``.
+        The table need not fit into memory. A fault of a file is an error of DuckDB then, whose
+        message ends with that of the ``SavepointError``.
 
         Args:
             connection: The connection of the relation; DuckDB's own by default.
@@ -113,7 +113,7 @@ class TableResults(ABC):
         return relation
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
-        """The rows as a stream of Arrow's, which any library that knows its protocol can read."""
+        """Rows as a stream of Arrow's, which any library that knows its protocol can read."""
         reader = pa.RecordBatchReader.from_batches(self.schema, self.batches())
         return reader.__arrow_c_stream__(requested_schema)
 
@@ -121,7 +121,7 @@ class TableResults(ABC):
         return f"{type(self).__name__}({self.full_name!r})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the columns, and in how many splits the table is read."""
+        """Columns and number of splits, for notebooks."""
         splits = self.splits()
         title = f"{self.full_name}, read in {len(splits):,} splits"
         return html_table(
@@ -130,7 +130,7 @@ class TableResults(ABC):
 
 
 def slices(batch: pa.RecordBatch, size: int = SLICE_SIZE) -> Iterator[pa.RecordBatch]:
-    """The rows of a batch, so many bytes at a time, about; a single row may be larger."""
+    """Divides the rows of a batch to about ``size`` bytes; a single row may be larger."""
     count = min(-(-batch.nbytes // size), batch.num_rows)
     if count <= 1:
         yield batch

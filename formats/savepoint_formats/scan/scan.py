@@ -1,6 +1,6 @@
-"""A scan of a table: planned from metadata, read split by split as Arrow batches.
+"""Scans of tables: planned from metadata, read split by split as Arrow batches.
 
-A plan touches no bulk data. A split is small and can be pickled; splits are independent of each
+A plan touches no bulk data. A split is small and can be pickled. Splits are independent of each
 other, so that any number of processes may read them.
 """
 
@@ -23,26 +23,27 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.metadata.references import COORDINATOR
 from savepoint_formats.printable import did_you_mean
-from savepoint_formats.scan.counting import rows_in
-from savepoint_formats.scan.filter import KeyFilter
-from savepoint_formats.scan.keyed_plan import KeyedPlan
+from savepoint_formats.scan.look_up import KeyFilter
 from savepoint_formats.scan.merged_columns import MergedColumns, merge_of, mergeable_states
-from savepoint_formats.scan.operator_scan import OperatorStateSplit, read_operator_state
-from savepoint_formats.scan.raw_state import (
+from savepoint_formats.scan.operator_scan import (
+    OperatorStateSplit,
     RawKeyedSplit,
     raw_splits,
+    read_operator_state,
     read_raw_state,
 )
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.scan.results import TableResults, slices
 from savepoint_formats.scan.splits import (
     SPLIT_SIZE,
+    KeyedPlan,
     KeyedSplit,
     Split,
     has_changelogs,
     has_heap_files,
     operator_splits,
     reasons,
+    rows_in,
     stream_of,
 )
 from savepoint_formats.scan.subtasks import check_subtasks
@@ -81,15 +82,15 @@ _READ_AS_BYTES = (
 
 @dataclass(frozen=True, repr=False)
 class TableScan(TableResults):
-    """How a table is read.
+    """A read of a table, in splits or as a whole.
 
     Attributes:
         directory: Where the savepoint is.
-        operator: Whose table it is.
+        operator: Operator of the table.
         table: The table.
-        options: What of it is read.
-        kryo: What is known of the Kryo that wrote object graphs.
-        name: What errors call the operator; its uid or hash by default.
+        options: Wanted rows and columns.
+        kryo: Knowledge about the Kryo that wrote object graphs.
+        name: Name of the operator in errors; its uid or hash by default.
     """
 
     directory: SnapshotDirectory
@@ -101,17 +102,17 @@ class TableScan(TableResults):
 
     @cached_property
     def shown(self) -> Table:
-        """The table as the options have it shown."""
+        """The table as the options show it."""
         return self.table.with_open_pojos() if self.options.has_open_pojos else self.table
 
     @property
     def kind(self) -> StateKind:
-        """The kind of the table's first state; all are timers, or none is."""
+        """Kind of the table's first state; all are timers, or none is."""
         return self.table.states[0].kind
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The schema of the batches."""
+        """Schema of the batches."""
         fields = {field.name: field for field in self._fields()}
         wanted = tuple(fields) if self.options.columns is None else self.options.columns
         added = self.options.added()
@@ -166,14 +167,7 @@ class TableScan(TableResults):
         yield from of_states
 
     def splits(self, size: int = SPLIT_SIZE) -> list[Split]:
-        """Pieces of about ``size`` bytes that together hold the whole table.
-
-        Raises:
-            ColumnNotFoundError: A column is wanted that there is not.
-            StateNotFoundError: A flat view is wanted of what is no list or map.
-            KeyTypeError: A key is wanted that is none of the table's.
-            FormatError: Subtasks have not the key groups that they must have.
-        """
+        """Splits of about ``size`` bytes that together hold the whole table."""
         self.check()
         if self.kind.is_keyed:
             return list(self._keyed_splits(size, None))
@@ -181,20 +175,16 @@ class TableScan(TableResults):
             return list(raw_splits(self.operator, self.kind, self.options.key_groups))
         splits = list(operator_splits(self.operator))
         if self.kind is StateKind.BROADCAST and not self.options.with_subtask:
-            # All subtasks have the same; one may not have the state yet.
+            # All subtasks have equal entries, but one may lack the state.
             name = self.table.states[0].name
             own = [part for part in splits if name in {state.name for state in part.handle.states}]
             splits = (own or splits)[:1]
         return list(splits)
 
     def shared_splits(self, size: int = SPLIT_SIZE) -> list[Split]:
-        """The same for several tasks: key groups that are too large for one are in several splits.
-
-        Raises:
-            SavepointError: As ``splits`` does.
-        """
+        """Splits for several tasks: a key group that is too large for one task is in several."""
         largest = self.options.portion_size
-        # Rows of a few keys are in one share.
+        # One task reads the rows of a few keys.
         if not self.kind.is_keyed or largest is None or self.options.keys is not None:
             return self.splits(size)
         self.check()
@@ -205,12 +195,9 @@ class TableScan(TableResults):
         return chain.from_iterable(map(self.read, self.splits()))
 
     def count(self) -> int:
-        """The number of rows; values that no row depends on are not decoded.
+        """Number of rows; values that no row depends on are not decoded.
 
         Elements of list and union list state are counted in ``_metadata``; no file is read.
-
-        Raises:
-            SavepointError: As ``splits`` and ``read`` do.
 
         Example:
             >>> savepoint.scan("summarize.keyed_state").count()
@@ -231,22 +218,16 @@ class TableScan(TableResults):
         return f"operator {self._operator_name}", f"table {self.table.name}"
 
     def check(self) -> None:
-        """Tells what is wrong with the options, or with the subtasks; reads nothing.
-
-        Raises:
-            SavepointError: As ``splits`` does.
-        """
+        """Checks the options and the subtasks; reads no file."""
         with within(*self._places):
             check_subtasks(self.operator, self.directory.metadata_path)
         self.check_options()
 
     def check_options(self) -> None:
-        """Tells what is asked of the table that it does not have.
+        """Checks that the table has all that the options ask for.
 
         Raises:
-            ColumnNotFoundError: A column is wanted that there is not.
-            StateNotFoundError: A flat view is wanted of what is no list or map.
-            KeyTypeError: A key is wanted that is none of the table's.
+            SavepointError: As ``splits`` does.
         """
         name, kind = self.table.name, self.kind
         if self.options.flat is not None and (not kind.is_keyed or kind is StateKind.TIMERS):
@@ -256,7 +237,7 @@ class TableScan(TableResults):
         has_groups = kind.is_keyed or kind is StateKind.RAW_KEYED
         if self.options.key_groups is not None and not has_groups:
             raise ColumnNotFoundError(f"{name} has no key groups to choose rows by")
-        # Both are wanted later, and tell now what is wrong with the options.
+        # Both check options.
         _ = self.schema, self._key_filter
 
     def _keyed_splits(self, size: int, largest: int | None) -> Iterator[Split]:
@@ -288,12 +269,7 @@ class TableScan(TableResults):
         )
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """The rows of a split, batch by batch.
-
-        Raises:
-            StateFileNotFoundError: A file is gone.
-            FormatError: A file is damaged; names state, key group, operator, table and subtask.
-        """
+        """Rows of a split, batch by batch."""
         places = [*self._places]
         if split.subtask != COORDINATOR:
             places.append(f"subtask {split.subtask}")
@@ -309,7 +285,7 @@ class TableScan(TableResults):
         if isinstance(split, OperatorStateSplit):
             (state,) = self.shown.states
             names = [column.name for column in self.table.columns]
-            # Fields of values that nobody wants may be hidden; all entries must be there.
+            # Unwanted values may hide fields, but no entries.
             is_wanted = names[-1] in self.schema.names
             hides = self.options.hides if is_wanted else self.options.hides_unwanted
             for arrays in read_operator_state(self.directory, split, state, self.kryo, hides):
@@ -345,18 +321,18 @@ class TableScan(TableResults):
         return self._rows(source, split.key_groups)
 
     def _written_keys(self, split: KeyedSplit) -> Mapping[int, tuple[bytes, ...]] | None:
-        """The wanted keys as they begin entries; those of timers begin with a time."""
+        """Wanted keys as entries begin with them; entries of timers begin with a time."""
         is_timers = self.kind is StateKind.TIMERS
         return None if is_timers or split.is_changed else self._key_filter.written
 
     @property
     def _has_divided_rows(self) -> bool:
-        """Whether each entry has rows of its own, so that a key's may come in several batches."""
+        """Whether each entry has rows of its own, so that several batches may have a key."""
         is_flat = self.options.flat is not None and not self.options.merge
         return is_flat and self._flat_state.instances == self._flat_state.stored
 
     def _hidden_states(self) -> frozenset[str]:
-        """The states of which no column is wanted; they still tell which keys there are."""
+        """States without a wanted column; they still tell which keys there are."""
         if self.options.flat is not None or self.options.merge:
             return frozenset()
         shown = self.schema.names
@@ -364,7 +340,7 @@ class TableScan(TableResults):
             state.name for column, state in self._columns() if state and column.name not in shown
         }
         if has_changelogs(self.operator):
-            # A change of a list or a map is made in what the value was.
+            # Changes of lists and maps need the values before.
             values = {state.name for state in self.table.states if state.kind is StateKind.VALUE}
             return frozenset(names & values)
         return frozenset(names)
@@ -372,7 +348,7 @@ class TableScan(TableResults):
     def _rows(
         self, source: KeyedSource, key_groups: KeyGroupRange
     ) -> Iterator[dict[str, pa.Array]]:
-        # All states are read, whatever columns are wanted: a row is there if any state has it.
+        # A row exists if any state has it, so all states are read.
         states = self.shown.states if self.options.flat is None else (self._flat_state,)
         types = {state.name: arrow_type(state.stored) for state in states}
         shown, *_ = (column.name for column, state in self._columns() if state in states)
@@ -398,9 +374,6 @@ class TableScan(TableResults):
             if rows.state in types:
                 yield rows.columns(types[rows.state])
 
-    def _path(self, split: Split) -> str:
-        return self.directory.file(stream_of(split)).path
-
     def _batch(self, columns: dict[str, pa.Array], split: Split) -> pa.RecordBatch:
         rows = len(next(iter(columns.values())))
         if self.options.with_subtask or self._is_local:
@@ -413,8 +386,8 @@ class TableScan(TableResults):
         ]
         for wanted, array in zip(self.schema, arrays, strict=True):
             if array.type != wanted.type:
+                path = self.directory.file(stream_of(split)).path
                 raise StateTypeError(
-                    f"{self._path(split)}: column {wanted.name!r} is {array.type} here,"
-                    f" {wanted.type} elsewhere"
+                    f"{path}: column {wanted.name!r} is {array.type} here, {wanted.type} elsewhere"
                 )
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)

@@ -1,47 +1,66 @@
-"""Splits of a table: each can be read by itself, in any process; and what a column says of itself."""
+"""Divides tables into splits, which any process can read; remarks on columns.
+
+A split of keyed state has whole key groups, so that rows are complete. A key group that is larger
+than a split may be read by several tasks; each gives the rows of its share. Entries are found one
+behind the other: each task walks over the entries of all shares, and decodes its own.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import chain, pairwise
+import sys
+from dataclasses import dataclass, replace
+from itertools import chain, groupby, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.key_groups.ranges import WHOLE, KeyGroupRange, Share
-from savepoint_formats.metadata import ChangelogHandle, KeyedHandleType, KeyGroupsHandle
+from savepoint_formats.errors import SavepointError
+from savepoint_formats.key_groups.ranges import PORTION_SIZE, WHOLE, KeyGroupRange, Share
+from savepoint_formats.metadata import (
+    ChangelogHandle,
+    IncrementalHandle,
+    KeyedHandleType,
+    KeyGroupsHandle,
+)
 from savepoint_formats.metadata.references import keyed_streams
-from savepoint_formats.scan.operator_scan import OperatorStateSplit
-from savepoint_formats.scan.raw_state import (
+from savepoint_formats.scan.operator_scan import (
     CoordinatorSplit,
+    OperatorStateSplit,
     RawKeyedSplit,
     RawOperatorSplit,
     RawSplit,
 )
+from savepoint_formats.state_files.rocksdb.states import RocksDbState
 from savepoint_formats.state_files.sections import NOTHING_WRITTEN
-from savepoint_formats.tables.catalog import base_handles
+from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.tables.catalog import base_handles, raw_keyed_handle
+from savepoint_formats.tables.tables import KEY
 from savepoint_formats.values.undecoded import remarks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from savepoint_formats.layout import Layout
+    from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import KeyedStateHandle, OperatorState, StreamHandle
+    from savepoint_formats.scan.look_up import KeyFilter
+    from savepoint_formats.scan.scan import TableScan
 
     Sizes = NDArray[np.int64]
 
+
 REASON = "reason"
-"""Key of a column's metadata that says why something of it is shown as bytes."""
+"""Key of a column's metadata: the reason why some values are bytes."""
 
 SPLIT_SIZE = 64 << 20
-"""Bytes of state that one split has, about, unless a single key group is larger."""
+"""Approximate bytes of a split, unless a single key group is larger."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KeyedSplit:
-    """Some key groups of a handle of keyed state, or a share of one that is large."""
+    """Some key groups of a handle of keyed state, or a share of a large one."""
 
     subtask: int
     handle: KeyedStateHandle
@@ -64,7 +83,7 @@ Split = KeyedSplit | OperatorStateSplit | RawSplit
 
 
 def stream_of(split: Split) -> StreamHandle:
-    """The file that a split is read from, or the first of several."""
+    """File of a split, or the first of several."""
     match split:
         case KeyedSplit() | RawKeyedSplit():
             return next(stream for _, _, stream in keyed_streams(split.handle, ""))
@@ -78,7 +97,7 @@ HEAP_REASON = "in heap files the bytes of an entry may be followed by those of o
 
 
 def reasons(layout: Layout, *, is_heap: bool = False) -> dict[str, str] | None:
-    """Metadata of a column of which something can be shown as bytes only: the reasons."""
+    """Metadata of a column with values that may become bytes: the reasons."""
     texts = list(dict.fromkeys(remarks(layout)))
     if texts and is_heap:
         texts.append(HEAP_REASON)
@@ -88,15 +107,15 @@ def reasons(layout: Layout, *, is_heap: bool = False) -> dict[str, str] | None:
 def pieces_of(
     handle: KeyedStateHandle, wanted: KeyGroupRange, size: int
 ) -> Iterator[KeyGroupRange]:
-    """Runs of the wanted key groups that have ``size`` bytes at most, about, and as many each."""
+    """Divides key groups into ranges of about equal bytes, at most about ``size``."""
     sizes = key_group_sizes(handle)
     yield from even_pieces(wanted, sizes[wanted.start - handle.key_groups.start :], size)
 
 
 def key_group_sizes(handle: KeyedStateHandle) -> Sizes:
-    """The bytes of each key group of a handle: of its section, if the handle has sections.
+    """Bytes of each key group of a handle.
 
-    Key groups have as many bytes each, as far as the handle tells nothing else.
+    They are equal if the handle has no sections.
     """
     total = sum(max(stream.size, 0) for _, _, stream in keyed_streams(handle, ""))
     count = len(handle.key_groups)
@@ -111,17 +130,14 @@ def key_group_sizes(handle: KeyedStateHandle) -> Sizes:
 
 
 def even_pieces(wanted: KeyGroupRange, sizes: Sizes, size: int) -> Iterator[KeyGroupRange]:
-    """Runs of about as many bytes each.
+    """Ranges of about equal bytes, at most ``size`` unless a key group is larger.
 
-    Args:
-        wanted: The key groups.
-        sizes: The bytes of each of them, and maybe of more behind them.
-        size: The most that a run has, if its key groups are not larger.
+    ``sizes`` are those of the wanted key groups, and maybe of more behind them.
     """
     ends = np.cumsum(sizes[: len(wanted)])
     total = int(ends[-1]) if len(ends) else 0
     count = min(max(1, -(-total // size)), len(wanted))
-    # As many runs as key groups: each by itself, whatever it has.
+    # As many ranges as key groups: one each, whatever their sizes.
     inner = np.arange(1, count)
     if count < len(wanted):
         inner = np.searchsorted(ends, total * inner / count) + 1
@@ -131,8 +147,8 @@ def even_pieces(wanted: KeyGroupRange, sizes: Sizes, size: int) -> Iterator[KeyG
 
 
 def operator_splits(operator: OperatorState) -> Iterator[OperatorStateSplit]:
-    """The files with operator state, by subtask."""
-    # A handle that does not name the state leads to a file that must not have it either.
+    """Files with operator state, by subtask."""
+    # A handle without the state is included: its file must not have the state either.
     for subtask in operator.subtasks:
         handle = subtask.managed_operator_state
         if handle is not None and handle.states:
@@ -150,7 +166,98 @@ def has_heap_files(operator: OperatorState) -> bool:
 
 
 def has_changelogs(operator: OperatorState) -> bool:
-    """Whether some keyed state is what a changelog has made of another."""
+    """Whether a changelog changes some keyed state."""
     return any(
         isinstance(subtask.managed_keyed_state, ChangelogHandle) for subtask in operator.subtasks
     )
+
+
+MAX_SHARES = 16
+"""Limit per key group, because each task walks over the entries of all shares."""
+
+# Tables of RocksDB are opened to measure key groups if there are more splits than this, and if they
+# are as large as a key group that is divided.
+_FEW_SPLITS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedPlan:
+    """Plan of splits of about ``size`` bytes.
+
+    ``largest`` are the bytes of the largest key group that one task reads; None for any.
+    """
+
+    directory: SnapshotDirectory
+    operator: OperatorState
+    states: Sequence[str]
+    key_filter: KeyFilter
+    size: int
+    largest: int | None = None
+
+    def splits(self, *, has_timers: bool) -> Iterator[KeyedSplit | RawKeyedSplit]:
+        """Splits, of raw keyed state too if that has timers."""
+        for subtask in self.operator.subtasks:
+            managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
+            if managed is not None:
+                for part, share in self._parts(managed):
+                    yield KeyedSplit(subtask.index, managed, part, share)
+            if raw is not None and has_timers:
+                for wanted in self.key_filter.parts(raw.key_groups):
+                    for part in pieces_of(raw, wanted, self.size):
+                        yield RawKeyedSplit(subtask.index, raw, part)
+
+    def _parts(self, handle: KeyedStateHandle) -> Iterator[tuple[KeyGroupRange, Share]]:
+        parts = list(self.key_filter.parts(handle.key_groups))
+        if not parts:
+            return
+        start = handle.key_groups.start
+        sizes, largest = self._sizes(handle)
+        for wanted in parts:
+            for is_large, run in groupby(
+                wanted, lambda group: bool(sizes[group - start] > largest)
+            ):
+                groups = list(run)
+                if is_large:
+                    for group in groups:
+                        count = min(max(1, -(-int(sizes[group - start]) // self.size)), MAX_SHARES)
+                        for index in range(count):
+                            yield KeyGroupRange(group, group), Share(index, count)
+                else:
+                    part = KeyGroupRange(groups[0], groups[-1])
+                    for piece in even_pieces(part, sizes[part.start - start :], self.size):
+                        yield piece, WHOLE
+
+    def _sizes(self, handle: KeyedStateHandle) -> tuple[Sizes, int]:
+        """Bytes of each key group of a handle, and those of the largest that is not divided."""
+        sizes = key_group_sizes(handle)
+        largest = sys.maxsize if self.largest is None else self.largest
+        if isinstance(handle, KeyGroupsHandle):
+            # Only decoding finds the entries of heap files.
+            is_canonical = handle.type is KeyedHandleType.CANONICAL_SAVEPOINT
+            return sizes, largest if is_canonical else sys.maxsize
+        few = max(_FEW_SPLITS * self.size, PORTION_SIZE)
+        # One task reads the rows of a few keys.
+        is_look_up = self.key_filter.keys is not None
+        if is_look_up or not isinstance(handle, IncrementalHandle) or sizes.sum() <= few:
+            return sizes, sys.maxsize
+        try:
+            files = RocksDbState(self.directory, handle, self.operator.max_parallelism)
+            return files.key_group_sizes(self.states, handle.key_groups), largest
+        except SavepointError:
+            # The read of the tables reports the fault.
+            return sizes, sys.maxsize
+
+
+def rows_in(scan: TableScan, split: Split) -> int:
+    """Number of rows of a split.
+
+    Elements of list and union list state are counted in ``_metadata``; no file is read.
+    """
+    is_list = scan.kind in (StateKind.OPERATOR_LIST, StateKind.UNION_LIST)
+    if is_list and isinstance(split, OperatorStateSplit):
+        (state,) = scan.table.states
+        return split.element_count(state.name)
+    names = [column.name for column in scan.table.columns]
+    column = KEY if KEY in names else names[0]
+    counted = replace(scan, options=replace(scan.options.of_columns((column,)), merge=None))
+    return sum(batch.num_rows for batch in counted.read(split))

@@ -1,7 +1,7 @@
-"""The subtasks of an operator, and the key groups that each of them must have.
+"""Checks the key groups of an operator's subtasks.
 
 Flink gives every subtask its key groups by one formula, and a handle says which it has. A handle
-that says otherwise is damaged: key groups would vanish, or be read twice.
+with others is damaged: key groups would vanish, or be read twice.
 
 Flink: ``KeyGroupRangeAssignment.computeKeyGroupRangeForOperatorIndex``.
 """
@@ -18,11 +18,9 @@ if TYPE_CHECKING:
 
 
 def check_subtasks(operator: OperatorState, path: str) -> None:
-    """Raises ``FormatError`` for a subtask that cannot be, or has none of its own key groups.
+    """Raises ``FormatError`` for an impossible subtask, or one with other key groups than its own.
 
-    Args:
-        operator: The operator.
-        path: What errors call the file that says all this: ``_metadata``.
+    ``path`` is the name of ``_metadata`` in errors.
     """
     seen: set[int] = set()
     for subtask in operator.subtasks:

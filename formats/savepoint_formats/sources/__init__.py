@@ -1,1 +1,1 @@
-"""Keyed state and timers of a handle: entries, decoded or as they are stored; a source per format."""
+"""Sources of keyed state and timers, one per format: entries decoded, or as they are stored."""

@@ -1,4 +1,4 @@
-"""Entries of heap files put together as canonical files have them, out of the bytes as they lie.
+"""Turns entries of heap files into those of canonical files; bytes stay as they are.
 
 | heap file                            | canonical file                                            |
 |--------------------------------------|-----------------------------------------------------------|
@@ -8,13 +8,12 @@
 | null, value if there is one          | value if there is one                                     |
 | a timer                              | the timer; nothing                                        |
 
-Decoding tells where anything ends, and nothing else is made of it. Where it does not tell, the last
-part of an entry ends with the entry.
+Values are decoded for their ends alone. If that fails, the last field of an entry ends with it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +33,6 @@ from savepoint_formats.values.subclass_values import holds_pojo
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from savepoint_formats.layout import Layout
     from savepoint_formats.state_files.heap_entries import HeapEntries
     from savepoint_formats.state_files.state import State
     from savepoint_formats.values.kryo.dialect import KryoDialect
@@ -49,159 +47,109 @@ _SUFFIX_SIZE = 8
 
 
 class CanonicalForm:
-    """Puts the entries of a state together.
-
-    Args:
-        state: The state.
-        kryo: What is known of the Kryo that wrote object graphs.
-    """
+    """Converts the entries of a state."""
 
     def __init__(self, state: State, kryo: KryoDialect | None) -> None:
         key, namespace = key_layout(state), namespace_layout(state)
         self._is_timers = state.kind is StateKind.TIMERS
         self._has_suffixes = is_ambiguous(key, namespace)
-        self._values = _values_of(state, kryo)
+        self._items: BackToBack | None = None
+        match state.kind, state.stored:
+            case StateKind.LIST, Repeated(element):
+                self._items = BackToBack((element,), kryo)
+            case StateKind.MAP, MapOf(user_key, Nullable() as value):
+                self._items = BackToBack((user_key, value), kryo)
         has_classes = holds_pojo(state.stored) or holds_kryo(state.stored)
         self._advice = _DESCRIBE if has_classes else _TAKE_ANOTHER
 
     def entries(self, stored: HeapEntries) -> StoredEntries:
-        """The entries as canonical files store them.
+        """Entries as canonical files store them.
 
-        Raises:
-            UndecodableError: It is not known where an entry, or an element of a list or map ends.
+        Raises ``UndecodableError`` if the end of an entry, or of an element of a list or map, is
+        unknown.
         """
         chunk = stored.chunk
         try:
             stored.expect_all("")
             if self._is_timers:
                 return StoredEntries(bytes_of(chunk, stored.values), nothings(len(stored)))
-            return self._values.entries(chunk, stored.values, self._identities(stored))
+            keys = self._identities(stored)
+            if self._items is None:
+                return StoredEntries(keys, bytes_of(chunk, stored.values))
+            items, collections, counts = _collected(chunk, stored.values)
+            places = self._items.items_of(items, collections, counts)
+            if len(places) == 1:
+                return _entries_of_lists(items, places[0], counts, keys)
+            return _entries_of_maps(items, (places[0], places[1]), counts, keys)
         except UndecodableError as error:
             if not isinstance(error, UndescribedSubclassError):
                 error.message += self._advice
             raise
 
     def without_values(self, stored: HeapEntries) -> StoredEntries:
-        """The keys and namespaces of entries that are none of timers, and nothing else."""
+        """Keys and namespaces of entries, without their values; not for timers."""
         return StoredEntries(self._identities(stored), nothings(len(stored)))
 
     def _identities(self, stored: HeapEntries) -> pa.LargeBinaryArray:
-        return identities_of(
-            stored.chunk, stored.keys, stored.namespaces, has_suffixes=self._has_suffixes
-        )
+        """Keys and namespaces, with their sizes behind them if they have suffixes."""
+        chunk, keys, namespaces = stored.chunk, stored.keys, stored.namespaces
+        if not self._has_suffixes:
+            return bytes_of(chunk, keys, namespaces)
+        extended, first = _extended(chunk, _suffixes(keys), _suffixes(namespaces))
+        second = first + _SUFFIX_SIZE * len(keys)
+        suffixes = (_suffix_spans(first, keys), _suffix_spans(second, namespaces))
+        return bytes_of(extended, keys, suffixes[0], namespaces, suffixes[1])
 
 
-def _values_of(state: State, kryo: KryoDialect | None) -> Values:
-    match state.kind, state.stored:
-        case StateKind.LIST, Repeated(element):
-            return ListValues(element, kryo)
-        case StateKind.MAP, MapOf(key, Nullable() as value):
-            return MapValues(key, value, kryo)
-        case _:
-            return WholeValues()
+def _entries_of_lists(
+    items: Chunk, elements: Spans, counts: NDArray[np.int64], keys: pa.LargeBinaryArray
+) -> StoredEntries:
+    """An entry per list that has elements."""
+    is_empty = counts == 0
+    ends = np.cumsum(counts[~is_empty])
+    with_comma, comma = _extended(items, np.array([DELIMITER], np.uint8))
+    sizes = np.ones(len(elements), np.int64)
+    sizes[ends - 1] = 0
+    commas = Spans(np.full(len(elements), comma), comma + sizes)
+    data, joined = spans_in(bytes_of(with_comma, elements, commas))
+    offsets = np.append(0, joined.ends[ends - 1])
+    return StoredEntries(keys.filter(pa.array(~is_empty)), large_binary(offsets, data))
 
 
-class Values(Protocol):
-    """Makes entries of values."""
-
-    def entries(self, chunk: Chunk, values: Spans, keys: pa.LargeBinaryArray) -> StoredEntries:
-        """The entries of values of these keys, which have their namespaces."""
-        ...
-
-
-class WholeValues:
-    """Values of which each is that of an entry."""
-
-    def entries(self, chunk: Chunk, values: Spans, keys: pa.LargeBinaryArray) -> StoredEntries:
-        """An entry per value."""
-        return StoredEntries(keys, bytes_of(chunk, values))
-
-
-class ListValues:
-    """Lists.
-
-    Args:
-        element: The layout of elements.
-        kryo: What is known of the Kryo that wrote object graphs.
-    """
-
-    def __init__(self, element: Layout, kryo: KryoDialect | None) -> None:
-        self._elements = BackToBack((element,), kryo)
-
-    def entries(self, chunk: Chunk, values: Spans, keys: pa.LargeBinaryArray) -> StoredEntries:
-        """An entry per list that has elements."""
-        items, spans, counts = _collected(chunk, values)
-        is_empty = counts == 0
-        (elements,) = self._elements.items_of(items, spans, counts)
-        ends = np.cumsum(counts[~is_empty])
-        with_comma, comma = _extended(items, np.array([DELIMITER], np.uint8))
-        sizes = np.ones(len(elements), np.int64)
-        sizes[ends - 1] = 0
-        commas = Spans(np.full(len(elements), comma), comma + sizes)
-        joined = bytes_of(with_comma, elements, commas)
-        data, ready = spans_in(joined)
-        offsets = np.append(0, ready.ends[ends - 1])
-        return StoredEntries(keys.filter(pa.array(~is_empty)), large_binary(offsets, data))
-
-
-class MapValues:
-    """Maps.
-
-    Args:
-        key: The layout of user keys.
-        value: That of their values, with the flag of null.
-        kryo: What is known of the Kryo that wrote object graphs.
-    """
-
-    def __init__(self, key: Layout, value: Nullable, kryo: KryoDialect | None) -> None:
-        self._items = BackToBack((key, value), kryo)
-
-    def entries(self, chunk: Chunk, values: Spans, keys: pa.LargeBinaryArray) -> StoredEntries:
-        """An entry per entry of a map."""
-        items, spans, counts = _collected(chunk, values)
-        user_keys, user_values = self._items.items_of(items, spans, counts)
-        rows = pa.array(np.repeat(np.arange(len(counts)), counts))
-        nothing = pa.scalar(b"", pa.large_binary())
-        whole = pc.binary_join_element_wise(keys.take(rows), bytes_of(items, user_keys), nothing)
-        return StoredEntries(whole, bytes_of(items, user_values))
+def _entries_of_maps(
+    items: Chunk, places: tuple[Spans, Spans], counts: NDArray[np.int64], keys: pa.LargeBinaryArray
+) -> StoredEntries:
+    """An entry per entry of a map."""
+    rows = pa.array(np.repeat(np.arange(len(counts)), counts))
+    nothing = pa.scalar(b"", pa.large_binary())
+    whole = pc.binary_join_element_wise(keys.take(rows), bytes_of(items, places[0]), nothing)
+    return StoredEntries(whole, bytes_of(items, places[1]))
 
 
 def nothings(count: int) -> pa.LargeBinaryArray:
-    """The values of timers."""
+    """Empty values, such as those of timers."""
     return large_binary(np.zeros(count + 1, np.int64), np.empty(0, np.uint8))
 
 
-def identities_of(
-    chunk: Chunk, keys: Spans, namespaces: Spans, *, has_suffixes: bool
-) -> pa.LargeBinaryArray:
-    """Keys and namespaces, with their sizes behind them if they have such."""
-    if not has_suffixes:
-        return bytes_of(chunk, keys, namespaces)
-    extended, first = _extended(chunk, _suffixes(keys), _suffixes(namespaces))
-    second = first + _SUFFIX_SIZE * len(keys)
-    suffixes = (_suffix_spans(first, keys), _suffix_spans(second, namespaces))
-    return bytes_of(extended, keys, suffixes[0], namespaces, suffixes[1])
-
-
 def _suffixes(values: Spans) -> NDArray[np.uint8]:
-    """The size of each, little endian, in more bytes than it may need."""
+    """Sizes, little endian, in more bytes than they may need."""
     return values.sizes.astype("<i8").view(np.uint8)
 
 
 def _suffix_spans(start: int, values: Spans) -> Spans:
-    """Where of each of ``_suffixes`` the bytes lie that it needs, one at least."""
+    """The bytes that each of ``_suffixes`` needs, at least one."""
     starts = start + _SUFFIX_SIZE * np.arange(len(values))
     needed = sum(values.sizes >> bits != 0 for bits in range(8, 8 * _SUFFIX_SIZE, 8))
     return Spans(starts, starts + 1 + needed)
 
 
 def _extended(chunk: Chunk, *parts: NDArray[np.uint8]) -> tuple[Chunk, int]:
-    """A chunk with more bytes at its end, and where these begin."""
+    """Chunk with more bytes at its end, and where these begin."""
     return Chunk(np.concatenate([chunk.data, *parts]), chunk.path, chunk.base), len(chunk)
 
 
 def _collected(chunk: Chunk, values: Spans) -> tuple[Chunk, Spans, NDArray[np.int64]]:
-    """The items of all collections back to back, where each one's lie, and how many each has."""
+    """Items of all collections back to back, borders of each collection, and counts of items."""
     places = values.starts[:, np.newaxis] + np.arange(_COUNT_SIZE)
     counts = chunk.data[places].view(">i4").ravel().astype(np.int64)
     data, spans = spans_in(bytes_of(chunk, Spans(values.starts + _COUNT_SIZE, values.ends)))

@@ -1,8 +1,8 @@
-"""The changes of a changelog, applied to entries that lie in a chunk.
+"""Applies the changes of a changelog to entries that lie in a chunk.
 
-The identities that are changed are laid behind the bytes of a chunk, and are found among its entries
-by their bytes. What changes touch is taken out, and laid behind the rest as it is after them.
-Nothing else is touched.
+Changed identities are put behind the bytes of a chunk, and found among its entries by their bytes.
+Entries that changes touch are taken out, and come back behind the others as they are after them.
+All other entries stay untouched.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.entry_chunk import key_group_prefix
-from savepoint_formats.entries.entry_spans import EntrySpans
+from savepoint_formats.entries.entry_spans import EntrySpans, key_group_prefix
 from savepoint_formats.entries.key_rows import KeyRows, row_numbers
 from savepoint_formats.layout import Byte, Framed, Opaque
 from savepoint_formats.state_files.state import State, StateKind, key_layout
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.entries.entry_spans import Part
-    from savepoint_formats.sources.entry_decoders import EntryDecoders
     from savepoint_formats.sources.key_group_changes import KeyGroupChanges
+    from savepoint_formats.sources.state_rows import EntryDecoders
 
     Entries = dict[str, list[tuple[bytes, bytes]]]
     """Name of a state -> keys with their key groups, and values."""
@@ -38,13 +37,9 @@ _NO_VALUE = b"\0"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChangedPart:
-    """Entries after changes, all in one chunk.
+    """Entries after changes, in one chunk: untouched ones, and those from the changelog.
 
-    Attributes:
-        chunk: Where they lie.
-        untouched: Those that no change concerns, as the materialized state has them.
-        changed: Those that are there instead of others, as the changelog has them.
-        values: The values of untouched states of which there are but the keys in the chunk.
+    ``values`` are those of untouched states that have only their keys in the chunk.
     """
 
     chunk: Chunk
@@ -59,18 +54,11 @@ def changed_part(
     changes: Sequence[KeyGroupChanges],
     values: Mapping[str, pa.Array],
 ) -> ChangedPart:
-    """Entries after those changes whose identities are among them.
+    """Applies those changes whose identities are among the entries.
 
-    Entries of identities that changes merge are taken out, and held back.
-
-    Args:
-        part: All entries of some identities.
-        decoders: Of the states that they are of.
-        changes: Those of their key groups.
-        values: See ``ChangedPart``; of states that no change concerns.
-
-    Raises:
-        UndecodableError: A change cannot be applied.
+    Entries whose identities are merged with others are taken out, and wait. ``values`` are those of
+    ``ChangedPart``; their states have no changes. Raises ``UndecodableError`` for a change that
+    can't be applied.
     """
     numbered = _NumberedPart(part, decoders, changes, values)
     untouched = {name: numbered.taken_from(name) for name in part[1]}
@@ -83,11 +71,7 @@ def changed_part(
 
 
 def remaining_part(changes: KeyGroupChanges, prefix_size: int) -> ChangedPart:
-    """What is there of the identities of a key group that no part had, or that were held back.
-
-    Raises:
-        UndecodableError: A change cannot be applied.
-    """
+    """Entries of a key group that are new in the changelog, or waited for a merge."""
     entries: Entries = {}
     _add(entries, changes, list(changes.waiting), prefix_size)
     return _with_entries(Chunk(np.empty(0, np.uint8)), {}, entries)
@@ -96,11 +80,11 @@ def remaining_part(changes: KeyGroupChanges, prefix_size: int) -> ChangedPart:
 def undecided_parts(
     changes: KeyGroupChanges, prefix_size: int
 ) -> Iterator[tuple[State, ChangedPart]]:
-    """Changes of which nobody can tell the key, as entries of states that have but rows."""
+    """Changes with unknown keys, as entries of states of their own."""
     prefix = key_group_prefix(changes.key_group, prefix_size)
     for (name, operation), wholes in changes.undecided.items():
         key = key_layout(changes.states[name])
-        assert isinstance(key, Opaque)  # else its end is known
+        assert isinstance(key, Opaque)  # the end of any other key is known
         reason = (
             f"{key.reason}; these bytes are a change {operation} of state {name!r}, with its key in"
             " front, which has several possible ends: all that this state has in the key group is"
@@ -113,7 +97,7 @@ def undecided_parts(
 
 
 class _NumberedPart:
-    """A part whose identities have numbers, those first that wait for it to be changed."""
+    """Entries whose identities have numbers; those with waiting changes come first."""
 
     def __init__(
         self,
@@ -149,7 +133,7 @@ class _NumberedPart:
             self._is_found[numbers] = True
 
     def taken_from(self, name: str) -> EntrySpans:
-        """Gives changes the entries of a state that they concern; the others are returned."""
+        """Hands changed entries of a state to their changes; returns the others."""
         state, spans, numbers = self._decoders.states[name], self._spans[name], self._numbers[name]
         is_taken = np.zeros(len(self._is_found), np.bool_)
         for number, (group, identity) in enumerate(self._waiting):
@@ -173,7 +157,7 @@ class _NumberedPart:
         return spans.chosen(~of_entries) if len(taken) else spans
 
     def applied(self) -> Entries:
-        """What there is after the changes of the identities that were found."""
+        """Entries after the changes of the identities that are in the chunk."""
         entries: Entries = {}
         done: dict[int, tuple[KeyGroupChanges, list[bytes]]] = {}
         for number, (group, identity) in enumerate(self._waiting):
@@ -187,7 +171,7 @@ class _NumberedPart:
 def _add(
     entries: Entries, changes: KeyGroupChanges, identities: Iterable[bytes], prefix_size: int
 ) -> None:
-    """Adds what a key group has of some identities after its changes."""
+    """Adds the entries of some identities after their changes."""
     prefix = key_group_prefix(changes.key_group, prefix_size)
     for name, changed in changes.applied(identities):
         entries.setdefault(name, []).extend((prefix + key, value) for key, value in changed)
@@ -206,7 +190,7 @@ def _with_entries(chunk: Chunk, untouched: dict[str, EntrySpans], entries: Entri
 
 
 def _laid_behind(chunk: Chunk, entries: Sequence[tuple[bytes, bytes]]) -> tuple[Chunk, EntrySpans]:
-    """A chunk with entries behind it, and where these lie in it."""
+    """Chunk with entries behind it, and their borders."""
     data = b"".join(part for entry in entries for part in entry)
     sizes = np.array([(len(key), len(value)) for key, value in entries], np.int64).reshape(-1, 2)
     ends = len(chunk) + np.cumsum(sizes).reshape(-1, 2)

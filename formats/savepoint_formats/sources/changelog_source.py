@@ -1,7 +1,7 @@
 """Keyed state and timers of a changelog: the materialized state, with the changes applied.
 
-The changes of a key group are applied to its entries, as they are stored, when its materialized
-state is read; whatever no change touches stays as it is.
+The changes of a key group are applied to its stored entries when its materialized state is read.
+All entries without changes stay as they are.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from savepoint_formats.sources.changed_part import (
     remaining_part,
     undecided_parts,
 )
-from savepoint_formats.sources.entry_decoders import EntryDecoders
 from savepoint_formats.sources.heap_source import HeapSource
 from savepoint_formats.sources.key_group_changes import WaitingChanges
-from savepoint_formats.sources.state_rows import StateRows
+from savepoint_formats.sources.state_rows import EntryDecoders, StateRows
 from savepoint_formats.state_files.changelog import StateRegistration, read_changes
 from savepoint_formats.state_files.state import State, StateKind, key_layout, keyed_state
 from savepoint_formats.state_files.state_piece import pieces_of
@@ -48,14 +47,10 @@ if TYPE_CHECKING:
 
 
 class ChangelogSource:
-    """A changelog.
+    """Source of a changelog.
 
-    Args:
-        directory: Where the savepoint is.
-        handle: Its handle.
-        bases: The sources of the materialized state, and the key groups that each has.
-        key: The layout of keys, which no change tells.
-        settings: How it is read.
+    ``bases`` are the sources of the materialized state with their key groups. ``key`` is the layout
+    of keys, which changes don't have.
     """
 
     def __init__(
@@ -73,8 +68,8 @@ class ChangelogSource:
         self._settings = settings
 
     def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
-        """The entries of these states and key groups, batch by batch."""
-        # Nobody can tell where an unknown key ends in an entry, but in a change.
+        """Entries of these states and key groups, batch by batch."""
+        # A change shows the end of an unknown key; an entry of a base does not.
         is_framed = not self._bases and any(opaque_parts(self._key))
         waiting = self._waiting(
             key_groups, lambda state: state.name in names, has_framed_keys=is_framed
@@ -103,7 +98,7 @@ class ChangelogSource:
                 yield decoders.batch(part.chunk, decoders.rows((part.chunk, part.changed)))
 
     def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
-        """The timers of these key groups, some at a time."""
+        """Timers of these key groups, some at a time."""
         waiting = self._waiting(key_groups, lambda state: state.kind is StateKind.TIMERS)
         after = EntryDecoders(self._states(waiting), self._settings)
         for base, groups, is_changed in self._runs(key_groups, waiting):
@@ -118,11 +113,9 @@ class ChangelogSource:
             yield from after.timers((part.chunk, part.changed))
 
     def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
-        """The entries of these states as canonical files store them.
+        """Entries of these states as canonical files store them.
 
-        Raises:
-            UndecodableError: A change cannot be applied.
-            FormatError: A file is damaged.
+        Raises ``UndecodableError`` for a change that can't be applied.
         """
         waiting = self._waiting(key_groups, lambda state: state.name in names)
         after = self._states(waiting)
@@ -147,7 +140,7 @@ class ChangelogSource:
         *,
         has_framed_keys: bool = False,
     ) -> WaitingChanges:
-        """The changes of the states that are wanted."""
+        """Changes of the wanted states."""
         changes = WaitingChanges(
             self._settings.kryo,
             has_framed_keys=has_framed_keys,
@@ -161,22 +154,22 @@ class ChangelogSource:
         return changes
 
     def _states(self, waiting: WaitingChanges) -> tuple[State, ...]:
-        """The states as they are after the changes; one may be held back though nobody changed it."""
+        """States after the changes, with unchanged ones, whose entries may wait for a merge."""
         before = {state.name: state for base, _ in self._bases for state in base.states}
         return tuple((before | waiting.states).values())
 
     def _own(self, key_groups: KeyGroupRange) -> KeyGroupRange:
-        """Bases and changes may have more key groups than the handle."""
+        """Key groups without those that only bases and changes have."""
         return key_groups.intersection(self._handle.key_groups)
 
     def _runs(
         self, key_groups: KeyGroupRange, waiting: WaitingChanges
     ) -> Iterator[tuple[BaseSource, KeyGroupRange, bool]]:
-        """The sources, key groups of each, and whether any of these has changes."""
+        """Each base with key groups of it, and whether any of these has changes."""
         for base, held in self._bases:
             wanted = held.intersection(self._own(key_groups))
             if isinstance(base, HeapSource):
-                # Entries that no change touches are decoded from the file as it is.
+                # Key groups without changes are decoded from the file as it is.
                 for is_changed, run in groupby(wanted, waiting.__contains__):
                     groups = list(run)
                     yield base, KeyGroupRange(groups[0], groups[-1]), is_changed
@@ -190,7 +183,7 @@ class ChangelogSource:
         key_groups: KeyGroupRange,
         waiting: WaitingChanges,
     ) -> Iterator[ChangedPart]:
-        """The entries of a base after the changes of those identities that have any in it."""
+        """Entries of a base after the changes of their identities."""
         for part in base.parts(names, key_groups):
             yield self._with_changes(base, part, {}, waiting)
 
@@ -201,7 +194,7 @@ class ChangelogSource:
         key_groups: KeyGroupRange,
         waiting: WaitingChanges,
     ) -> Iterator[ChangedPart]:
-        """The same to show them: what no change concerns need not be distinguished."""
+        """Like ``_changed``, but entries without changes may be undecodable bytes."""
         if not isinstance(base, HeapSource):
             yield from self._changed(base, names, key_groups, waiting)
             return
@@ -213,11 +206,7 @@ class ChangelogSource:
             yield self._with_changes(base, part, values, waiting)
 
     def _with_changes(
-        self,
-        base: BaseSource,
-        part: Part,
-        values: Mapping[str, pa.Array],
-        waiting: WaitingChanges,
+        self, base: BaseSource, part: Part, values: Mapping[str, pa.Array], waiting: WaitingChanges
     ) -> ChangedPart:
         chunk, by_state = part
         starts = [spans.key_starts for spans in by_state.values() if len(spans)]
@@ -249,17 +238,9 @@ def state_changes(
     key: Layout,
     applied: Callable[[State], State],
 ) -> Iterator[StateChange]:
-    """The changes of these key groups in order.
+    """Changes of these key groups in order; ``applied`` says how a state is read.
 
-    Args:
-        directory: Where the savepoint is.
-        handle: The handle of the changelog.
-        key_groups: The key groups.
-        key: The layout of keys, which no change tells.
-        applied: Tells how a state is read.
-
-    Raises:
-        FormatError: A change is damaged, or of a state that is not registered.
+    Raises ``FormatError`` for a change of a state that is not registered.
     """
     states: dict[int, State] = {}
     for change in read_changes(directory, handle, key_groups):

@@ -1,13 +1,22 @@
-"""Keyed state that is stored as entries: what canonical files and RocksDB have in common."""
+"""Keyed state that is stored as entries, in canonical files or in RocksDB."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.entries.entry_spans import EntrySpans
+from savepoint_formats.errors import within
 from savepoint_formats.key_groups.ranges import PORTION_SIZE, WHOLE, Share
-from savepoint_formats.sources.entry_decoders import EntryDecoders
 from savepoint_formats.sources.large_key_groups import HELD_SIZE, portions
+from savepoint_formats.sources.state_rows import EntryDecoders
+from savepoint_formats.state_files.rocksdb.sst_merge import Room
+from savepoint_formats.state_files.rocksdb.states import RocksDbState
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.state_files.state_piece import pieces_of
 
@@ -16,17 +25,22 @@ if TYPE_CHECKING:
 
     from savepoint_formats.entries.entry_spans import Part
     from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.metadata import IncrementalHandle
     from savepoint_formats.sources.keyed_batch import KeyedBatch
+    from savepoint_formats.state_files.canonical_entries import CanonicalEntries
+    from savepoint_formats.state_files.sections import Section
     from savepoint_formats.state_files.state_piece import StatePiece
     from savepoint_formats.tables.timer_rows import TimerRows
     from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
+
 BATCH_SIZE = 8 << 20
-"""Bytes of state that make one batch."""
+"""Bytes of state in a batch."""
 
 JOINED_SIZE = 4 << 20
-"""The same of canonical files, whose keys are joined while a core's caches hold them."""
+"""Bytes of a canonical file in a batch: a core's caches hold its keys until they are joined."""
 
 BLOCK_SIZE = 2 << 20
 """Bytes of a large key group that are read at once."""
@@ -34,22 +48,21 @@ BLOCK_SIZE = 2 << 20
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
-    """How keyed state is read.
+    """Options of reading keyed state.
 
     Attributes:
         max_parallelism: That of the operator: the key-group prefix depends on it.
-        kryo: What is known of the Kryo that wrote object graphs.
-        portion_size: The largest key group in bytes that is decoded in one piece; None for any.
-        hidden: States of which nobody wants the values: they are null, and need not be decodable.
-        has_open_pojos: Whether POJOs that cannot be decoded are their bytes and the reason.
-        hides: What may be among the bytes of a value that cannot be decoded.
-        shows_undecided: Whether changes of a changelog whose key nobody can tell from what follows
-            it are rows of their own, whose key has all bytes of the change.
-        has_divided_rows: Whether entries of a key may come in several batches, as those of a map may
-            where each is a row by itself.
-        share: What is read of a key group that several tasks read.
-        keys: Key group -> the keys of it that are wanted, as they are written; None for all. Others
-            may be given as well: only RocksDB finds a key without reading those before it.
+        kryo: Knowledge about the Kryo that wrote object graphs.
+        portion_size: Bytes of the largest key group that is decoded at once; None for any.
+        hidden: States whose values nobody wants: they are null, and need not be decodable.
+        has_open_pojos: Whether undecodable POJOs become their bytes and the reason.
+        hides: What may be among the bytes of an undecodable value.
+        shows_undecided: Whether a change whose key has no certain end is a row of its own, with all
+            bytes of the change as its key.
+        has_divided_rows: Whether entries of a key may come in several batches: each is a row.
+        share: Share of a key group that several tasks read.
+        keys: Key group -> its wanted keys as they are written; None for all. Others may come too:
+            only RocksDB finds a key without reading those before it.
     """
 
     max_parallelism: int
@@ -70,13 +83,7 @@ class SourceSettings:
 
 
 class EntrySource:
-    """Entries, wherever they come from: decoded, or as they are stored.
-
-    Args:
-        states: The states of the file, by id.
-        settings: How it is read.
-        path: What errors call the file.
-    """
+    """Entries of a file with these states, decoded or as they are stored."""
 
     def __init__(self, states: Sequence[State], settings: SourceSettings, path: str) -> None:
         self.states = tuple(states)
@@ -85,25 +92,20 @@ class EntrySource:
         self._path = path
 
     def parts(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
-        """A chunk, and where the entries of these states lie in it; keys are complete in it."""
+        """Entries of these states, chunk by chunk; each chunk has all entries of its keys."""
         raise NotImplementedError
 
     def blocks(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
-        """The same some megabytes at a time, with any of a key's entries in each."""
+        """Entries of these states, some megabytes at a time; a key may have entries in several."""
         raise NotImplementedError
 
     def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
-        """The entries of these states as they are stored, some megabytes at a time.
-
-        Raises:
-            StateFileNotFoundError: A file is gone.
-            FormatError: A file is damaged.
-        """
+        """Entries of these states as they are stored, some megabytes at a time."""
         for part in self.blocks(names, key_groups):
             yield from pieces_of(part, self.states, self.decoders.prefix_size)
 
     def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
-        """The entries of these states and key groups, batch by batch."""
+        """Decoded entries of these states, batch by batch."""
         read = self.blocks if self.settings.has_divided_rows else self.parts
         for part in read(names, key_groups):
             rows = self.decoders.rows(part)
@@ -111,31 +113,26 @@ class EntrySource:
                 yield self.decoders.batch(part[0], rows)
 
     def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
-        """The timers of these key groups, some at a time."""
+        """Timers of these key groups, some at a time."""
         names = frozenset(state.name for state in self.states if state.kind is StateKind.TIMERS)
         for part in self.blocks(names, key_groups):
             yield from self.decoders.timers(part)
 
     @property
     def block_size(self) -> int:
-        """The bytes of a block, about."""
+        """Approximate bytes of a block."""
         return min(BATCH_SIZE, self.settings.portion_size or BATCH_SIZE)
 
     def is_large(self, size: int) -> bool:
-        """Whether a key group of so many bytes is to be read in portions."""
+        """Whether a key group of ``size`` bytes is read in portions."""
         portion_size = self.settings.portion_size
         is_shared = not self.settings.share.is_whole
         return is_shared or (portion_size is not None and size > portion_size)
 
     def portions(self, size: int, blocks: Callable[[], Iterator[Part]]) -> Iterator[Part]:
-        """A large key group in portions.
-
-        Args:
-            size: The bytes of the key group.
-            blocks: Reads it from its beginning, block by block.
-        """
+        """Reads a large key group in portions; ``blocks`` reads it from its beginning."""
         portion_size = self.settings.portion_size or max(size, 1)
-        # The same number in all tasks, so that each portion is in one share.
+        # All tasks have the same number, so that each portion is in one share.
         count = max(-(-size // portion_size), self.settings.share.count)
         yield from portions(
             blocks,
@@ -146,3 +143,123 @@ class EntrySource:
             self._path,
             held=max(1, HELD_SIZE // portion_size),
         )
+
+
+class CanonicalSource(EntrySource):
+    """Source of a canonical file; ``path`` is its name in errors."""
+
+    def __init__(
+        self,
+        entries: CanonicalEntries,
+        path: str,
+        states: Sequence[State],
+        settings: SourceSettings,
+    ) -> None:
+        super().__init__(states, settings, path)
+        self.entries = entries
+        self._names = tuple(state.name for state in states)
+
+    def parts(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
+        size = min(JOINED_SIZE, self.settings.portion_size or JOINED_SIZE)
+        for batch in self.entries.batches(key_groups, size):
+            if self.is_large(batch[0].size):
+                yield from self._large_parts(names, batch[0])
+            else:
+                yield self.entries.block(batch).part(self._names, names)
+
+    def _large_parts(self, names: frozenset[str], section: Section) -> Iterator[Part]:
+        file, section = self.entries.content(section)
+
+        def blocks() -> Iterator[Part]:
+            for block in self.entries.divided(file, section, BLOCK_SIZE):
+                yield block.part(self._names, names)
+
+        yield from self.portions(section.size, blocks)
+
+    @property
+    def block_size(self) -> int:
+        """Bytes of a block; the tables of its entries fit into a core's caches."""
+        return min(JOINED_SIZE, super().block_size)
+
+    def blocks(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
+        for block in self.entries.blocks(key_groups, self.block_size, self.settings.share):
+            yield block.part(self._names, names)
+
+
+_SPARE_ROOM = 1 << 20
+"""Bytes for entries of neighbouring key groups, which blocks hold too."""
+
+
+class RocksDbSource(EntrySource):
+    """Source of the files of a handle."""
+
+    def __init__(
+        self,
+        directory: SnapshotDirectory,
+        handle: IncrementalHandle,
+        states: Sequence[State],
+        settings: SourceSettings,
+    ) -> None:
+        super().__init__(states, settings, directory.uri)
+        there = [state.name for state in states]
+        max_parallelism = settings.max_parallelism
+        self._files = RocksDbState(directory, handle, max_parallelism, there, settings.keys)
+
+    def parts(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
+        wanted = self._wanted(names)
+        with within(f"key groups {key_groups}"):
+            for part in self._files.batches(wanted, key_groups, size=BATCH_SIZE):
+                size = self._files.size(wanted, part)
+                if len(part) == 1 and self.is_large(size):
+                    blocks = partial(self._blocks, wanted, part, BLOCK_SIZE)
+                    yield from self.portions(size, blocks)
+                else:
+                    room = Room(size + size // 2 + _SPARE_ROOM)
+                    whole = self._blocks(wanted, part, sys.maxsize, room)
+                    yield _one_chunk(list(whole), room, self._path)
+
+    def blocks(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
+        wanted, share = self._wanted(names), self.settings.share
+        with within(f"key groups {key_groups}"):
+            yield from self._blocks(wanted, key_groups, self.block_size, share=share)
+
+    def _wanted(self, names: frozenset[str]) -> list[str]:
+        return [state.name for state in self.states if state.name in names]
+
+    def _blocks(
+        self,
+        wanted: list[str],
+        key_groups: KeyGroupRange,
+        size: int,
+        room: Room | None = None,
+        share: Share = WHOLE,
+    ) -> Iterator[Part]:
+        """Entries of one state after the other."""
+        for name in wanted:
+            with within(f"state {name!r}"):
+                chunks = self._files.chunks(
+                    name, key_groups, chunk_size=size, room=room, share=share
+                )
+                for data, spans in chunks:
+                    yield Chunk(data, self._path), {name: spans}
+
+
+def _one_chunk(blocks: Sequence[Part], room: Room, path: str) -> Part:
+    """Joins blocks of several states, so that their keys can be compared."""
+    positions = [room.position(chunk.data) for chunk, _ in blocks]
+    if None in positions:
+        borders = np.cumsum([0, *(len(chunk) for chunk, _ in blocks)]).tolist()
+        positions, data = borders[:-1], np.empty(borders[-1], np.uint8)
+        for (chunk, _), start, end in zip(blocks, positions, borders[1:], strict=True):
+            data[start:end] = chunk.data
+    else:
+        data = room.data[: room.used]
+    states: dict[str, list[EntrySpans]] = {}
+    for (_, by_state), position in zip(blocks, positions, strict=True):
+        for name, spans in by_state.items():
+            if len(spans):
+                states.setdefault(name, []).append(spans.moved(position) if position else spans)
+    return Chunk(data, path), {
+        name: parts[0] if len(parts) == 1 else EntrySpans.joined(parts)
+        for name, parts in states.items()
+    }

@@ -1,12 +1,11 @@
 """Keyed state and timers of heap files.
 
-A state that cannot be decoded is shown as the bytes of its entries; where it is not known where
-one entry ends and the next one begins, the first has the bytes of all.
+An undecodable state is shown as the bytes of its entries. If nothing proves where its entries
+begin, the first has the bytes of all.
 """
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,35 +14,27 @@ from savepoint_formats.errors import within
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.sources.canonical_form import CanonicalForm
-from savepoint_formats.sources.entry_decoders import EntryDecoders
 from savepoint_formats.sources.keyed_batch import KeyedBatch
-from savepoint_formats.sources.state_rows import HeapDecoder
+from savepoint_formats.sources.state_rows import EntryDecoders, HeapDecoder
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.state_files.state_piece import StatePiece, part_of
 from savepoint_formats.tables.timer_rows import TimerRows
 from savepoint_formats.values.hidden_ends import hidden_advice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
     from savepoint_formats.entries.entry_spans import Part
-    from savepoint_formats.entries.stored_entries import StoredEntries
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.sources.entry_source import SourceSettings
-    from savepoint_formats.state_files.heap_entries import HeapFile
+    from savepoint_formats.state_files.heap_entries import HeapEntries, HeapFile
     from savepoint_formats.state_files.state import State
 
 
 class HeapSource:
-    """A heap file.
-
-    Args:
-        file: The file.
-        states: All its states, by id.
-        settings: How it is read.
-    """
+    """Source of a heap file; ``states`` are all its states, by id."""
 
     def __init__(self, file: HeapFile, states: Sequence[State], settings: SourceSettings) -> None:
         self.states = tuple(states)
@@ -53,7 +44,7 @@ class HeapSource:
         self._forms: dict[int, CanonicalForm] = {}
 
     def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
-        """The entries of these states and key groups, a batch per key group."""
+        """Entries of these states, a batch per key group."""
         decoders = {
             state_id: self._decoder(state_id)
             for state_id, state in enumerate(self.states)
@@ -71,7 +62,7 @@ class HeapSource:
                 yield KeyedBatch(by_state[first].chunk, decoders[first].identity, rows, key_group)
 
     def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
-        """The timers of these key groups, a state of one of them at a time."""
+        """Timers of these key groups, one queue of a key group at a time."""
         decoders = {
             state_id: program(state.stored, self._settings.kryo, hides=self._settings.hides)
             for state_id, state in enumerate(self.states)
@@ -90,15 +81,12 @@ class HeapSource:
                 yield TimerRows.of_key_group(name, timers, key_group)
 
     def parts(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
-        """The entries as canonical files store them, a chunk per key group.
+        """Entries as canonical files store them, a chunk per key group.
 
-        Raises:
-            UndecodableError: Entries have no ends that one can tell.
-            FormatError: The file is damaged.
+        Raises ``UndecodableError`` if entries have unknown ends.
         """
-        pieces = self.pieces(names, key_groups)
-        for _, group in groupby(pieces, lambda piece: int(piece.key_groups[0])):
-            yield part_of(list(group), self.decoders.prefix_size)
+        for part, _ in self.shown_parts(names, key_groups, lambda *_: False):
+            yield part
 
     def shown_parts(
         self,
@@ -106,67 +94,54 @@ class HeapSource:
         key_groups: KeyGroupRange,
         is_untouched: Callable[[int, str], bool],
     ) -> Iterator[tuple[Part, dict[str, pa.Array]]]:
-        """The same to show them: a value may be the bytes of all that nobody can tell apart.
+        """Entries to show: a value may be the bytes of all entries that can't be told apart.
 
-        Args:
-            names: The states, none of which is one of timers.
-            key_groups: The key groups.
-            is_untouched: Tells of a key group and a state whether no entry of it will change.
-
-        Returns:
-            Each part, in which there are but the keys of untouched states whose entries have no
-            ends that one can tell; and the values of these.
-
-        Raises:
-            UndecodableError: Entries of other states have no ends that one can tell.
-            FormatError: The file is damaged.
+        ``is_untouched`` says of a key group and a state that none of its entries will change. If
+        entries of such a state have unknown ends, the chunk has only their keys; their values come
+        beside it. Raises ``UndecodableError`` if entries of other states have unknown ends.
         """
         for key_group, by_state in self._file.sections(key_groups, self._ids(names)):
-            pieces: list[StatePiece] = []
-            values: dict[str, pa.Array] = {}
-            for state_id, in_file in by_state.items():
-                name = self.states[state_id].name
-                with within(f"key group {key_group}"), within(f"state {name!r}"):
-                    if in_file.hidden and is_untouched(key_group, name):
-                        entries = self._form(state_id).without_values(in_file)
-                        values[name] = self._decoder(state_id).rows(in_file).values
-                    else:
-                        entries = self._form(state_id).entries(in_file)
-                pieces += self._piece(state_id, key_group, entries)
-            if pieces:
-                yield part_of(pieces, self.decoders.prefix_size), values
+            shown = list(self._pieces(key_group, by_state, is_untouched))
+            if shown:
+                part = part_of([piece for piece, _ in shown], self.decoders.prefix_size)
+                yield (
+                    part,
+                    {piece.state.name: values for piece, values in shown if values is not None},
+                )
 
     def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
-        """The entries of these states as canonical files store them, per key group and state.
+        """Entries of these states as canonical files store them, per key group and state.
 
-        Raises:
-            UndecodableError: Entries have no ends that one can tell.
-            FormatError: The file is damaged.
+        Raises ``UndecodableError`` if entries have unknown ends.
         """
         for key_group, by_state in self._file.sections(key_groups, self._ids(names)):
-            for state_id, in_file in by_state.items():
-                name = self.states[state_id].name
-                with within(f"key group {key_group}"), within(f"state {name!r}"):
-                    entries = self._form(state_id).entries(in_file)
-                yield from self._piece(state_id, key_group, entries)
+            for piece, _ in self._pieces(key_group, by_state, lambda *_: False):
+                yield piece
+
+    def _pieces(
+        self,
+        key_group: int,
+        by_state: Mapping[int, HeapEntries],
+        is_untouched: Callable[[int, str], bool],
+    ) -> Iterator[tuple[StatePiece, pa.Array | None]]:
+        """Entries of each state; an untouched state with unknown ends has keys, and its values."""
+        for state_id, in_file in by_state.items():
+            name, form, values = self.states[state_id].name, self._form(state_id), None
+            with within(f"key group {key_group}"), within(f"state {name!r}"):
+                if in_file.hidden and is_untouched(key_group, name):
+                    entries = form.without_values(in_file)
+                    values = self._decoder(state_id).rows(in_file).values
+                else:
+                    entries = form.entries(in_file)
+            if len(entries):
+                groups = np.full(len(entries), key_group, np.uint16)
+                yield StatePiece(self.states[state_id], entries, groups), values
 
     def _ids(self, names: frozenset[str]) -> set[int]:
         return {index for index, state in enumerate(self.states) if state.name in names}
 
-    def _piece(self, state_id: int, key_group: int, entries: StoredEntries) -> Iterator[StatePiece]:
-        """The entries, if there are any."""
-        if len(entries):
-            groups = np.full(len(entries), key_group, np.uint16)
-            yield StatePiece(self.states[state_id], entries, groups)
-
     def _decoder(self, state_id: int) -> HeapDecoder:
-        state, settings = self.states[state_id], self._settings
-        return HeapDecoder(
-            state,
-            settings.kryo,
-            is_hidden=state.name in settings.hidden,
-            hides=settings.hides,
-        )
+        return HeapDecoder(self.states[state_id], self._settings)
 
     def _form(self, state_id: int) -> CanonicalForm:
         if state_id not in self._forms:

@@ -1,11 +1,11 @@
-"""The changes of a key group that wait for what they change to be read.
+"""Changes of a key group that wait until the entries that they change are read.
 
-A change is applied where the entries of its identity (key and namespace) come by. What never
-comes by is new; it is there when all has been read. Identities that a change merges may come by
-in any order, or not at all, so that they are held back till the end.
+A change is applied when the entries of its identity (key and namespace) are read. Identities
+that never come are new; they are added at the end. Identities that a change merges may come in
+any order, or not at all, so that they wait until the end.
 
-Only what is changed is distinguished, by its bytes: user keys in a map, elements behind each other in
-a list. Changes are few beside the entries.
+Changed entries are told apart by their bytes: user keys in a map, elements behind each other in a
+list. Changes are few compared to entries.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
     StateChange = tuple[State, KeyedChange]
-    """A change, and the state that its number stood for."""
+    """A change, and the state of its number at that time."""
 
     Items = dict[bytes | int, bytes]
-    """Of a map, value by user key; of all else, the value, or elements of a list in order."""
+    """User keys of a map -> values; else places -> the value, or elements of a list."""
 
 _COMMA = bytes([DELIMITER])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Numbered:
-    """An edit, and how many came before it."""
+    """An edit, and the number of edits before it."""
 
     order: int
     state: State
@@ -46,28 +46,17 @@ class _Numbered:
 
 
 class KeyGroupChanges:
-    """Changes of a key group.
-
-    Args:
-        key_group: The key group.
-        changes: What is changed, in order; one change at least.
-        reader: What reads the changes of a state.
+    """Changes of a key group, at least one.
 
     Attributes:
-        states: Name -> each state that is changed, as it was when it was last changed.
-        merged: The identities that changes merge with others.
-        undecided: State and operation -> the changes of states of which one has a key that nobody
-            can tell from what follows it: what such a state has is not known.
-
-    Raises:
-        FormatError: A change is damaged.
+        states: Name -> each changed state, as it was at its last change.
+        merged: Identities that changes merge with others.
+        undecided: State and operation -> changes of states of which one change has a key without a
+            certain end: the contents of such a state are unknown.
     """
 
     def __init__(
-        self,
-        key_group: int,
-        changes: Sequence[StateChange],
-        reader: Callable[[State], EditReader],
+        self, key_group: int, changes: Sequence[StateChange], reader: Callable[[State], EditReader]
     ) -> None:
         self.key_group = key_group
         self.states: dict[str, State] = {}
@@ -97,21 +86,21 @@ class KeyGroupChanges:
 
     @property
     def waiting(self) -> Collection[bytes]:
-        """The identities whose changes are not applied yet."""
+        """Identities whose changes are not applied yet."""
         return self._edits.keys()
 
     def takes(self, name: str, identity: bytes) -> bool:
-        """Whether the entries that a state has of an identity are to be given to ``put``."""
+        """Whether a state's entries of an identity belong to ``put``."""
         if identity in self.merged:
             return True
         return any(edit.state.name == name for edit in self._edits[identity])
 
     def may_touch(self, name: str) -> bool:
-        """Whether any entry of a state may be changed, or held back."""
+        """Whether any entry of a state may be changed, or wait for a merge."""
         return name in self.states or bool(self.merged)
 
     def expect_type(self, before: State) -> None:
-        """Raises ``UndecodableError`` if values of a state were of another type before."""
+        """Raises ``UndecodableError`` if values of a state had another type before."""
         was, is_now = arrow_type(before.stored), arrow_type(self.states[before.name].stored)
         if was != is_now:
             message = (
@@ -125,13 +114,10 @@ class KeyGroupChanges:
     def applied(
         self, identities: Iterable[bytes]
     ) -> Iterator[tuple[str, list[tuple[bytes, bytes]]]]:
-        """What states have of some identities after the changes, which now wait no longer.
+        """Entries of some identities after the changes, which are done then.
 
-        Returns:
-            Name of a state, keys without the key group, and values.
-
-        Raises:
-            UndecodableError: Values were merged as only the job's function can.
+        Returns names of states, keys without the key group, and values. Raises ``UndecodableError``
+        for values that only the job's function can merge.
         """
         done = list(identities)
         edits = [numbered for identity in done for numbered in self._edits.pop(identity)]
@@ -149,7 +135,7 @@ class KeyGroupChanges:
                 yield name, entries
 
     def put(self, state: State, identity: bytes, user_key: bytes | None, value: bytes) -> None:
-        """Puts an entry into a map, appends to all else."""
+        """Puts an entry into a map; appends to all other states."""
         name: bytes | int = self._places
         if state.kind is StateKind.MAP and user_key is not None:
             name = user_key
@@ -174,7 +160,7 @@ class KeyGroupChanges:
                     self.put(state, edit.identity, name if isinstance(name, bytes) else None, value)
 
     def _check_merged(self, edits: Iterable[_Numbered]) -> None:
-        # What was cleared or replaced later needed no merging.
+        # Values that were cleared or replaced later needed no merging.
         for numbered in edits:
             state, edit = numbered.state, numbered.edit
             if edit.kind is not EditKind.MERGE or state.kind in (StateKind.LIST, StateKind.MAP):
@@ -189,7 +175,7 @@ class KeyGroupChanges:
 
 
 def _entries_of(items: Items) -> Iterator[tuple[bytes, bytes]]:
-    """What is stored behind the identity in the key, and the value, of each entry."""
+    """Bytes behind the identity in the key, and the value, of each entry."""
     if any(isinstance(name, bytes) for name in items):
         yield from ((name, value) for name, value in items.items() if isinstance(name, bytes))
     elif items:
@@ -197,15 +183,10 @@ def _entries_of(items: Items) -> Iterator[tuple[bytes, bytes]]:
 
 
 class WaitingChanges:
-    """Changes by key group, which are read when they are first asked for.
-
-    Args:
-        kryo: What is known of the Kryo that wrote object graphs.
-        has_framed_keys: Whether keys have their size in front in identities.
-        shows_undecided: Whether changes are kept whose keys nobody can tell.
+    """Changes by key group; they are read when they are first asked for.
 
     Attributes:
-        states: Name -> each state that is changed, as it was when it was last changed.
+        states: Name -> each changed state, as it was at its last change.
     """
 
     def __init__(
@@ -227,16 +208,12 @@ class WaitingChanges:
         return key_group in self._unread or key_group in self._read
 
     def add(self, state: State, change: KeyedChange) -> None:
-        """Another change."""
+        """Adds a change."""
         self.states[state.name] = state
         self._unread.setdefault(change.key_group, []).append((state, change))
 
     def of(self, key_groups: Collection[int]) -> list[KeyGroupChanges]:
-        """Those of some key groups, where there are any that wait.
-
-        Raises:
-            FormatError: A change is damaged.
-        """
+        """Waiting changes of some key groups."""
         for key_group in key_groups:
             changes = self._unread.pop(key_group, None)
             if changes:
@@ -249,17 +226,17 @@ class WaitingChanges:
         ]
 
     def may_touch(self, key_group: int, name: str) -> bool:
-        """Whether any entry that a state has in a key group may be changed, or held back."""
+        """Whether any entry of a state in a key group may be changed, or wait for a merge."""
         return any(changes.may_touch(name) for changes in self.of((key_group,)))
 
     def all(self) -> Iterator[KeyGroupChanges]:
-        """Those that wait of each key group in turn; they are gone then."""
+        """Waiting changes of each key group in turn; they are removed then."""
         for key_group in sorted({*self._unread, *self._read}):
             yield from self.of((key_group,))
             self._read.pop(key_group, None)
 
     def _reader(self, state: State) -> EditReader:
-        """What reads the changes of a state; a name may come to mean another state."""
+        """Reader of the changes of a state; a name may come to mean another state."""
         reader = self._readers.get(state.name)
         if reader is None or reader.state is not state:
             reader = self._readers[state.name] = EditReader(

@@ -1,8 +1,8 @@
-"""A batch of keyed state: the decoded entries of some whole key groups, joined into rows.
+"""Batches of keyed state: decoded entries of some whole key groups, joined into rows.
 
-Entries belong to one row whose identities are equal: the bytes of the key, and of the namespace
-where there is one. Rows come in the order in which identities first occur, state by state; a state
-whose entries already come in that order costs nothing but a comparison.
+Entries with equal identities belong to one row: the bytes of the key, and of the namespace if
+there is one. Rows come in the order in which identities first occur, state by state. A state
+whose entries already come in that order costs only a comparison.
 """
 
 from __future__ import annotations
@@ -29,13 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JoinedRows:
-    """Rows of keyed state.
+    """Rows of keyed state: a struct of ``key`` and ``namespace`` each, and a column per state.
 
-    Attributes:
-        batch: What they were joined from.
-        starts: Where the identity of each row begins.
-        keys: A struct of ``key`` and ``namespace`` per row.
-        columns: Name -> values, null where a row has none; of each state that has any.
+    ``starts`` are those of identities. Columns are null in rows without a value.
     """
 
     batch: KeyedBatch
@@ -45,20 +41,16 @@ class JoinedRows:
 
     @property
     def key_groups(self) -> NDArray[np.int32]:
-        """The key group of each row."""
+        """Key group of each row."""
         return self.batch.key_groups_at(self.starts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyedBatch:
-    """Decoded entries of some key groups.
+    """Decoded entries of some key groups, by the name of their state.
 
-    Attributes:
-        chunk: Holds the identities of all states.
-        identity: Decodes them.
-        states: Name -> entries, of each state that has any.
-        key_group: The key group, where there is but one and no prefix tells it.
-        prefix_size: The bytes in front of each identity that tell its key group.
+    ``identity`` decodes identities, and ``prefix_size`` bytes in front of each are its key group;
+    without a prefix, all entries are of ``key_group``.
     """
 
     chunk: Chunk
@@ -68,15 +60,10 @@ class KeyedBatch:
     prefix_size: int = 0
 
     def joined(self, types: dict[str, pa.DataType]) -> JoinedRows:
-        """One row per identity.
+        """Joins entries to one row per identity.
 
-        Args:
-            types: Name of a state -> type of its column; a state that is none of them has rows, and
-                no column.
-
-        Raises:
-            FormatError: An identity is damaged.
-            StateTypeError: The values of a state are of another type.
+        A state that is not among ``types`` has rows, but no column. Raises ``StateTypeError`` if
+        values have another type.
         """
         shown = {name: entries for name, entries in self.states.items() if name in types}
         for name, entries in shown.items():
@@ -104,33 +91,29 @@ class KeyedBatch:
         return JoinedRows(self, keys.key_starts, decoded, columns)
 
     def key_groups_at(self, starts: NDArray[np.int64]) -> NDArray[np.int32]:
-        """The key groups of the identities that begin there."""
+        """Key groups of the identities that begin there."""
         if not self.prefix_size:
             return np.full(len(starts), self.key_group, np.int32)
         return key_groups_at(self.chunk, starts - self.prefix_size, self.prefix_size)
 
 
 def _column(rows: Rows, count: int, state_rows: StateRows, column_type: pa.DataType) -> pa.Array:
-    """The values of a state as a column: null in the rows that no entry has."""
+    """Values of a state as a column: null in rows without an entry."""
     if state_rows.user_keys is not None:
         numbers, user_keys = row_numbers(rows), state_rows.user_keys
         return _map_column(numbers, count, user_keys, state_rows.values, column_type)
     if isinstance(rows, range) and len(rows) == count:
         return state_rows.values
-    # Of two entries for one row the later one counts, as it does to Flink.
+    # The later of two entries for one row counts, as in Flink.
     entry_of_row = np.full(count, -1, np.int64)
     entry_of_row[row_numbers(rows)] = np.arange(len(rows))
     return state_rows.values.take(pa.array(entry_of_row, mask=entry_of_row < 0))
 
 
 def _map_column(
-    rows: NDArray[np.int32],
-    count: int,
-    keys: pa.Array,
-    values: pa.Array,
-    map_type: pa.DataType,
+    rows: NDArray[np.int32], count: int, keys: pa.Array, values: pa.Array, map_type: pa.DataType
 ) -> pa.Array:
-    """The entries of maps as a column of maps, or of lists of pairs where a key can be null."""
+    """Entries of maps as a column of maps, or of lists of pairs if a key can be null."""
     if np.any(rows[1:] < rows[:-1]):
         order = np.argsort(rows, kind="stable")
         rows, indices = rows[order], pa.array(order)

@@ -1,18 +1,20 @@
-"""The source that a handle of keyed state leads to; nobody is asked for a state backend."""
+"""Opens the source of a handle of keyed state; files show their own format."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle
-from savepoint_formats.sources.canonical_source import CanonicalSource
+from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle, KeyGroupsHandle
 from savepoint_formats.sources.changelog_source import ChangelogSource
+from savepoint_formats.sources.entry_source import CanonicalSource, RocksDbSource
 from savepoint_formats.sources.heap_source import HeapSource
-from savepoint_formats.sources.rocksdb_source import RocksDbSource
+from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
 from savepoint_formats.state_files.canonical_entries import CanonicalEntries, is_canonical
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
 from savepoint_formats.state_files.heap_entries import HeapFile
 from savepoint_formats.state_files.state import keyed_states
+from savepoint_formats.state_files.state_piece import StoredSource
+from savepoint_formats.tables.catalog import raw_keyed_handle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,48 +22,29 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
-    from savepoint_formats.metadata import KeyedStateHandle
+    from savepoint_formats.metadata import KeyedStateHandle, SubtaskState
     from savepoint_formats.metadata.keyed_handles import BaseHandle
     from savepoint_formats.sources.entry_source import EntrySource, SourceSettings
     from savepoint_formats.sources.keyed_batch import KeyedBatch
-    from savepoint_formats.state_files.state_piece import StatePiece
     from savepoint_formats.tables.timer_rows import TimerRows
 
 
-class KeyedSource(Protocol):
-    """What a handle of keyed state leads to."""
+class KeyedSource(StoredSource, Protocol):
+    """Source of a handle of keyed state."""
 
     def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
-        """The entries of states of these names, batch by batch, each of whole key groups."""
+        """Entries of states of these names, batch by batch, each of whole key groups."""
         ...
 
     def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
-        """The timers of these key groups, some at a time."""
-        ...
-
-    def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
-        """The entries of these states as canonical files store them, some megabytes at a time."""
+        """Timers of these key groups, some at a time."""
         ...
 
 
 def keyed_source(
-    directory: SnapshotDirectory,
-    handle: KeyedStateHandle,
-    key: Layout,
-    settings: SourceSettings,
+    directory: SnapshotDirectory, handle: KeyedStateHandle, key: Layout, settings: SourceSettings
 ) -> KeyedSource:
-    """The source of a handle.
-
-    Args:
-        directory: Where the savepoint is.
-        handle: The handle.
-        key: The layout of the operator's keys, which a changelog without a base does not tell.
-        settings: How it is read.
-
-    Raises:
-        StateFileNotFoundError: The file is gone.
-        FormatError: It begins with no header of keyed state.
-    """
+    """Source of a handle; a changelog without a base doesn't have the layout of keys."""
     if isinstance(handle, ChangelogHandle):
         bases = [(_base_source(directory, base, settings), base.key_groups) for base in handle.base]
         return ChangelogSource(directory, handle, bases, key, settings)
@@ -71,7 +54,7 @@ def keyed_source(
 def _base_source(
     directory: SnapshotDirectory, handle: BaseHandle, settings: SourceSettings
 ) -> EntrySource | HeapSource:
-    """The source of a handle whose files hold state."""
+    """Source of a handle whose files hold state."""
     header = KeyedBackendHeader.parse(HeaderBytes.of_keyed_state(directory, handle))
     states = tuple(map(settings.applied, keyed_states(header)))
     if isinstance(handle, IncrementalHandle):
@@ -95,3 +78,25 @@ def _base_source(
         kryo=settings.kryo,
     )
     return HeapSource(heap, states, settings)
+
+
+def keyed_handles(subtask: SubtaskState) -> tuple[KeyedStateHandle, ...]:
+    """Handles of keyed state of a subtask, that of its backend first.
+
+    Timers of RocksDB may be on the heap; they are then raw keyed state, with a handle of their own.
+    """
+    both = subtask.managed_keyed_state, raw_keyed_handle(subtask)
+    return tuple(handle for handle in both if handle is not None)
+
+
+def stored_source(
+    directory: SnapshotDirectory,
+    subtask: SubtaskState,
+    handle: KeyedStateHandle,
+    key: Layout,
+    settings: SourceSettings,
+) -> StoredSource:
+    """Source of one of ``keyed_handles``."""
+    if handle is subtask.raw_keyed_state and isinstance(handle, KeyGroupsHandle):
+        return RawKeyedSource(directory, handle, settings.kryo, settings.max_parallelism)
+    return keyed_source(directory, handle, key, settings)

@@ -1,21 +1,21 @@
-"""Key groups that are too large to be decoded as a whole.
+"""Reads key groups that are too large to be decoded at once.
 
-The rows of a key group are complete only when all its entries were seen, for its states lie one
-behind the other. The entries of a large one are therefore divided among portions, by a hash of
-their identity, and each portion is decoded by itself. What is held are the bytes of the portions;
-where they are too many, the key group is read again for others of them. So memory is bounded,
-however large a key group is.
+The states of a key group lie one behind the other, so that its rows are complete only when all
+entries were read. The entries of a large one are therefore divided among portions by a hash of
+their identity, and each portion is decoded by itself. The bytes of portions are in memory; if
+they are too many, the key group is read again for others. So memory is bounded.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_spans import EntrySpans
-from savepoint_formats.entries.portions import CopiedEntries, Memory, copied_spans, divided
+from savepoint_formats.program.kernel import DONE, PortionsJob, copy_portions, find_portions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,6 +26,99 @@ if TYPE_CHECKING:
 
     Positions = NDArray[np.int64]
     Identities = Callable[[str, Chunk, EntrySpans], tuple[Positions, Positions]]
+    Sizes = NDArray[np.int32]
+
+
+class Memory:
+    """One allocation for many small arrays; larger needs than ``size`` get memory of their own.
+
+    Many small allocations would not go back to the system, because others lie between them.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._memory = np.empty(size, np.uint8)
+        self._used = 0
+
+    def take(self, size: int) -> NDArray[np.uint8]:
+        """Takes bytes of it."""
+        taken = self._memory[self._used : self._used + size]
+        if len(taken) < size:
+            return np.empty(size, np.uint8)
+        self._used += size
+        return taken
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CopiedEntries:
+    """Copies of entries, key and value behind each other, and the sizes of each."""
+
+    data: NDArray[np.uint8]
+    key_sizes: Sizes
+    value_sizes: Sizes
+
+    def __len__(self) -> int:
+        return len(self.key_sizes)
+
+
+def divided(
+    chunk: Chunk, spans: tuple[Positions, ...], count: int, wanted: range, memory: Memory
+) -> list[CopiedEntries]:
+    """Copies the entries of the wanted portions into memory.
+
+    ``spans`` are start and end of each entry's identity, key and value.
+    Raises ``ValueError`` if an entry lies outside of the chunk.
+    """
+    spans = tuple(np.ascontiguousarray(span, np.int64) for span in spans)
+    starts, ends, key_starts, key_ends, value_starts, value_ends = spans
+    portions = np.empty(len(starts), np.int32)
+    entries, sizes = np.zeros((2, count), np.int64)
+    job = PortionsJob(
+        data=chunk.address,
+        size=len(chunk),
+        starts=starts.ctypes.data,
+        ends=ends.ctypes.data,
+        key_starts=key_starts.ctypes.data,
+        key_ends=key_ends.ctypes.data,
+        value_starts=value_starts.ctypes.data,
+        value_ends=value_ends.ctypes.data,
+        total=len(starts),
+        portions=portions.ctypes.data,
+        portion_count=count,
+        entries=entries.ctypes.data,
+        sizes=sizes.ctypes.data,
+        target=0,
+        key_sizes=0,
+        value_sizes=0,
+    )
+    status, done = find_portions(job)
+    if status != DONE:
+        raise ValueError(f"entry {done}, outside of the chunk of {len(chunk)} bytes")
+    chosen = slice(wanted.start, wanted.stop, wanted.step)
+    borders, byte_borders = _borders(entries[chosen]), _borders(sizes[chosen])
+    data = memory.take(byte_borders[-1])
+    key_sizes, value_sizes = memory.take(8 * borders[-1]).view(np.int32).reshape(2, -1)
+    entries[:] = -1
+    entries[chosen], sizes[chosen] = borders[:-1], byte_borders[:-1]
+    copying = job._replace(
+        target=data.ctypes.data,
+        key_sizes=key_sizes.ctypes.data,
+        value_sizes=value_sizes.ctypes.data,
+    )
+    copy_portions(copying)
+    return [
+        CopiedEntries(
+            data[byte_borders[index] : byte_borders[index + 1]],
+            key_sizes[borders[index] : borders[index + 1]],
+            value_sizes[borders[index] : borders[index + 1]],
+        )
+        for index in range(len(wanted))
+    ]
+
+
+def _borders(sizes: Positions) -> list[int]:
+    """Start of each of several things of these sizes, and the end of the last."""
+    return [0, *np.cumsum(sizes).tolist()]
+
 
 HELD_SIZE = 96 << 20
 """Bytes of the portions that one pass over a key group gathers."""
@@ -41,48 +134,39 @@ def portions(
     *,
     held: int,
 ) -> Iterator[Part]:
-    """The entries of a key group, portion by portion; all entries of a key are in one portion.
+    """Reads a key group of ``size`` bytes portion by portion; a key's entries are in one portion.
 
-    Args:
-        blocks: Reads the key group from its beginning, in blocks of any size.
-        size: The bytes of the key group, about.
-        count: How many portions.
-        chosen: The numbers of those that are wanted.
-        identities: Where the identities of entries of a state begin and end.
-        path: Where the entries come from; named in errors.
-        held: How many portions are gathered in one pass.
+    ``blocks`` reads the key group from its beginning, ``identities`` finds the borders of
+    identities, and each pass gathers ``held`` of the ``chosen`` portions.
     """
     passes = -(-len(chosen) // held)
     for wanted in (chosen[number::passes] for number in range(passes)):
-        gathered, memory = [_Portion() for _ in wanted], Memory(size * len(wanted) // count)
+        gathered: list[dict[str, list[CopiedEntries]]] = [{} for _ in wanted]
+        memory = Memory(size * len(wanted) // count)
         for chunk, by_state in blocks():
             for name, spans in by_state.items():
                 own = identities(name, chunk, spans)
                 parts = divided(chunk, (*own, *spans.arrays()), count, wanted, memory)
                 for portion, entries in zip(gathered, parts, strict=True):
-                    portion.add(name, entries)
+                    if len(entries):
+                        portion.setdefault(name, []).append(entries)
         while gathered:
-            # Nothing else holds a portion, so that it goes when it is done.
-            yield gathered.pop(0).part(path)
+            # Nothing else refers to a portion, so that its memory is freed when it is done.
+            yield _joined(gathered.pop(0), path)
 
 
-class _Portion:
-    """Entries of a portion, state by state."""
-
-    def __init__(self) -> None:
-        self._states: dict[str, list[CopiedEntries]] = {}
-
-    def add(self, name: str, entries: CopiedEntries) -> None:
-        """Takes entries of a state."""
-        if len(entries):
-            self._states.setdefault(name, []).append(entries)
-
-    def part(self, path: str) -> Part:
-        """All entries taken, in one chunk."""
-        size = 0
-        spans: dict[str, EntrySpans] = {}
-        for name, of_state in self._states.items():
-            spans[name] = EntrySpans(*copied_spans(of_state, size))
-            size += sum(len(entries.data) for entries in of_state)
-        pieces = [entries.data for state in self._states.values() for entries in state]
-        return Chunk(np.concatenate([np.empty(0, np.uint8), *pieces]), path), spans
+def _joined(portion: dict[str, list[CopiedEntries]], path: str) -> Part:
+    """Entries of a portion in one chunk, state behind state."""
+    base = 0
+    spans: dict[str, EntrySpans] = {}
+    for name, copies in portion.items():
+        key_sizes = np.concatenate([entries.key_sizes for entries in copies])
+        sizes = np.concatenate([entries.value_sizes for entries in copies]).astype(np.int64)
+        sizes += key_sizes
+        ends = np.cumsum(sizes) + base
+        starts = np.subtract(ends, sizes, out=sizes)
+        key_ends = starts + key_sizes
+        spans[name] = EntrySpans(starts, key_ends, key_ends, ends)
+        base = int(ends[-1])
+    data = [entries.data for copies in portion.values() for entries in copies]
+    return Chunk(np.concatenate([np.empty(0, np.uint8), *data]), path), spans

@@ -1,25 +1,37 @@
-"""Raw keyed state: timers, or what only its operator knows.
+"""Raw keyed state: timers, or content that only its operator knows.
 
-Timers come out as managed ones do. A raw timer is key, namespace and timestamp; a managed one is the
+Timers come out like managed ones. A raw timer is key, namespace and timestamp; a managed one is the
 timestamp, its sign bit flipped so that bytes sort as times do, key and namespace.
+
+A section of raw timers doesn't say which key group it is of: only the offsets of its handle do.
+Keys prove it if their hash code follows from their type. If a type has the layout of another class,
+with another hash code, keys of one section contradict each other, and nothing is reported.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
-from savepoint_formats.errors import FormatError, UndecodableError, UnknownSnapshotError, within
+from savepoint_formats.errors import (
+    FormatError,
+    SavepointError,
+    UndecodableError,
+    UnknownSnapshotError,
+    within,
+)
+from savepoint_formats.hashing.key_hash import key_hashes
+from savepoint_formats.key_groups.ranges import key_groups_of
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.spans import bytes_of
 from savepoint_formats.sources.canonical_form import nothings
-from savepoint_formats.sources.timer_key_groups import KEYS, TimerKeyGroups
 from savepoint_formats.state_files.heap_records import BackToBack
 from savepoint_formats.state_files.raw_timers import (
     TimerServices,
@@ -41,6 +53,8 @@ from savepoint_formats.tables.timer_rows import TimerRows
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow as pa
+
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
@@ -51,21 +65,60 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.raw_timers import TimerService
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
-PIECE_SIZE = 16 << 20
+
+KEYS = 8
+"""Number of keys of a service that are checked."""
+
+
+class TimerKeyGroups:
+    """Collects the key groups that the keys of sections have."""
+
+    def __init__(self, max_parallelism: int | None) -> None:
+        self._max_parallelism = max_parallelism
+        self._named: dict[int, set[int]] = {}
+        self._is_known = True
+
+    def add(self, key_group: int, layout: Layout, keys: pa.Array) -> None:
+        """Adds the first keys of a service in the section of a key group."""
+        first = keys[:KEYS]
+        if not self._is_known or not len(first) or self._max_parallelism is None:
+            return
+        try:
+            groups = key_groups_of(key_hashes(layout, first), self._max_parallelism)
+        except SavepointError:
+            self._is_known = False
+        else:
+            self._named.setdefault(key_group, set()).update(np.unique(groups).tolist())
+
+    @property
+    def displaced(self) -> dict[int, int]:
+        """Key group of a section -> the other one that its keys have; empty if keys disagree."""
+        if not self._is_known or any(len(named) > 1 for named in self._named.values()):
+            return {}
+        groups = {group: next(iter(named)) for group, named in self._named.items()}
+        return {group: named for group, named in groups.items() if group != named}
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether sections are displaced, and it is not just their hash codes that are unknown.
+
+        It is proven if sections have swapped places, or if at least half of them are in their own.
+        """
+        displaced = self.displaced
+        have_each_others = sorted(displaced) == sorted(displaced.values())
+        return bool(displaced) and (have_each_others or 2 * len(displaced) <= len(self._named))
+
+
+_BATCH_SIZE = 16 << 20
 """Bytes of a file that make one batch, unless a single section is larger."""
 
 _SIGN_BIT = 0x80
 
 
 class RawKeyedSource:
-    """A file of raw keyed state, which has timers or what only its operator knows.
+    """Source of a file of raw keyed state.
 
-    Args:
-        directory: Where the savepoint is.
-        handle: The handle of the file.
-        kryo: What is known of the Kryo that wrote object graphs.
-        max_parallelism: That of the operator, by which keys tell their key groups; None where
-            nobody asks for timers.
+    Without ``max_parallelism`` the key groups of timers are not checked.
     """
 
     def __init__(
@@ -91,9 +144,9 @@ class RawKeyedSource:
 
     @cached_property
     def problem(self) -> str:
-        """Why the timers of the first key group cannot all be read, if so.
+        """Reason why some timers of the first key group can't be read.
 
-        It is on this that the catalog has a table of their bytes, with all key groups of the file.
+        The catalog then has a table of their bytes, with all key groups of the file.
         """
         first = first_section(self._file, self._handle)
         if first is None or not has_timers(first[1]):
@@ -102,67 +155,61 @@ class RawKeyedSource:
         return TimerServices.of(data, self._file.path, section, self._kryo).problem
 
     def sections(self, key_groups: KeyGroupRange) -> Iterator[list[tuple[Section, bytes]]]:
-        """The sections of these key groups and their bytes, some at a time."""
+        """Sections of these key groups and their bytes, some at a time."""
         all_sections = sections_of(self._handle.groups, self._file, key_groups, NOTHING_WRITTEN_RAW)
-        for batch in batches_of(all_sections, PIECE_SIZE):
+        for batch in batches_of(all_sections, _BATCH_SIZE):
             data, base = read_sections(self._file, batch), batch[0].start
             yield [(section, data[section.start - base : section.end - base]) for section in batch]
 
     def timers(self, key_groups: KeyGroupRange) -> Iterator[TimerRows]:
-        """The timers of these key groups, under the names that their states would have.
+        """Timers of these key groups, named as managed state.
 
-        Raises:
-            FormatError: The file is damaged, or has key groups in the place of others.
+        Raises ``FormatError`` also if key groups have swapped places.
         """
         if not self.has_timers():
             return
-        for sections in self.sections(key_groups):
-            for section, data in sections:
-                with within(f"key group {section.key_group}"):
-                    try:
-                        yield from self._section_timers(self._chunk(section, data), section)
-                    except (UndecodableError, UnknownSnapshotError):
-                        if not self.problem:
-                            raise
+        for section, chunk in self._chunks(key_groups):
+            with within(f"key group {section.key_group}"):
+                try:
+                    yield from self._section_timers(chunk, section)
+                except (UndecodableError, UnknownSnapshotError):
+                    if not self.problem:
+                        raise
         self._expect_own_places()
 
     def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
-        """The timers of these queues as managed ones are stored, per key group and queue.
+        """Timers of these queues as managed ones are stored, per key group and queue.
 
-        Nothing comes of raw state without timers.
-
-        Raises:
-            UndecodableError: It is not known where timers end.
-            FormatError: As of ``timers``.
+        Raw state without timers gives nothing. Raises ``UndecodableError`` if the end of a timer is
+        unknown.
         """
         if not self.has_timers():
             return
-        for sections in self.sections(key_groups):
-            for section, data in sections:
-                with within(f"key group {section.key_group}"):
-                    yield from self._section_pieces(self._chunk(section, data), section, names)
+        for section, chunk in self._chunks(key_groups):
+            with within(f"key group {section.key_group}"):
+                yield from self._section_pieces(chunk, section, names)
         self._expect_own_places()
 
     def _expect_own_places(self) -> None:
         """Raises ``FormatError`` if timers lie in other key groups than those of their keys."""
         if not self._evidence.displaced:
             return
-        # The key groups at hand may be too few to tell.
+        # These key groups may be too few for a proof.
         every = RawKeyedSource(self._directory, self._handle, self._kryo, self._max_parallelism)
-        for sections in every.sections(self._handle.key_groups):
-            for section, data in sections:
-                # What cannot be read tells nothing; whoever wants it hears of it.
-                with suppress(UndecodableError, UnknownSnapshotError):
-                    for _ in every._queues(every._chunk(section, data), section):
-                        pass
+        for section, chunk in every._chunks(self._handle.key_groups):
+            # Unreadable timers prove nothing; a read of them reports the error.
+            with suppress(UndecodableError, UnknownSnapshotError):
+                for _ in every._queues(chunk, section):
+                    pass
         if every._evidence.is_proven:
             group, named = min(every._evidence.displaced.items())
             offset = self._handle.groups.offsets[group - self._handle.key_groups.start]
             message = f"the timers of key group {named}, expected key group {group}"
             raise FormatError(message, self._file.path, offset)
 
-    def _chunk(self, section: Section, data: bytes) -> Chunk:
-        return Chunk(np.frombuffer(data, np.uint8), self._file.path, section.start)
+    def _chunks(self, key_groups: KeyGroupRange) -> Iterator[tuple[Section, Chunk]]:
+        for section, data in chain.from_iterable(self.sections(key_groups)):
+            yield section, Chunk(np.frombuffer(data, np.uint8), self._file.path, section.start)
 
     def _section_timers(self, chunk: Chunk, section: Section) -> Iterator[TimerRows]:
         for service, domain, (keys, _, timestamps) in self._queues(chunk, section):
@@ -189,7 +236,7 @@ class RawKeyedSource:
     def _queues(
         self, chunk: Chunk, section: Section
     ) -> Iterator[tuple[TimerService, str, list[Spans]]]:
-        """Where key, namespace and timestamp of the timers of each queue lie."""
+        """Borders of key, namespace and timestamp of the timers of each queue."""
 
         def read(service: TimerService, view: SnapshotView, count: int) -> list[Spans]:
             if service.timer not in self._records:

@@ -1,4 +1,4 @@
-"""What a change of a changelog does to the values of a state, read from its payload.
+"""Reads the edits that a change of a changelog makes to the values of a state.
 
 | state                 | operation                          | payload                             |
 |-----------------------|------------------------------------|-------------------------------------|
@@ -17,14 +17,14 @@
 | timers                | ADD_ELEMENT                        | i32 n, n timers to add              |
 |                       | REMOVE_ELEMENT                     | a timer to remove                   |
 
-A queue of timers is a set: a timer that is added twice is there once. In entries all these bytes
-are as they are here, but for those:
+A queue of timers is a set: a timer that is added twice is there once. Bytes are the same in
+changes and in entries, except for:
 
-| part of a change          | bytes in an entry                                             |
+| in a change               | in an entry                                                   |
 |---------------------------|---------------------------------------------------------------|
 | key and namespace         | key, [size], namespace, [size]                                |
-| a value put into a map    | 00, for it is no null, and the value                          |
-| a timer                   | it is the key of an entry without a value                     |
+| a value put into a map    | 00, because it is not null, and the value                     |
+| a timer                   | the key of an entry without a value                           |
 
 Flink: ``KvStateChangeApplier`` and its subclasses, ``PriorityQueueStateChangeApplier``.
 """
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 
 class EditKind(Enum):
-    """What an edit does to what the state has under a key and a namespace."""
+    """Effect of an edit on the state of a key and a namespace."""
 
     CLEAR = auto()
     REPLACE = auto()
@@ -72,15 +72,10 @@ class EditKind(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edit:
-    """What a change does to the entries of an identity.
+    """Effect of a change on the entries of an identity.
 
-    Attributes:
-        identity: Key and namespace as canonical files store them, or a timer.
-        kind: What is done.
-        view: Where the change is from.
-        user_keys: To put or to remove; as many nulls as values for what is no map.
-        values: Values, or elements.
-        sources: The identities that are merged into this one.
+    An identity is key and namespace as canonical files store them, or a timer. There is a user key
+    per value; it is null if the state is no map. ``sources`` are merged into the identity.
     """
 
     identity: bytes
@@ -98,16 +93,7 @@ _VOID = b"\0"
 
 
 class EditReader:
-    """Reads the changes of one state, of which it decodes no more than where anything ends.
-
-    Args:
-        state: The state.
-        kryo: What is known of the Kryo that wrote object graphs.
-        has_framed_keys: Whether keys have their size in front in identities, as otherwise nobody
-            could tell there where they end.
-        shows_undecided: Whether a change whose key has several possible ends is an edit that says
-            so, and no error.
-    """
+    """Reads the changes of one state; it decodes only to find ends."""
 
     def __init__(
         self,
@@ -130,11 +116,10 @@ class EditReader:
         self._shows_undecided = shows_undecided and is_all_unknown and has_no_namespace
 
     def edits(self, change: KeyedChange) -> Iterator[Edit]:
-        """What a change does.
+        """Edits of a change.
 
-        Raises:
-            FormatError: It is damaged, or of an operation that the state has not.
-            UndecodableError: It is not known where a key, a value or a timer ends.
+        Raises ``FormatError`` for an operation that the state doesn't have, and
+        ``UndecodableError`` if the end of a key, a value or a timer is unknown.
         """
         operation, view = change.operation, change.body
         try:
@@ -175,7 +160,7 @@ class EditReader:
         return key + length_suffix(len(key)) + namespace + length_suffix(len(namespace))
 
     def _behind_unknown_key(self, operation: Operation, view: DataInputView) -> Edit:
-        """The change, if all but one end of the key make it impossible to read."""
+        """The edit, if the change can be read with exactly one end of the key."""
         start, edits = view.position, []
         for end in range(start, view.end):
             view.position = end
@@ -197,11 +182,11 @@ class EditReader:
         raise view.error(message, UndecodableError)
 
     def whole(self, view: DataInputView, start: int) -> bytes:
-        """The identity of a change whose key nobody can tell: all its bytes are the key."""
+        """Identity of a change with an unknown key: all its bytes are the key."""
         return self._identity(bytes(view.buffer[start : view.end]), _VOID)
 
     def _value(self, layout: Layout, view: DataInputView, *, is_last: bool = False) -> bytes:
-        """A value, which may end in bytes that cannot be decoded only if it is the last."""
+        """Bytes of a value; only the last one may end in undecodable bytes."""
         start, reader = view.position, ValueReader(view, self._kryo)
         reader.read(layout)
         if reader.is_lost and not is_last:
@@ -273,7 +258,7 @@ class EditReader:
         raise self._unknown(operation, view)
 
     def _merge(self, identity: bytes, view: DataInputView) -> Edit:
-        # The change is of the target already, which its payload names once more.
+        # The payload repeats the target, which the change has already.
         self._value(self._namespace, view)
         namespaces = (self._value(self._namespace, view) for _ in range(view.read_count()))
         return Edit(identity, EditKind.MERGE, view, sources=tuple(namespaces))

@@ -1,52 +1,58 @@
-"""Entries of one state, decoded: what tells its rows apart, and its values.
+"""Decodes the entries of one state: identities that distinguish rows, and values.
 
-The two forms in which backends store keyed state come to the same here. In entries (canonical
-files and RocksDB) a key is prefix, key, namespace; lists are delimited and a map has an entry per
-user key. In heap files namespace, key and value lie back to back, collections in one piece.
+Both forms of stored keyed state become the same rows. In entries (canonical files and RocksDB) a
+key is prefix, key, namespace; lists are delimited and a map has an entry per user key. In heap
+files namespace, key and value lie back to back, and a collection is a single value.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.errors import UndecodableError
-from savepoint_formats.layout import (
-    Layout,
-    MapOf,
-    Nullable,
-    Repeated,
-    Struct,
-)
+from savepoint_formats.entries.entry_spans import key_groups_at
+from savepoint_formats.errors import FormatError, UndecodableError
+from savepoint_formats.key_groups.ranges import prefix_size
+from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
+from savepoint_formats.sources.keyed_batch import KeyedBatch
 from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
+from savepoint_formats.tables.timer_rows import TimerRows
 from savepoint_formats.values.hidden_ends import hidden_advice
-from savepoint_formats.values.state_entries import Delimited, NullableRest, Sized, entry_key
+from savepoint_formats.values.state_entries import (
+    Delimited,
+    KeyPrefix,
+    NullableRest,
+    Sized,
+    entry_key,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from numpy.typing import NDArray
 
     from savepoint_formats.bytes.chunk import Chunk
-    from savepoint_formats.entries.entry_spans import EntrySpans
+    from savepoint_formats.entries.entry_spans import EntrySpans, Part
     from savepoint_formats.program.program import Program
+    from savepoint_formats.sources.entry_source import SourceSettings
     from savepoint_formats.state_files.heap_entries import HeapEntries
     from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
+    Positions = NDArray[np.int64]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StateRows:
-    """The entries of a state, decoded.
+    """Decoded entries of a state, and the borders of their identities: bytes of key and namespace.
 
-    Attributes:
-        starts: Where the identity of each entry begins: the bytes of key and namespace.
-        ends: Where it ends.
-        values: The values; of a map in entries, those of its user keys.
-        user_keys: The user keys of a map in entries.
+    If a map has an entry per user key, values are those of user keys.
     """
 
     starts: NDArray[np.int64]
@@ -67,7 +73,7 @@ class StateRows:
         )
 
     def column_type(self, wanted: pa.DataType) -> pa.DataType:
-        """The type that the column has; ``wanted`` says only which kind of collection a map is."""
+        """Type of the column; only the kind of collection for a map comes from ``wanted``."""
         if self.user_keys is None:
             return self.values.type
         if pa.types.is_map(wanted):
@@ -80,12 +86,7 @@ class StateRows:
 class EntryDecoder:
     """Decodes the entries of a state in canonical files and RocksDB.
 
-    Args:
-        state: The state.
-        prefix_size: The bytes of the key-group prefix, which is no part of identities.
-        kryo: What is known of the Kryo that wrote object graphs.
-        is_hidden: Whether values are null, as nobody wants them.
-        hides: What may be among the bytes of a value that cannot be decoded.
+    Hidden values are null. ``hides`` says what may be among the bytes of an undecodable value.
     """
 
     def __init__(
@@ -107,15 +108,11 @@ class EntryDecoder:
         if state.kind is StateKind.MAP and isinstance(state.stored, MapOf):
             sizes = (Sized(key.fields[1]), Sized(key.fields[2]), state.stored.key)
             names = (*key.names[1:], "user_key")
-            # What is hidden has no size, which ``_identity_ends`` tells.
+            # Hidden fields have no size; ``_identity_ends`` raises an error for them.
             self._map_keys = program(Struct(names, sizes), kryo, hides="all")
 
     def rows(self, chunk: Chunk, entries: EntrySpans) -> StateRows:
-        """Decodes everything but the identities.
-
-        Raises:
-            FormatError: An entry is damaged.
-        """
+        """Decodes everything but the identities."""
         if self._is_hidden:
             values = pa.nulls(len(entries.key_starts), self._values.type)
         else:
@@ -130,7 +127,7 @@ class EntryDecoder:
     def identities(
         self, chunk: Chunk, entries: EntrySpans
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where the identity of each entry begins and ends."""
+        """Start and end of each entry's identity."""
         starts = entries.key_starts + self._prefix_size
         if self._map_keys is None:
             return starts, entries.key_ends
@@ -149,43 +146,24 @@ def _entry_value(state: State) -> Layout:
 
 
 class HeapDecoder:
-    """Decodes the entries of a state in heap files.
+    """Decodes the entries of a state in heap files."""
 
-    Args:
-        state: The state.
-        kryo: What is known of the Kryo that wrote object graphs.
-        is_hidden: Whether values are null, as nobody wants them.
-        hides: What may be among the bytes of a value that cannot be decoded.
-    """
-
-    def __init__(
-        self,
-        state: State,
-        kryo: KryoDialect | None,
-        *,
-        is_hidden: bool = False,
-        hides: Hides = "nothing",
-    ) -> None:
-        self._is_hidden = is_hidden
-        self._hides = hides
+    def __init__(self, state: State, settings: SourceSettings) -> None:
+        self._is_hidden = state.name in settings.hidden
+        self._hides = settings.hides
         layouts = namespace_layout(state), key_layout(state)
-        self.identity = program(Struct(("namespace", "key"), layouts), kryo)
-        self._values = program(state.stored, kryo, hides=hides)
+        self.identity = program(Struct(("namespace", "key"), layouts), settings.kryo)
+        self._values = program(state.stored, settings.kryo, hides=settings.hides)
 
     def rows(self, entries: HeapEntries) -> StateRows:
-        """Decodes everything but the identities; a value may be but bytes.
-
-        Raises:
-            UndecodableError: It is not known where an entry ends.
-            FormatError: An entry is damaged.
-        """
+        """Decodes everything but the identities; raises ``UndecodableError`` for hidden entries."""
         if self._hides != "all":
             entries.expect_all(hidden_advice("rest"))
         starts, ends = entries.values.starts, entries.values.ends
         if self._is_hidden:
             values = pa.nulls(len(entries), self._values.type)
         else:
-            # What else lies in the last value, if the two cannot be separated.
+            # The last value has the bytes of all entries that can't be separated from it.
             along = f"{entries.hidden} more entries of the key group" if entries.hidden else ""
             values = decode(self._values, entries.chunk, starts, ends, along=along)
         return StateRows(entries.namespaces.starts, entries.keys.ends, values)
@@ -194,10 +172,9 @@ class HeapDecoder:
 def _identity_ends(
     chunk: Chunk, starts: NDArray[np.int64], keys: pa.StructArray
 ) -> NDArray[np.int64]:
-    """Where key and namespace of each entry of a map end, and the user key begins.
+    """End of key and namespace of each entry of a map, where the user key begins.
 
-    Raises:
-        UndecodableError: Nobody can tell, as a serializer of theirs is not known.
+    Raises ``UndecodableError`` if a size is unknown.
     """
     for name in ("key", "namespace"):
         if keys.field(name).null_count:
@@ -209,8 +186,75 @@ def _identity_ends(
             error = chunk.error(message, int(starts[entry]), UndecodableError)
             error.record = entry
             raise error
-    return starts + _numbers(keys, "key") + _numbers(keys, "namespace")
+    sizes = (keys.field(name).to_numpy().astype(np.int64) for name in ("key", "namespace"))
+    return starts + sum(sizes)
 
 
-def _numbers(sizes: pa.StructArray, name: str) -> NDArray[np.int64]:
-    return np.asarray(sizes.field(name).to_numpy(), np.int64)
+class EntryDecoders:
+    """Decoders of the entries of states; each is compiled when it is first needed."""
+
+    def __init__(self, states: Iterable[State], settings: SourceSettings) -> None:
+        self.states = {state.name: state for state in states}
+        self.prefix_size = prefix_size(settings.max_parallelism)
+        self._settings = settings
+        self._decoders: dict[str, EntryDecoder] = {}
+        self._timers: dict[str, Program] = {}
+
+    def identities(self, name: str, chunk: Chunk, spans: EntrySpans) -> tuple[Positions, Positions]:
+        """Start and end of each entry's identity."""
+        return self._decoder(name).identities(chunk, spans)
+
+    def rows(self, part: Part) -> dict[str, StateRows]:
+        """Decoded entries of each state."""
+        chunk, by_state = part
+        rows: dict[str, StateRows] = {}
+        for name, spans in by_state.items():
+            with self._in_entries(name, chunk, spans):
+                rows[name] = self._decoder(name).rows(chunk, spans)
+        return rows
+
+    def batch(self, chunk: Chunk, rows: dict[str, StateRows]) -> KeyedBatch:
+        """Entries of at least one state in a chunk, for their rows to be joined."""
+        identity = self._decoder(next(iter(rows))).identity
+        return KeyedBatch(chunk, identity, rows, prefix_size=self.prefix_size)
+
+    def timers(self, part: Part) -> Iterator[TimerRows]:
+        """Timers of each queue."""
+        chunk, by_state = part
+        for name, spans in by_state.items():
+            with self._in_entries(name, chunk, spans):
+                entries = decode(self._timer(name), chunk, spans.key_starts, spans.key_ends)
+            groups = key_groups_at(chunk, spans.key_starts, self.prefix_size)
+            yield TimerRows(name, entries.field("timer"), groups)
+
+    def _decoder(self, name: str) -> EntryDecoder:
+        if name not in self._decoders:
+            settings = self._settings
+            self._decoders[name] = EntryDecoder(
+                self.states[name],
+                self.prefix_size,
+                settings.kryo,
+                is_hidden=name in settings.hidden,
+                hides=settings.hides,
+            )
+        return self._decoders[name]
+
+    def _timer(self, name: str) -> Program:
+        if name not in self._timers:
+            layouts = KeyPrefix(self.prefix_size), self.states[name].stored
+            timer, settings = Struct(("prefix", "timer"), layouts), self._settings
+            self._timers[name] = program(timer, settings.kryo, hides=settings.hides)
+        return self._timers[name]
+
+    @contextmanager
+    def _in_entries(self, state: str, chunk: Chunk, spans: EntrySpans) -> Iterator[None]:
+        """Adds state and key group to errors in entries."""
+        try:
+            yield
+        except FormatError as error:
+            error.within(f"state {state!r}")
+            if error.record >= 0:
+                start = spans.key_starts[error.record : error.record + 1]
+                (key_group,) = key_groups_at(chunk, start, self.prefix_size)
+                error.within(f"key group {key_group}")
+            raise

@@ -1,1 +1,1 @@
-"""Where the records of a state lie: headers and contents of state files, one reader per format."""
+"""Readers of state files, one per format: headers, and where the records of each state lie."""

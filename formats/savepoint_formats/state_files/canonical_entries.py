@@ -1,26 +1,35 @@
-"""The entries of canonical files: sections, runs, keys and values, with where each of them lies.
+"""Reads canonical files: the borders of all entries, section by section.
 
-A section is read as a whole, several at a time, or block by block if it is large. A compressed one
-is a stream that is decompressed as a whole.
+Sections are read whole, several at a time, or in blocks if they are large. A compressed section
+is decompressed as a whole. The handle says where a section begins, the section by its end mark
+where it ends, and each entry by its prefix which key group it belongs to. All three must agree:
+otherwise a damaged offset would move rows into another key group, or lose them.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.snappy import decompress
-from savepoint_formats.entries.entry_spans import EntrySpans
-from savepoint_formats.entries.frames import FramesStart, section_frames
+from savepoint_formats.entries.entry_spans import EntrySpans, key_groups_at
+from savepoint_formats.entries.frames import (
+    Frames,
+    FramesStart,
+    FramesTable,
+    expect_end,
+    section_frames,
+)
 from savepoint_formats.errors import FormatError, within
 from savepoint_formats.key_groups.ranges import WHOLE, prefix_size
+from savepoint_formats.locations.state_file import StateFile
 from savepoint_formats.metadata import KeyedHandleType
-from savepoint_formats.program.kernel import NO_STATE
-from savepoint_formats.state_files.section_frames import SectionFrames
+from savepoint_formats.program.kernel import NO_STATE, NONE_FOREIGN
 from savepoint_formats.state_files.sections import (
     NOTHING_WRITTEN,
     Section,
@@ -31,47 +40,38 @@ from savepoint_formats.state_files.sections import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Sequence
+    from collections.abc import Container, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from savepoint_formats.entries.entry_spans import Part
-    from savepoint_formats.entries.frames import Frames
     from savepoint_formats.key_groups.ranges import KeyGroupRange, Share
-    from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.state_files.header import KeyedBackendHeader
+
+    Placed: TypeAlias = tuple[Section, int, int]
+    """A section, and where in a chunk it begins and ends."""
+
 
 ID_SIZE = 2
 """The bytes of a state's id, in front of each run."""
 
 _IS_LAST = 0x80
 
-# A heap section that passes for a canonical one by chance is next to impossible; two more so.
+# A heap section hardly ever passes for a canonical one by chance, several never do.
 _SECTIONS_TO_TRY = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntryBlock:
-    """Whole runs of entries.
-
-    Attributes:
-        chunk: Where they lie, the id of its state in front of each run.
-        frames: The entries; their positions are the chunk's.
-        key_groups: The key group of each run.
-    """
+    """Whole runs of entries; in the chunk the id of its state is in front of each run."""
 
     chunk: Chunk
     frames: Frames
     key_groups: NDArray[np.uint16]
 
     def part(self, names: Sequence[str], wanted: Container[str]) -> Part:
-        """The entries of some states.
-
-        Args:
-            names: All states of the file, by id.
-            wanted: Those to choose.
-        """
+        """Entries of the wanted states; ``names`` are all states of the file, by id."""
         spans = {
             names[state_id]: EntrySpans(*spans)
             for state_id, spans in sorted(self.frames.by_state().items())
@@ -80,31 +80,8 @@ class EntryBlock:
         return self.chunk, spans
 
 
-@dataclass(frozen=True, slots=True)
-class SectionContent:
-    """A section that is read bit by bit.
-
-    Attributes:
-        section: Where it lies in its file, or in what it becomes when it is decompressed.
-        path: What errors call it.
-        read: Gives the bytes between two of these positions.
-    """
-
-    section: Section
-    path: str
-    read: Callable[[int, int], bytes]
-
-
 class CanonicalEntries:
-    """A canonical file.
-
-    Args:
-        file: The file.
-        handle: Its handle.
-        names: Its states, by id.
-        max_parallelism: That of the operator: the key-group prefix depends on it.
-        is_compressed: Whether each of its key groups is snappy-compressed.
-    """
+    """Reader of a canonical file; ``names`` are its states, by id."""
 
     def __init__(
         self,
@@ -118,14 +95,11 @@ class CanonicalEntries:
         self._file = file
         self._handle = handle
         self._is_compressed = is_compressed
-        self._frames = SectionFrames(names, prefix_size(max_parallelism))
+        self._names = names
+        self._prefix_size = prefix_size(max_parallelism)
 
     def batches(self, key_groups: KeyGroupRange, size: int) -> Iterator[tuple[Section, ...]]:
-        """Sections of these key groups, together of about ``size`` bytes; a larger one by itself.
-
-        Raises:
-            FormatError: An offset lies outside of the file.
-        """
+        """Groups sections of these key groups to about ``size`` bytes; a larger one comes alone."""
         sections = sections_of(self._handle.groups, self._file, key_groups)
         self._file = read_ahead(self._file, sections)
         yield from batches_of(sections, size)
@@ -133,25 +107,17 @@ class CanonicalEntries:
     def blocks(
         self, key_groups: KeyGroupRange, size: int, share: Share = WHOLE
     ) -> Iterator[EntryBlock]:
-        """All entries of these key groups, or of a share of one, about ``size`` bytes at a time.
-
-        Raises:
-            FormatError: The file is damaged.
-        """
+        """All entries of these key groups, or of a share of one, about ``size`` bytes at a time."""
         for batch in self.batches(key_groups, size):
             if batch[0].size > size:
-                yield from self.divided(self.content(batch[0]), size, share)
+                yield from self.divided(*self.content(batch[0]), size, share)
             elif share.index == 0:
                 block = self.block(batch)
                 if len(block.frames):
                     yield block
 
     def block(self, batch: tuple[Section, ...]) -> EntryBlock:
-        """All entries of sections that follow each other in the file.
-
-        Raises:
-            FormatError: A section is damaged, or is that of another key group.
-        """
+        """All entries of sections that are neighbours in the file."""
         data, base = read_sections(self._file, batch), batch[0].start
         starts, path = [section.start - base for section in batch], self._file.path
         if self._is_compressed:
@@ -162,40 +128,33 @@ class CanonicalEntries:
             starts = np.cumsum([0, *map(len, parts[:-1])]).tolist()
             data, base, path = b"".join(parts), 0, self._path_of(batch[0])
         chunk = Chunk(np.frombuffer(data, np.uint8), path, base)
-        placed = zip(batch, starts, [*starts[1:], len(data)], strict=True)
-        return EntryBlock(chunk, *self._frames.of_sections(chunk, placed))
+        placed = list(zip(batch, starts, [*starts[1:], len(data)], strict=True))
+        return EntryBlock(chunk, *self._of_sections(chunk, placed))
 
-    def content(self, section: Section) -> SectionContent:
-        """A section for ``divided``.
-
-        Raises:
-            FormatError: It cannot be decompressed.
-        """
+    def content(self, section: Section) -> tuple[StateFile, Section]:
+        """File of a section for ``divided``; a decompressed one is a file in memory."""
         if not self._is_compressed:
-            return SectionContent(section, self._file.path, self._read_within(section))
+            return self._file, section
         whole = self._decompressed(section, read_sections(self._file, (section,)))
-        place = replace(section, start=0, end=len(whole))
-        return SectionContent(place, self._path_of(section), lambda start, end: whole[start:end])
+        file = StateFile(self._path_of(section), data=whole)
+        return file, replace(section, start=0, end=len(whole))
 
     def divided(
-        self, content: SectionContent, size: int, share: Share = WHOLE
+        self, file: StateFile, section: Section, size: int, share: Share = WHOLE
     ) -> Iterator[EntryBlock]:
-        """A section from its beginning; a run that goes on in another block becomes two.
+        """Reads a section from its beginning in blocks; a run that crosses a border becomes two.
 
-        Only who walks over all entries before a share knows where it begins.
-
-        Raises:
-            FormatError: The section is damaged, or is that of another key group.
+        Entries are found one behind the other, so that all entries before a share are read too.
         """
-        section = content.section
         position, state, least, is_end = section.start, NO_STATE, size, False
         while not is_end:
             owner = share.owner(position - section.start, section.size)
             if owner > share.index:
                 return
             stop = min(position + least, section.end)
-            chunk = _continued(content, position, stop, state)
-            block_frames = self._frames.of_block(chunk, FramesStart(ID_SIZE, state), section, stop)
+            data = read_sections(file, (replace(section, start=position, end=stop),))
+            chunk = _continued(data, state, file.path, position)
+            block_frames = self._of_block(chunk, FramesStart(ID_SIZE, state), section, stop)
             is_end = block_frames.is_end
             if block_frames.next.state != NO_STATE and len(block_frames):
                 chunk.data[block_frames.spans[0, -1]] |= _IS_LAST
@@ -205,27 +164,76 @@ class CanonicalEntries:
             position = chunk.base + block_frames.next.position
             state, least = block_frames.next.state, max(size, block_frames.wanted)
 
-    def _read_within(self, section: Section) -> Callable[[int, int], bytes]:
-        def read(start: int, end: int) -> bytes:
-            return read_sections(self._file, (replace(section, start=start, end=end),))
+    def _of_sections(
+        self, chunk: Chunk, sections: Sequence[Placed]
+    ) -> tuple[Frames, NDArray[np.uint16]]:
+        """Finds all entries of these sections, and the key group of each run of entries."""
+        table = FramesTable(chunk, len(self._names), prefix_size=self._prefix_size)
+        counts = [0]
+        for section, start, end in sections:
+            with self._in_section(section):
+                read_frames = table.add_section(start, end, section.key_group)
+            counts.append(len(read_frames.run_states))
+        if read_frames.foreign != NONE_FOREIGN:
+            place = int(read_frames.spans[0, read_frames.foreign])
+            displaced = next(section for section, _, end in sections if place < end)
+            with self._in_section(displaced):
+                raise self._foreign(chunk, read_frames)
+        groups = np.array([section.key_group for section, _, _ in sections], np.uint16)
+        return read_frames, np.repeat(groups, np.diff(counts))
 
-        return read
+    def _of_block(self, chunk: Chunk, start: FramesStart, section: Section, stop: int) -> Frames:
+        """Finds the entries of a section that the chunk holds up to ``stop`` in the section."""
+        with self._in_section(section):
+            table = FramesTable(chunk, len(self._names), prefix_size=self._prefix_size)
+            read_frames = table.add(start, len(chunk), section.key_group)
+            if stop == section.end:
+                expect_end(chunk, read_frames, len(chunk))
+            elif read_frames.is_end:
+                expect_end(chunk, read_frames, len(chunk) + section.end - stop)
+            if read_frames.foreign != NONE_FOREIGN:
+                raise self._foreign(chunk, read_frames)
+        return read_frames
+
+    def _foreign(self, chunk: Chunk, read_frames: Frames) -> FormatError:
+        """Error about the first entry of another key group."""
+        entry = read_frames.foreign
+        start, end = read_frames.spans[:2, entry].tolist()
+        message = f"a key of {end - start} bytes, without its key group"
+        if end - start >= self._prefix_size:
+            (group,) = key_groups_at(chunk, read_frames.spans[0, [entry]], self._prefix_size)
+            message = f"a key of key group {group}"
+        error = chunk.error(message, start, FormatError)
+        run = int(np.searchsorted(read_frames.run_starts, entry, "right")) - 1
+        error.state = int(read_frames.run_states[run])
+        return error
+
+    @contextmanager
+    def _in_section(self, section: Section) -> Iterator[None]:
+        """Adds state and key group to errors in a section."""
+        try:
+            yield
+        except FormatError as error:
+            if error.state >= 0:
+                error.within(f"state {self._names[error.state]!r}")
+            error.within(f"key group {section.key_group}")
+            raise
 
     def _decompressed(self, section: Section, stored: bytes) -> bytes:
         with within(f"key group {section.key_group}"):
             return decompress(stored, self._file.path, section.start)
 
     def _path_of(self, section: Section) -> str:
-        """What errors call decompressed bytes, which have offsets of their own."""
+        """Name of decompressed bytes in errors; they have offsets of their own."""
         return f"{self._file.path}, decompressed from byte {section.start}"
 
 
-def _continued(content: SectionContent, start: int, end: int, state: int) -> Chunk:
-    """The bytes of a part of a section, and in front of them the id of the run that goes on."""
-    data = np.empty(ID_SIZE + end - start, np.uint8)
-    data[:ID_SIZE] = state >> 8 & 0xFF, state & 0xFF
-    data[ID_SIZE:] = np.frombuffer(content.read(start, end), np.uint8)
-    return Chunk(data, content.path, start - ID_SIZE)
+def _continued(data: bytes, state: int, path: str, offset: int) -> Chunk:
+    """Chunk of bytes from the middle of a section, behind the id of the run that goes on."""
+    whole = np.empty(ID_SIZE + len(data), np.uint8)
+    whole[:ID_SIZE] = state >> 8 & 0xFF, state & 0xFF
+    whole[ID_SIZE:] = np.frombuffer(data, np.uint8)
+    return Chunk(whole, path, offset - ID_SIZE)
 
 
 def is_canonical(file: StateFile, handle: KeyGroupsHandle, header: KeyedBackendHeader) -> bool:
@@ -234,9 +242,8 @@ def is_canonical(file: StateFile, handle: KeyGroupsHandle, header: KeyedBackendH
     Handles of native snapshots, and all handles up to Flink 1.12, may lead to either. A heap file
     has an offset for every key group; a file is canonical if its sections parse as such.
     """
-    if handle.type is KeyedHandleType.CANONICAL_SAVEPOINT:
-        return True
-    if NOTHING_WRITTEN in handle.groups.offsets:
+    is_told = handle.type is KeyedHandleType.CANONICAL_SAVEPOINT
+    if is_told or NOTHING_WRITTEN in handle.groups.offsets:
         return True
     sections = sections_of(handle.groups, file, handle.key_groups)
     try:

@@ -1,4 +1,4 @@
-"""Canonical files: the keyed state of one subtask, as every backend restores it.
+"""Writes canonical files: the keyed state of one subtask, as every backend restores it.
 
 | bytes | field    | meaning                                                                    |
 |-------|----------|----------------------------------------------------------------------------|
@@ -13,8 +13,8 @@ A section is runs, one behind the other, and ``FF FF``. A run is entries of one 
 | i32, … | key      | size, key-group prefix and key; of the last entry, the first bit is set   |
 | i32, … | value    | size, bytes; then the next key                                            |
 
-So a run means the same wherever it lies, and so do runs in a row: a state may have many in a key
-group. A key group without entries has no section and the offset 0; Flink fails at an empty one.
+A run means the same wherever it lies, and a state may have many runs in a key group. A key group
+without entries has no section and the offset 0; Flink fails at an empty section.
 
 Flink: ``FullSnapshotAsyncWriter``.
 """
@@ -47,7 +47,7 @@ _LEAST_RUN = 2 + 4 + 1 + 4
 
 
 class Output(Protocol):
-    """Where the bytes of a file go."""
+    """Anything that takes the bytes of a file."""
 
     def write(self, data: Run, /) -> object:
         """Appends bytes."""
@@ -55,23 +55,18 @@ class Output(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CanonicalFile:
-    """What is known of a file once it is written.
-
-    Attributes:
-        groups: Where each key group begins.
-        size: The bytes of the file.
-    """
+    """A written file: where each key group begins, and its bytes."""
 
     groups: KeyGroupRangeOffsets
     size: int
 
     @property
     def offsets(self) -> tuple[int, ...]:
-        """Where each key group begins; 0 for one without entries."""
+        """Start of each key group; 0 for one without entries."""
         return self.groups.offsets
 
     def handle(self, stream: PlainStream) -> KeyGroupsHandle:
-        """What refers to the file in ``_metadata``."""
+        """Handle of the file for ``_metadata``."""
         return KeyGroupsHandle(KeyedHandleType.CANONICAL_SAVEPOINT, self.groups, stream)
 
     @classmethod
@@ -82,23 +77,19 @@ class CanonicalFile:
         key_groups: KeyGroupRange,
         sections: Iterable[tuple[int, Iterable[Run]]],
     ) -> Self:
-        """Writes a whole file.
-
-        Args:
-            output: Takes the bytes, in order.
-            header: The states.
-            key_groups: The key groups of the subtask.
-            sections: Each key group that has entries, and its runs. Runs are read as they are
-                written, before the next key group is asked for.
+        """Writes a whole file; the runs of a key group are read before the next one is asked for.
 
         Raises:
-            ValueError: A key group is none of the subtask or comes twice, a run is empty or of a
-                state that the header does not have, or the header says that they are compressed.
+            ValueError: A key group is none of the subtask or comes twice, a run is empty or of an
+                unknown state, or the header says that key groups are compressed.
         """
         if header.is_compressed:
             raise ValueError("a header of compressed key groups, which are not written")
         starts: dict[int, int] = {}
-        size = _write_header(output, header)
+        view = DataOutputView()
+        header.write(view)
+        output.write(view.to_bytes())
+        size = view.position
         for key_group, runs in sections:
             if key_group not in key_groups or key_group in starts:
                 reason = "comes twice" if key_group in starts else f"is not in {key_groups}"
@@ -113,13 +104,7 @@ class CanonicalFile:
     def of_sections(
         cls, header_size: int, key_groups: KeyGroupRange, sizes: Mapping[int, int]
     ) -> Self:
-        """A file of sections as others have them, with their end marks.
-
-        Args:
-            header_size: The bytes of the header.
-            key_groups: The key groups of the subtask.
-            sizes: Each key group that has entries, and the bytes of its section, in their order.
-        """
+        """A file of copied sections with their end marks; ``sizes`` has them in their order."""
         ends = [*accumulate(sizes.values(), initial=header_size)]
         return cls._of_starts(dict(zip(sizes, ends, strict=False)), key_groups, ends[-1])
 
@@ -129,16 +114,8 @@ class CanonicalFile:
         return cls(KeyGroupRangeOffsets(key_groups, offsets), size)
 
 
-def _write_header(output: Output, header: KeyedBackendHeader) -> int:
-    """Returns its size."""
-    view = DataOutputView()
-    header.write(view)
-    output.write(view.to_bytes())
-    return view.position
-
-
 def _write_section(output: Output, runs: Iterator[Run]) -> int:
-    """Returns its size; 0 if there are no runs, for which nothing is written."""
+    """Returns the section's size. Without runs nothing is written."""
     size = 0
     first = next(runs, None)
     if first is None:
@@ -150,7 +127,7 @@ def _write_section(output: Output, runs: Iterator[Run]) -> int:
 
 
 def _checked(runs: Iterable[Run], key_group: int, states: int) -> Iterator[Run]:
-    """The runs, unless one cannot be a run at all: the restore would fail where nobody sees why."""
+    """Refuses bytes that can't be a run: a restore would fail without a clear reason."""
     for run in runs:
         view = memoryview(run).cast("B")
         if len(view) < _LEAST_RUN:

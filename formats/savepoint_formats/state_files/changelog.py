@@ -1,8 +1,8 @@
-"""Changelogs: what happened to keyed state since it was last written as a whole.
+"""Reads changelogs: changes to keyed state since it was last written as a whole.
 
-The handle of a changelog has base handles, whose files hold the materialized state, and changes
-to it, to be applied in order. Changes lie in ``_metadata`` itself, or in files (DSTL) that several
-subtasks and checkpoints share. Such a file is one byte, and then change sets:
+A changelog's handle has base handles, whose files hold the materialized state, and changes to
+apply in order. Changes lie in ``_metadata`` itself, or in files (DSTL) that several subtasks and
+checkpoints use. Such a file is one byte, and then change sets:
 
 | bytes  | field         | meaning                                                            |
 |--------|---------------|--------------------------------------------------------------------|
@@ -12,7 +12,7 @@ subtasks and checkpoints share. Such a file is one byte, and then change sets:
 | i32    | key group     | -1 = of no key group: states are registered                        |
 | i32, … | change        | size and bytes, of each change                                     |
 
-A handle tells where its change sets begin, in the uncompressed bytes behind the first.
+A handle says where its change sets begin, in the uncompressed bytes behind the first.
 
 Flink: ``StateChangeFormat``, ``StateChangeFsUploader``, ``ChangelogBackendLogApplier``.
 """
@@ -65,12 +65,12 @@ _FLAG_SIZE = 1
 _LEAST_GROUP_SIZE = 8
 _LEAST_CHANGE_SIZE = 4
 
-# States are registered in front of a change set, if they are: seldom more than this.
+# Registrations are in front of a change set, and seldom longer.
 _HEAD_SIZE = 64 << 10
 
 
 class StateChangeOperation(IntEnum):
-    """What a change does, with Flink's names."""
+    """Effect of a change, with Flink's names."""
 
     CLEAR = 0
     SET = 1
@@ -97,7 +97,7 @@ class StateRegistration:
     | i16     | number    |                                                                   |
     | u8      |           | the type of the info once more                                    |
 
-    The two that may be missing are there for key-value states only.
+    Only key-value states have the TTL configuration and the default value.
 
     Flink: ``AbstractStateChangeLogger.logMetaIfNeeded``.
     """
@@ -107,12 +107,9 @@ class StateRegistration:
 
     @classmethod
     def read(cls, record: DataInputView) -> Self:
-        """The registration that the bytes of the view are.
+        """Reads a registration.
 
-        Raises:
-            UnsupportedVersionError: Its meta info is of a version that is not known.
-            UnknownSnapshotError: It names a serializer around which nothing can be read.
-            FormatError: It is damaged.
+        Raises ``UnknownSnapshotError`` for an unknown serializer around which nothing can be read.
         """
         view = SnapshotView(record.buffer[record.position :], record.path, record.offset)
         _read_operation(view, is_registration=True)
@@ -131,12 +128,11 @@ class StateRegistration:
 
 
 def _read_info(body: DataInputView) -> StateMetaInfo:
-    """The meta info, and what lies behind it."""
     view = SnapshotView(body.buffer, body.path, body.base)
     try:
         info = StateMetaInfo.read(view)
     except UnknownSnapshotError:
-        # Where an unknown snapshot ends is known only if the bytes behind it are.
+        # The end of an unknown snapshot is known only if the bytes behind it are.
         if not bytes(body.buffer).endswith(_NO_TTL_NO_DEFAULT):
             raise
         data = body.buffer[: -len(_NO_TTL_NO_DEFAULT)]
@@ -201,16 +197,11 @@ Change = StateRegistration | KeyedChange
 def read_changes(
     directory: SnapshotDirectory, handle: ChangelogHandle, key_groups: KeyGroupRange
 ) -> Iterator[Change]:
-    """The changes of these key groups in order, and all registrations among them.
-
-    Raises:
-        StateFileNotFoundError: A file is gone.
-        FormatError: A file is damaged.
-    """
+    """Changes of these key groups in order, and all registrations among them."""
     files = _ChangelogFiles(directory)
-    for part in handle.changes:
-        wanted = part.key_groups.intersection(key_groups)
-        for key_group, record in _records(files, part, wanted):
+    for changes in handle.changes:
+        wanted = changes.key_groups.intersection(key_groups)
+        for key_group, record in _records(files, changes, wanted):
             if key_group == NO_KEY_GROUP:
                 yield StateRegistration.read(record)
             else:
@@ -220,53 +211,50 @@ def read_changes(
 def read_registrations(
     directory: SnapshotDirectory, handle: ChangelogHandle
 ) -> Iterator[StateRegistration]:
-    """The states that are registered; of plain files, hardly more than these is read.
-
-    Raises:
-        StateFileNotFoundError: A file is gone.
-        FormatError: A file is damaged.
-    """
+    """Registered states; little more than these is read of uncompressed files."""
     files = _ChangelogFiles(directory)
-    for part in handle.changes:
-        if isinstance(part, FileChanges):
-            for change_set in part.streams:
+    for changes in handle.changes:
+        if isinstance(changes, FileChanges):
+            for change_set in changes.streams:
                 yield from files.registrations(change_set.stream, change_set.offset)
         else:
-            for _, record in _memory_records(part, EMPTY):
+            for _, record in _memory_records(changes, EMPTY):
                 yield StateRegistration.read(record)
 
 
 def _records(
-    files: _ChangelogFiles, part: ChangesHandle, wanted: KeyGroupRange
+    files: _ChangelogFiles, changes: ChangesHandle, wanted: KeyGroupRange
 ) -> Iterator[tuple[int, DataInputView]]:
-    """Key group and bytes of each change that is wanted, and of each registration."""
-    if isinstance(part, FileChanges):
-        # Of a handle that rescaling cut to fewer key groups, Flink does not know the size; its
-        # files have changes of the others, too.
-        held = part.key_groups if part.size else _ALL
-        for change_set in part.streams:
-            yield from _set_records(files.view(change_set.stream, change_set.offset), wanted, held)
+    """Key group and bytes of each wanted change, and of each registration."""
+    if isinstance(changes, FileChanges):
+        # Rescaling cuts a handle to fewer key groups, and its size is unknown then. Its files
+        # still have changes of other key groups.
+        expected = changes.key_groups if changes.size else _ALL
+        for change_set in changes.streams:
+            yield from _set_records(
+                files.view(change_set.stream, change_set.offset), wanted, expected
+            )
     else:
-        yield from _memory_records(part, wanted)
+        yield from _memory_records(changes, wanted)
 
 
 def _memory_records(
-    part: InMemoryChanges, wanted: KeyGroupRange
+    changes: InMemoryChanges, wanted: KeyGroupRange
 ) -> Iterator[tuple[int, DataInputView]]:
-    for index, change in enumerate(part.changes):
-        path = f"change {index} of the changelog {part.handle_id}"
-        if change.key_group != NO_KEY_GROUP and change.key_group not in part.key_groups:
-            raise FormatError(_displaced(change.key_group, part.key_groups), path, 0)
+    for index, change in enumerate(changes.changes):
+        path = f"change {index} of the changelog {changes.handle_id}"
+        if change.key_group != NO_KEY_GROUP and change.key_group not in changes.key_groups:
+            raise FormatError(_displaced(change.key_group, changes.key_groups), path, 0)
         if change.key_group == NO_KEY_GROUP or change.key_group in wanted:
             yield change.key_group, DataInputView(change.data, path)
 
 
 def _set_records(
-    view: DataInputView, wanted: KeyGroupRange, held: KeyGroupRange
+    view: DataInputView, wanted: KeyGroupRange, expected: KeyGroupRange
 ) -> Iterator[tuple[int, DataInputView]]:
-    """The same of the change set that begins where the view does, which has key groups of ``held``."""
+    """Wanted changes and registrations of a change set; its key groups must be ``expected``."""
     for _ in range(view.read_count(_LEAST_GROUP_SIZE)):
-        changes, key_group = _read_group(view, held)
+        changes, key_group = _read_group(view, expected)
         for _ in range(changes):
             size = view.read_count()
             if key_group == NO_KEY_GROUP or key_group in wanted:
@@ -277,22 +265,23 @@ def _set_records(
                 view.read_view(size)
 
 
-def _read_group(view: DataInputView, held: KeyGroupRange) -> tuple[int, int]:
-    """The number of changes, and the key group."""
+def _read_group(view: DataInputView, expected: KeyGroupRange) -> tuple[int, int]:
+    """Number of changes, and their key group."""
     changes = view.read_count(_LEAST_CHANGE_SIZE)
     key_group = view.read_int()
-    if key_group != NO_KEY_GROUP and key_group not in held:
+    if key_group != NO_KEY_GROUP and key_group not in expected:
         view.position -= 4
-        raise view.error(_displaced(key_group, held))
+        raise view.error(_displaced(key_group, expected))
     return changes, key_group
 
 
-def _displaced(key_group: int, held: KeyGroupRange) -> str:
-    return f"a change of key group {key_group}, expected {held.start} to {held.end}, or -1 for none"
+def _displaced(key_group: int, expected: KeyGroupRange) -> str:
+    numbers = f"{expected.start} to {expected.end}, or -1 for none"
+    return f"a change of key group {key_group}, expected {numbers}"
 
 
 class _ChangelogFiles:
-    """The files of a changelog; the last one is kept, as change sets lie side by side."""
+    """Files of a changelog; the last one stays in memory, because change sets are neighbours."""
 
     def __init__(self, directory: SnapshotDirectory) -> None:
         self._directory = directory
@@ -300,7 +289,7 @@ class _ChangelogFiles:
         self._content = DataInputView(b"")
 
     def view(self, stream: PlainStream, offset: int) -> DataInputView:
-        """What begins at an offset of the uncompressed content."""
+        """Content from an offset of the uncompressed bytes on."""
         if stream != self._stream:
             self._content = _content(self._directory.file(stream))
             self._stream = stream
@@ -311,14 +300,14 @@ class _ChangelogFiles:
         return DataInputView(content.buffer[offset:], content.path, content.base + offset)
 
     def registrations(self, stream: PlainStream, offset: int) -> list[StateRegistration]:
-        """The states that the change set at an offset registers: its first group."""
+        """States that a change set registers, which are its first group."""
         try:
             return _first_registrations(self._head(stream, offset))
         except FormatError:
             return _first_registrations(self.view(stream, offset))
 
     def _head(self, stream: PlainStream, offset: int) -> DataInputView:
-        """The first bytes of a change set."""
+        """First bytes of a change set."""
         file = self._directory.file(stream, head=_HEAD_SIZE)
         expect_kind(file, FileKind.CHANGELOG)
         is_read = stream == self._stream
@@ -335,11 +324,7 @@ def _first_registrations(view: DataInputView) -> list[StateRegistration]:
 
 
 def _content(file: StateFile) -> DataInputView:
-    """The uncompressed content of a file.
-
-    Raises:
-        FormatError: The file is empty, or damaged.
-    """
+    """Uncompressed content of a file."""
     expect_kind(file, FileKind.CHANGELOG)
     data = file.read()
     is_compressed = DataInputView(data, file.path).read_strict_bool()

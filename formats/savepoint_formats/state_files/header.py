@@ -1,7 +1,7 @@
-"""Headers of state files: which states a file holds, and with which serializers.
+"""Headers of state files: the states of a file, and their serializers.
 
 Every file of keyed state begins with a keyed backend header; the meta stream of an incremental
-handle is one and nothing else. Files of operator state begin with an operator backend header.
+handle has nothing else. Files of operator state begin with an operator backend header.
 
 Flink: ``KeyedBackendSerializationProxy``, ``OperatorBackendSerializationProxy``,
 ``StateMetaInfoSnapshotReadersWriters``.
@@ -48,43 +48,35 @@ KEYED_STATE_TYPE = "KEYED_STATE_TYPE"
 DISTRIBUTION_MODE = "OPERATOR_STATE_DISTRIBUTION_MODE"
 KEY_SCOPE = "KEY_SCOPE"
 LOCAL_STATE_TYPE = "LOCAL_STATE_TYPE"
-"""Not Flink's, as ``KEY_SCOPE`` is not: it reads all options, and looks up those that it knows."""
+"""Not an option of Flink, nor is ``KEY_SCOPE``; Flink ignores options that it doesn't know."""
 
 _ROLES = (KEY_SERIALIZER, NAMESPACE_SERIALIZER, VALUE_SERIALIZER, USER_KEY_SERIALIZER)
 _OPTIONS = (KEYED_STATE_TYPE, DISTRIBUTION_MODE, KEY_SCOPE, LOCAL_STATE_TYPE)
 # No snapshot holds these names, so that its unknown body ends in front of them.
 MARKS = (*_ROLES, *_OPTIONS)
 
-# Version 6 and the flag: elements then lie in a snappy-framed stream that follows the header.
+# Version 6 and the flag: a snappy-framed stream of elements follows the header.
 _COMPRESSED_START = bytes.fromhex("00000006 01")
 SNAPPY_IDENTIFIER = bytes.fromhex("ff060000") + b"sNaPpY"
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderBytes:
-    """The bytes of a header, up to its end: knowing the end allows to read around unknown parts."""
+    """Bytes of a header up to its end, which allows to read around unknown snapshots."""
 
     data: bytes
     path: str
 
     @classmethod
     def of_keyed_state(cls, directory: SnapshotDirectory, handle: BaseHandle) -> Self:
-        """The header that a handle of managed keyed state leads to.
-
-        Raises:
-            StateFileNotFoundError: The file is gone.
-        """
+        """Header of managed keyed state."""
         stream, end = header_of(handle)
         file = directory.file(stream, head=end or MAX_KEPT_SIZE)
         return cls(_read_head(file, end), file.path)
 
     @classmethod
     def of_operator_state(cls, directory: SnapshotDirectory, handle: OperatorStateHandle) -> Self:
-        """The header that a handle of managed operator state leads to.
-
-        Raises:
-            StateFileNotFoundError: The file is gone.
-        """
+        """Header of managed operator state."""
         end = handle.header_end
         file = directory.file(handle.stream, head=end or MAX_KEPT_SIZE)
         data = _read_head(file, end)
@@ -93,12 +85,11 @@ class HeaderBytes:
         return cls(data, file.path)
 
     def parse(self, read: Callable[[SnapshotView], HeaderT]) -> HeaderT:
-        """What ``read`` makes of the bytes; raises ``FormatError`` if that is not all of them."""
+        """Result of ``read``; raises ``FormatError`` if it leaves bytes."""
         return read_resynchronised(read, SnapshotView(self.data, self.path), MARKS)
 
 
 def _read_head(file: StateFile, end: int | None) -> bytes:
-    """The bytes of a file up to where a handle says that its header ends."""
     limit = MAX_HEADER_SIZE + 1
     data = file.head(limit if end is None else min(end, limit))
     if len(data) > MAX_HEADER_SIZE:
@@ -108,7 +99,7 @@ def _read_head(file: StateFile, end: int | None) -> bytes:
 
 
 class BackendStateType(IntEnum):
-    """What kind of state a meta info describes."""
+    """Kind of state that a meta info describes."""
 
     KEY_VALUE = 0
     OPERATOR = 1
@@ -118,7 +109,7 @@ class BackendStateType(IntEnum):
 
 
 class KeyedStateType(StrEnum):
-    """What a state of keys is to the job: the value of ``KEYED_STATE_TYPE``."""
+    """Kind of keyed state in the job: the value of ``KEYED_STATE_TYPE``."""
 
     VALUE = "VALUE"
     LIST = "LIST"
@@ -159,21 +150,21 @@ class StateMetaInfo:
         namespace: TypeSerializerSnapshot,
         value: TypeSerializerSnapshot,
     ) -> Self:
-        """A state of keys; ``value`` is that of the whole list, map or accumulator."""
+        """A state of keys; ``value`` serializes the whole list, map or accumulator."""
         options = ((KEYED_STATE_TYPE, state_type.value),)
         serializers = _entries((VALUE_SERIALIZER, value), (NAMESPACE_SERIALIZER, namespace))
         return cls(name, BackendStateType.KEY_VALUE, options, serializers)
 
     @classmethod
     def of_timers(cls, name: str, timer: TypeSerializerSnapshot) -> Self:
-        """The timers of a service, of one time domain."""
+        """Timers of a service, of one time domain."""
         return cls(name, BackendStateType.PRIORITY_QUEUE, (), _entries((VALUE_SERIALIZER, timer)))
 
     @classmethod
     def of_operator(
         cls, name: str, mode: DistributionMode, element: TypeSerializerSnapshot
     ) -> Self:
-        """A list, of which each subtask has a part."""
+        """A list that is spread over the subtasks."""
         options = ((DISTRIBUTION_MODE, mode.name),)
         return cls(name, BackendStateType.OPERATOR, options, _entries((VALUE_SERIALIZER, element)))
 
@@ -187,23 +178,23 @@ class StateMetaInfo:
         return cls(name, BackendStateType.BROADCAST, options, serializers)
 
     def option(self, key: str, default: str = "") -> str:
-        """The value of an option, or ``default`` if it is not there."""
+        """Value of an option."""
         return dict(self.options).get(key, default)
 
     def serializer(self, role: str) -> TypeSerializerSnapshot | None:
-        """The snapshot of the serializer with this role, if it is there."""
+        """Snapshot of the serializer with this role, if there is one."""
         entry = dict(self.serializers).get(role)
         return None if entry is None else entry.snapshot
 
     def layout(self, role: str) -> Layout:
-        """Layout of what the serializer with this role writes; opaque if there is none."""
+        """Layout of the serializer with this role; opaque if there is none."""
         snapshot = self.serializer(role)
         if snapshot is None:
             return Opaque("", f"state {self.name!r} names no {role.lower().replace('_', ' ')}")
         return snapshot.layout()
 
     def with_serializer(self, role: str, snapshot: TypeSerializerSnapshot) -> Self:
-        """The same with another serializer of this role, which it has."""
+        """Replaces the serializer of a role that the state has."""
         changed = (
             (name, SerializerEntry(snapshot) if name == role else entry)
             for name, entry in self.serializers
@@ -226,7 +217,7 @@ class StateMetaInfo:
 
     @staticmethod
     def expect_begun(view: SnapshotView) -> None:
-        """Raises ``FormatError`` where no state begins; its serializers need not be known."""
+        """Raises ``FormatError`` where no state begins; its serializers may be unknown."""
         StateMetaInfo._read_name_and_type(view)
 
     @staticmethod
@@ -257,7 +248,7 @@ def _entries(
 
 
 def _read_name(view: SnapshotView, known: tuple[str, ...]) -> str:
-    """A name that a newer Flink may have added; but not where it may be a wrong guess."""
+    """Reads a name, which a newer Flink may have added, unless it may be a wrong guess."""
     name = view.read_utf()
     if view.is_guessed and name not in known:
         raise view.error(f"{name!r}, expected one of {', '.join(known)}")
@@ -267,7 +258,7 @@ def _read_name(view: SnapshotView, known: tuple[str, ...]) -> str:
 def _read_states(
     view: SnapshotView, types: tuple[BackendStateType, ...]
 ) -> tuple[StateMetaInfo, ...]:
-    """An i16 count, then each state, of one of these types."""
+    """Reads an i16 count, then each state, which must have one of these types."""
     states: list[StateMetaInfo] = []
     for _ in range(view.read_unsigned_short()):
         state = view.once(StateMetaInfo.read)
@@ -302,7 +293,7 @@ class KeyedBackendHeader:
 
     @classmethod
     def of(cls, key: TypeSerializerSnapshot, states: tuple[StateMetaInfo, ...]) -> Self:
-        """The header of a new file."""
+        """Header of a new file."""
         return cls(False, SerializerEntry(key), states)
 
     @classmethod
@@ -314,7 +305,7 @@ class KeyedBackendHeader:
 
     @classmethod
     def parse(cls, header: HeaderBytes) -> Self:
-        """Raises ``FormatError`` if the bytes are none of such a header."""
+        """Raises ``FormatError`` if the bytes are no such header."""
         return header.parse(cls.read)
 
     def write(self, view: DataOutputView) -> None:
@@ -345,7 +336,7 @@ class OperatorBackendHeader:
     def of(
         cls, list_states: tuple[StateMetaInfo, ...], broadcast_states: tuple[StateMetaInfo, ...]
     ) -> Self:
-        """The header of a new file, of the version that every Flink from 1.8 on restores."""
+        """Header of a new file, of the version that every Flink from 1.8 on restores."""
         return cls(OPERATOR_VERSION, False, list_states, broadcast_states)
 
     @classmethod
@@ -359,12 +350,12 @@ class OperatorBackendHeader:
 
     @classmethod
     def parse(cls, header: HeaderBytes) -> Self:
-        """Raises ``FormatError`` if the bytes are none of such a header."""
+        """Raises ``FormatError`` if the bytes are no such header."""
         return header.parse(cls.read)
 
     @classmethod
     def of_handle(cls, directory: SnapshotDirectory, handle: OperatorStateHandle) -> Self:
-        """The header of the file of a handle; raises ``FormatError`` if it has other states."""
+        """Header of a handle's file; raises ``FormatError`` if the handle has other states."""
         data = HeaderBytes.of_operator_state(directory, handle)
         header = cls.parse(data)
         infos = (*header.list_states, *header.broadcast_states)
@@ -384,7 +375,7 @@ class OperatorBackendHeader:
 
 
 def read_version(view: SnapshotView, what: str, known: tuple[int, ...]) -> int:
-    """The version that a header begins with, which must be a known one."""
+    """Version of a header, which must be known."""
     version = view.read_int()
     if version not in known:
         view.position -= 4

@@ -1,12 +1,11 @@
-"""Where the states of a key group lie in a heap file, if not all of them can be decoded.
+"""Finds the borders of states and entries in a heap file, if some values can't be decoded.
 
-Nothing in such a file has a size, but much is known: each state is there once, the states that can
-be decoded end where they end, and the last one ends with the key group. The borders are those with
-which everything fits. Other borders may fit by chance; then none is believed.
+Nothing in such a file has a size, but much is known: each state is there once, decodable states
+end where decoding ends, and the last one ends with the key group. Borders are believed only if
+there is one single way to place all states.
 
-The same goes for the entries of a state: each begins with a namespace and a key, and the key is one
-of this key group; what can be decoded ends where it ends. The entries are those with which everything
-fits, see ``separation``.
+The same goes for the entries of a state: each begins with a namespace and a key of this key
+group, and what can be decoded ends where decoding ends; see ``separation``.
 """
 
 from __future__ import annotations
@@ -18,9 +17,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.errors import FormatError, UnstableHashError
+from savepoint_formats.errors import FormatError, UndecodableError, UnstableHashError
 from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.key_groups.ranges import key_group
+from savepoint_formats.layout import (
+    JavaObject,
+    Kryo,
+    Layout,
+    Opaque,
+    Pojo,
+    Struct,
+    parts,
+    with_open_pojos,
+)
+from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
+from savepoint_formats.values.kryo.structs import column_type, is_described
 from savepoint_formats.values.separation import starts_of_entries
 from savepoint_formats.values.sizes import least_size
 from savepoint_formats.values.state_entries import EntryReader
@@ -29,27 +40,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from savepoint_formats.bytes.chunk import Chunk
-    from savepoint_formats.layout import Struct
     from savepoint_formats.values.kryo.dialect import KryoDialect
+
+    Skip = Callable[[int, int, int], int]
+
 
 _HEAD_SIZE = 6
 _MOST_TRIALS = 1 << 20
-"""How many places are looked at before a key group is given up."""
+"""Number of places to try before a key group is given up."""
 
 _DECODING = 100
-"""How many places it takes as long to look at as to decode a state, or try to."""
+"""Number of places that take as long to try as one state takes to decode."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeapState:
-    """The entries of a state in a key group.
-
-    Attributes:
-        id: The state.
-        count: How many entries there are.
-        start: Where the first one begins.
-        end: Where the last one ends.
-    """
+    """Entries of a state in a key group, from ``start`` to before ``end``."""
 
     id: int
     count: int
@@ -58,15 +64,10 @@ class HeapState:
 
 
 class HeapBorders:
-    """Looks for the borders of states.
+    """Looks for the borders of the states of a key group.
 
-    Args:
-        chunk: The states of a key group.
-        entries: The layout of an entry of each state, by id.
-        doubtful: The states that may be such as cannot be decoded.
-        skip: Tells where so many entries of a state end, if they can be decoded; raises
-            ``FormatError`` if not.
-        may_begin: Tells whether an entry of a state may begin at a position.
+    ``skip`` returns the end of some entries, by state, position and number of entries; it raises
+    ``FormatError`` if they can't be decoded. ``may_begin`` says where an entry may begin.
     """
 
     def __init__(
@@ -85,14 +86,14 @@ class HeapBorders:
         self._trials = 0
 
     def states(self) -> tuple[HeapState, ...] | None:
-        """The states in the order of the file; None if there is no one way in which they fit."""
+        """States in the order of the file; None unless they fit in exactly one way."""
         everything = frozenset(range(len(self._least)))
         ways = list(islice(self._ways(0, everything), 2))
         is_certain = len(ways) == 1 and self._trials < _MOST_TRIALS
         return ways[0] if is_certain else None
 
     def _ways(self, position: int, left: frozenset[int]) -> Iterator[tuple[HeapState, ...]]:
-        """All ways in which the states that are left fit into the bytes that are left."""
+        """All ways to place the states that are left in the bytes that are left."""
         if position == len(self._chunk):
             if not left:
                 yield ()
@@ -112,7 +113,7 @@ class HeapBorders:
                 return
 
     def _head(self, position: int, left: frozenset[int]) -> tuple[int, int] | None:
-        """The id and the number of entries, if a state that is left can begin there."""
+        """Id and number of entries, if one of these states can begin there."""
         self._trials += 1
         if position + _HEAD_SIZE > len(self._chunk) or self._trials >= _MOST_TRIALS:
             return None
@@ -125,7 +126,7 @@ class HeapBorders:
     def _ends(
         self, state_id: int, count: int, start: int, rest: frozenset[int]
     ) -> Iterator[Iterable[int]]:
-        """Where a state can end: where decoding says so; or else anywhere, if it is doubtful."""
+        """Possible ends of a state: where decoding ends, or else anywhere if it is doubtful."""
         if count == 0:
             yield (start,)
             return
@@ -136,7 +137,7 @@ class HeapBorders:
             yield self._beginnings(start + count, rest) if rest else (len(self._chunk),)
 
     def _beginnings(self, start: int, left: frozenset[int]) -> Iterable[int]:
-        """The places from a position on where one of these states can begin."""
+        """Places from ``start`` on where one of these states can begin."""
         data = self._chunk.data[start:].astype(np.int64)
         if len(data) < _HEAD_SIZE:
             return ()
@@ -154,42 +155,102 @@ class HeapBorders:
         return beginnings
 
 
-@dataclass(frozen=True, slots=True)
-class KeyGroupEntries:
-    """Knows an entry of a state and a key group when it sees one.
+class DoubtfulStates:
+    """The states of a heap file whose ends may be unknown."""
 
-    Attributes:
-        chunk: The states of the key group.
-        entry: The layout of ``namespace``, ``key`` and ``value``.
-        key_group_of: The key group, and the max parallelism.
-        kryo: What is known of the Kryo that wrote object graphs.
-    """
+    def __init__(
+        self, states: Sequence[State], max_parallelism: int, kryo: KryoDialect | None
+    ) -> None:
+        self._states = states
+        self._max_parallelism = max_parallelism
+        self._kryo = kryo
+        self._ids = frozenset(
+            state_id for state_id, state in enumerate(states) if is_doubtful(state.stored)
+        )
 
-    chunk: Chunk
-    entry: Struct
-    key_group_of: tuple[int, int]
-    kryo: KryoDialect | None
+    def __contains__(self, state_id: int) -> bool:
+        return state_id in self._ids
 
-    def starts(self, state: HeapState) -> tuple[int, ...] | None:
-        """Where the entries of the state begin; None if that is not certain."""
-        view = self.chunk.view(state.start, state.end)
+    def may_explain(self, error: FormatError) -> bool:
+        """Whether an error may come from a state that can't be decoded, rather than from damage."""
+        stored = (self._states[state_id].stored for state_id in self._ids)
+        return isinstance(error, UndecodableError) or any(map(is_unknown, stored))
+
+    def borders(self, chunk: Chunk, group: int, skip: Skip) -> tuple[HeapState, ...] | None:
+        """Places of the states of a key group; None if they are not certain."""
+        if any(is_unknown(layout) for state in self._states for layout in identity_parts(state)):
+            return None  # an entry without a known key has no known border
+
+        def may_begin(state_id: int, position: int) -> bool:
+            return self._may_begin(chunk, state_id, group, position)
+
+        entries = list(map(_entry, self._states))
+        return HeapBorders(chunk, entries, self._ids, skip, may_begin).states()
+
+    def starts(self, chunk: Chunk, state: HeapState, group: int, skip: Skip) -> list[int]:
+        """Starts of the entries of a state.
+
+        If not all are certain, returns those that decoding tells; the last one has all other bytes.
+        """
+        layout, view = _entry(self._states[state.id]), chunk.view(state.start, state.end)
 
         def may_begin(position: int) -> bool:
-            return self.may_begin(state.start + position)
+            return self._may_begin(chunk, state.id, group, state.start + position)
 
-        starts = starts_of_entries(self.entry, state.count, view, self.kryo, may_begin)
-        return starts and tuple(state.start + start for start in starts)
+        if places := starts_of_entries(layout, state.count, view, self._kryo, may_begin):
+            return [state.start + place for place in places]
+        starts = [state.start]
+        with suppress(FormatError):
+            while len(starts) < state.count:
+                end = skip(state.id, starts[-1], 1)
+                if not starts[-1] < end < state.end:
+                    break
+                starts.append(end)
+        return starts
 
-    def may_begin(self, place: int) -> bool:
+    def _may_begin(self, chunk: Chunk, state_id: int, group: int, place: int) -> bool:
         """Whether a namespace and a key of the key group may lie at a place."""
-        group, max_parallelism = self.key_group_of
-        reader = EntryReader(self.chunk.view(place, len(self.chunk)), self.kryo)
-        namespace, key, _ = self.entry.fields
+        state = self._states[state_id]
+        if state.kind is StateKind.TIMERS:
+            return True
+        namespace, key = identity_parts(state)
+        reader = EntryReader(chunk.view(place, len(chunk)), self._kryo)
         try:
             reader.read(namespace)
             key_value = reader.read(key)
-            return key_group(java_hash(key, key_value), max_parallelism) == group
+            return key_group(java_hash(key, key_value), self._max_parallelism) == group
         except UnstableHashError:
             return True
         except FormatError:
             return False
+
+
+def _entry(state: State) -> Struct:
+    """Layout of an entry of a heap file."""
+    if state.kind is StateKind.TIMERS:
+        return Struct(("entry",), (state.stored,))
+    value = with_open_pojos(state.stored)
+    return Struct(("namespace", "key", "value"), (*identity_parts(state), value))
+
+
+def is_doubtful(layout: Layout) -> bool:
+    """Whether a value may be undecodable because only the value itself names its class."""
+    if isinstance(layout, Pojo):
+        return True  # the snapshot may not describe its subclass
+    return is_unknown(layout) or any(map(is_doubtful, parts(layout)))
+
+
+def is_unknown(layout: Layout) -> bool:
+    """Like ``is_doubtful``, but POJOs count as known in spite of possible subclasses."""
+    match layout:
+        case Opaque() | JavaObject():
+            return True
+        case Kryo():
+            return column_type(layout) is None or is_described(layout)
+        case _:
+            return any(map(is_unknown, parts(layout)))
+
+
+def identity_parts(state: State) -> tuple[Layout, Layout]:
+    """Layouts of an entry's namespace and key, in this order."""
+    return namespace_layout(state), key_layout(state)

@@ -1,8 +1,17 @@
-"""The entries of heap files: where namespace, key and value of each one lie.
+"""Reads heap files: keyed state as the hashmap backend snapshots it for itself.
 
-An entry that cannot be decoded hides where it ends. What lies behind it is found all the same where
-``heap_borders`` proves it. Where it is not known where one entry of a state ends and the next one
-begins, the first has the bytes of all.
+| bytes | field     | meaning                                                             |
+|-------|-----------|---------------------------------------------------------------------|
+| i32   | key group | of each key group of the handle, never compressed                   |
+| …     | states    | every state once, in any order; each a snappy-framed stream if the  |
+|       |           | file is compressed: i16 state id, i32 n, n entries                  |
+
+An entry of a state is namespace, key and value, one behind the other; an entry of a priority
+queue is a timer. Nothing has a size in front: only decoding tells where anything ends. Behind an
+entry that can't be decoded, ``heap_borders`` looks for the next one. If nothing proves where the
+entries of a state begin, the first has the bytes of all.
+
+Flink: ``HeapSnapshotStrategy``, ``CopyOnWriteStateMapSnapshot``.
 """
 
 from __future__ import annotations
@@ -13,19 +22,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.errors import FormatError, UndecodableError, within
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.bytes.snappy import decompress
+from savepoint_formats.errors import FormatError, TruncatedError, UndecodableError, within
 from savepoint_formats.layout import Opaque, Struct, opaque_parts
 from savepoint_formats.program.spans import Spans
-from savepoint_formats.state_files.doubtful_states import DoubtfulStates, identity_parts
-from savepoint_formats.state_files.heap import HeapSection
+from savepoint_formats.state_files.heap_borders import DoubtfulStates, identity_parts
 from savepoint_formats.state_files.heap_records import BackToBack
-from savepoint_formats.state_files.sections import read_ahead, sections_of
+from savepoint_formats.state_files.sections import read_ahead, read_sections, sections_of
 from savepoint_formats.state_files.state import StateKind, key_layout
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
-    from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle
@@ -35,16 +45,15 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
+_KEY_GROUP_SIZE = 4
+_STATE_HEAD_SIZE = 6
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class HeapEntries:
-    """The entries of a state in a key group.
+    """Entries of a state in a key group; keys and namespaces of timers are empty.
 
-    Attributes:
-        chunk: The states of the key group.
-        namespaces: The namespace of each entry; empty for timers, which have it in themselves.
-        keys: The key of each entry; the same.
-        values: The value of each entry, or the timer.
-        hidden: How many more entries lie in the last one, for nobody can tell where it ends.
+    The last entry has the bytes of ``hidden`` others, if their borders are unknown.
     """
 
     chunk: Chunk
@@ -57,7 +66,7 @@ class HeapEntries:
         return len(self.values)
 
     def expect_all(self, advice: str) -> None:
-        """Raises ``UndecodableError``, with an advice, if any are hidden."""
+        """Raises ``UndecodableError``, with an advice, if any entries are hidden."""
         if self.hidden:
             count, last = len(self) + self.hidden, len(self) - 1
             message = (
@@ -68,12 +77,7 @@ class HeapEntries:
 
 
 class StateRecords:
-    """Finds the entries of a state.
-
-    Args:
-        state: The state.
-        kryo: What is known of the Kryo that wrote object graphs.
-    """
+    """Finds the entries of a state."""
 
     def __init__(self, state: State, kryo: KryoDialect | None) -> None:
         self._is_timers = state.kind is StateKind.TIMERS
@@ -83,21 +87,12 @@ class StateRecords:
         self._borders = BackToBack((*identity, rest), kryo)
 
     def read(self, chunk: Chunk, position: int, count: int) -> tuple[HeapEntries, int]:
-        """So many entries from a position on, and where they end.
-
-        Raises:
-            UndecodableError: It is not known where an entry ends.
-            FormatError: An entry is damaged.
-        """
+        """Finds ``count`` entries from a position on; returns their end, too."""
         parts, end = self._records.spans(chunk, position, count)
         return self._entries(chunk, parts), end
 
     def between(self, chunk: Chunk, borders: Spans, hidden: int) -> HeapEntries:
-        """The entries that lie there; only their keys and namespaces are decoded.
-
-        Raises:
-            FormatError: A key or namespace is damaged.
-        """
+        """Entries with these borders; only their keys and namespaces are decoded."""
         return self._entries(chunk, self._borders.spans_between(chunk, borders), hidden)
 
     def _entries(self, chunk: Chunk, parts: list[Spans], hidden: int = 0) -> HeapEntries:
@@ -110,16 +105,7 @@ class StateRecords:
 
 
 class HeapFile:
-    """A heap file.
-
-    Args:
-        file: The file.
-        handle: Its handle.
-        states: All its states, by id: what is not asked for must be passed over all the same.
-        max_parallelism: Of the operator.
-        is_compressed: Whether its states are snappy-compressed.
-        kryo: What is known of the Kryo that wrote object graphs.
-    """
+    """Reader of a heap file; ``states`` are all its states, because each must be passed."""
 
     def __init__(
         self,
@@ -141,79 +127,82 @@ class HeapFile:
     def sections(
         self, key_groups: KeyGroupRange, wanted: Container[int]
     ) -> Iterator[tuple[int, dict[int, HeapEntries]]]:
-        """Each of these key groups, and what it has of each state that has entries, by its id.
+        """Entries by state id of each of these key groups; states without entries are left out.
 
-        Args:
-            key_groups: The key groups.
-            wanted: The ids of the states; of others, damage need not be said.
-
-        Raises:
-            UndecodableError: It is not known where a state ends.
-            FormatError: The file is damaged.
+        Damage in states that are not wanted may not be noticed. Raises ``UndecodableError`` if the
+        end of a wanted state is unknown.
         """
         sections = sections_of(self._handle.groups, self._file, key_groups)
         file = read_ahead(self._file, sections)
         for section in sections:
             with within(f"key group {section.key_group}"):
-                states, is_compressed = len(self._states), self._is_compressed
-                part = HeapSection.of(file, section, states, is_compressed=is_compressed)
-                entries = self._entries(part, section, wanted)
+                entries = self._entries(self._chunk(file, section), section, wanted)
             yield section.key_group, entries
 
+    def _chunk(self, file: StateFile, section: Section) -> Chunk:
+        """The decompressed states of a key group."""
+        data = read_sections(file, (section,))
+        view = DataInputView(data, file.path, section.start)
+        if view.peek_int() != section.key_group:
+            raise view.error(f"key group {view.peek_int()}, expected {section.key_group}")
+        body, base = data[_KEY_GROUP_SIZE:], section.start + _KEY_GROUP_SIZE
+        if self._is_compressed:
+            body, base = decompress(body, file.path, base), 0
+        return Chunk(np.frombuffer(body, np.uint8), file.path, base)
+
     def _entries(
-        self, part: HeapSection, section: Section, wanted: Container[int]
+        self, chunk: Chunk, section: Section, wanted: Container[int]
     ) -> dict[int, HeapEntries]:
         by_state: dict[int, HeapEntries | None] = {}
         try:
-            for state_id, entries in self._in_order(part):
+            for state_id, entries in self._in_order(chunk):
                 by_state[state_id] = entries
         except FormatError as error:
             if not self._doubtful.may_explain(error):
                 raise
-            self._read_others(part, section, wanted, (by_state, error))
+            borders = self._doubtful.borders(chunk, section.key_group, partial(self._end, chunk))
+            unread = {*range(len(self._states))} - {*by_state}
+            if borders is None and any(state_id in wanted for state_id in unread):
+                self._check(section, error)
+                raise
+            for state in borders or ():
+                if state.count and state.id in wanted:
+                    with within(f"state {self._states[state.id].name!r}"):
+                        by_state[state.id] = self._between(chunk, state, section.key_group)
         return {
             state_id: entries
             for state_id, entries in by_state.items()
             if entries is not None and state_id in wanted
         }
 
-    def _read_others(
-        self,
-        part: HeapSection,
-        section: Section,
-        wanted: Container[int],
-        known: tuple[dict[int, HeapEntries | None], FormatError],
-    ) -> None:
-        """Reads the states behind one that cannot be decoded."""
-        by_state, error = known
-        chunk, group = part.chunk, section.key_group
-        borders = self._doubtful.borders(chunk, group, partial(self._end, chunk))
-        if borders is None:
-            unread = {*range(len(self._states))} - {*by_state}
-            if any(state_id in wanted for state_id in unread):
-                self._check(section, error)
-                raise error
-            return
-        for state in borders:
-            if state.count and state.id in wanted:
-                with within(f"state {self._states[state.id].name!r}"):
-                    by_state[state.id] = self._between(chunk, state, group)
-
-    def _in_order(self, part: HeapSection) -> Iterator[tuple[int, HeapEntries | None]]:
-        while part.has_more():
-            state_id, count = part.next_state()
-            entries = None
+    def _in_order(self, chunk: Chunk) -> Iterator[tuple[int, HeapEntries | None]]:
+        """Id and entries of each state in the order of the file, as far as decoding goes."""
+        position, total = 0, len(self._states)
+        left = {*range(total)}
+        while left:
+            view = chunk.view(position, len(chunk))
+            if not view.remaining:
+                message = f"the key group ends, with {len(left)} of {total} states missing"
+                raise view.error(message, TruncatedError)
+            state_id = view.read_unsigned_short()
+            if state_id not in left:
+                view.position -= 2
+                again = " once more" if state_id < total else ""
+                raise view.error(f"state {state_id} of {total}{again}")
+            left.remove(state_id)
+            count, entries = view.read_int(), None
+            position += _STATE_HEAD_SIZE
             if count:
                 with within(f"state {self._states[state_id].name!r}"):
-                    records = self._records[state_id]
-                    entries, part.position = records.read(part.chunk, part.position, count)
+                    entries, position = self._records[state_id].read(chunk, position, count)
             yield state_id, entries
+        chunk.view(position, len(chunk)).expect_end()
 
     def _end(self, chunk: Chunk, state_id: int, position: int, count: int) -> int:
         return self._records[state_id].read(chunk, position, count)[1]
 
     def _between(self, chunk: Chunk, state: HeapState, key_group: int) -> HeapEntries:
-        """The entries of a state of which is known where it ends."""
+        """Entries of a state whose end is known."""
         records = self._records[state.id]
         try:
             spans, end = records.read(chunk, state.start, state.count)
@@ -229,7 +218,7 @@ class HeapFile:
         return records.between(chunk, borders, state.count - len(starts))
 
     def _check(self, section: Section, cause: FormatError) -> None:
-        """Raises ``UndecodableError`` for a state whose entries have no ends that one can tell."""
+        """Raises ``UndecodableError`` for a state whose entries have unknown ends."""
         for state in self._states:
             for part in opaque_parts(Struct(("key", "value"), (key_layout(state), state.stored))):
                 raise UndecodableError(

@@ -1,7 +1,7 @@
-"""Records that lie back to back in heap files and raw timers: where each part of each one ends.
+"""Records back to back in heap files and raw timers: where each field of each record ends.
 
-Nothing has a size in front. Decoding tells where a part ends, and nothing else is made of it; where
-it does not tell, the last part ends with what it is in.
+Nothing has a size in front. Fields are decoded for their ends alone; if that fails, the last
+field ends with its record or collection.
 """
 
 from __future__ import annotations
@@ -29,12 +29,7 @@ if TYPE_CHECKING:
 
 
 class BackToBack:
-    """Records of some parts, of which only the sizes are of interest.
-
-    Args:
-        parts: The layouts of the parts.
-        kryo: What is known of the Kryo that wrote object graphs.
-    """
+    """Finds the borders of records with these fields."""
 
     def __init__(self, parts: Sequence[Layout], kryo: KryoDialect | None) -> None:
         names = tuple(str(index) for index in range(len(parts)))
@@ -43,44 +38,31 @@ class BackToBack:
         self._program = program(Struct(names, tuple(map(Sized, parts))), kryo)
 
     def spans(self, chunk: Chunk, position: int, count: int) -> tuple[list[Spans], int]:
-        """Where each part of each record lies, and where the last record ends.
-
-        Raises:
-            UndecodableError: It is not known where a part ends.
-            FormatError: A part is damaged.
-        """
+        """Borders of each field of ``count`` records, and the end of the last record."""
         where, end = decode_sequence(self._program, chunk, position, count)
         sizes = _sizes(where)
         ends = position + np.cumsum(sizes).reshape(sizes.shape)
         starts = ends - sizes
-        parts = range(sizes.shape[1])
-        return [Spans(starts[:, part], ends[:, part]) for part in parts], end
+        return _columns(starts, ends), end
 
     def spans_between(self, chunk: Chunk, borders: Spans) -> list[Spans]:
-        """Where each part of the records lies that lie there.
-
-        Raises:
-            UndecodableError: It is not known where a part ends that others follow.
-            FormatError: A part is damaged.
-        """
+        """Borders of each field of records with these borders."""
         sizes = _sizes(decode(self._program, chunk, borders.starts, borders.ends))
         ends = borders.starts[:, np.newaxis] + np.cumsum(sizes, axis=1)
         starts = ends - sizes
-        return [Spans(starts[:, part], ends[:, part]) for part in range(sizes.shape[1])]
+        return _columns(starts, ends)
 
     def items_of(self, chunk: Chunk, collections: Spans, counts: NDArray[np.int64]) -> list[Spans]:
-        """Where each part of each item of some collections lies, which fill a chunk.
+        """Borders of each field of each item of some collections, which fill a chunk.
 
-        Raises:
-            UndecodableError: It is not known where an item ends that others follow.
-            FormatError: A part is damaged.
+        Raises ``UndecodableError`` if an item with an unknown end has others behind it.
         """
         try:
             spans, end = self.spans(chunk, 0, int(counts.sum()))
             if end == len(chunk):
                 return spans
         except UndecodableError:
-            pass  # the last item of a collection ends where this does
+            pass  # the last item of a collection ends with it
         borders = [
             self._borders(chunk, *collection)
             for collection in zip(
@@ -89,11 +71,10 @@ class BackToBack:
         ]
         places = np.array([item for items in borders for item in items], np.int64)
         places = places.reshape(-1, len(self._parts) + 1)
-        parts = range(len(self._parts))
-        return [Spans(places[:, part], places[:, part + 1]) for part in parts]
+        return _columns(places[:, :-1], places[:, 1:])
 
     def _borders(self, chunk: Chunk, start: int, end: int, count: int) -> list[list[int]]:
-        """Where each part of each item of a collection begins, and where the last one ends."""
+        """Start of each field of each item of a collection, and the end of the item."""
         starts = self._starts(chunk, start, end, count)
         borders_of_items = []
         for index, first in enumerate(starts):
@@ -109,10 +90,9 @@ class BackToBack:
         return borders_of_items
 
     def _starts(self, chunk: Chunk, start: int, end: int, count: int) -> Sequence[int]:
-        """Where each item of a collection begins.
+        """Start of each item of a collection.
 
-        Raises:
-            UndecodableError: An item hides where it ends, and items are alike in several ways.
+        Raises ``UndecodableError`` if an item hides its end and several divisions are possible.
         """
         starts, last = [start][:count], start
         while len(starts) < count:
@@ -134,7 +114,7 @@ class BackToBack:
         return starts
 
     def _separated(self, chunk: Chunk, start: int, end: int, count: int) -> Sequence[int] | None:
-        """Where each item begins if only one division is possible; else None."""
+        """Start of each item if only one division is possible; else None."""
         item = Struct(tuple(map(str, range(len(self._parts)))), self._parts)
         starts = starts_of_entries(item, count, chunk.view(start, end), self._kryo, lambda _: True)
         return None if starts is None else [start + place for place in starts]
@@ -142,7 +122,7 @@ class BackToBack:
     def _end(
         self, part: Layout, chunk: Chunk, start: int, end: int
     ) -> tuple[int, UndecodableError | None]:
-        """Where a part ends; the end of its collection, and why, if nobody can tell."""
+        """End of a field; that of its collection, and the reason, if it is unknown."""
         reader = EntryReader(chunk.view(start, end), self._kryo)
         try:
             reader.read(part)
@@ -154,5 +134,9 @@ class BackToBack:
 
 
 def _sizes(collections: pa.StructArray) -> NDArray[np.int64]:
-    """A row per record, with the sizes of its parts."""
+    """A row per record, with the sizes of its fields."""
     return np.stack([np.asarray(field, np.int64) for field in collections.flatten()], axis=1)
+
+
+def _columns(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> list[Spans]:
+    return [Spans(*borders) for borders in zip(starts.T, ends.T, strict=True)]

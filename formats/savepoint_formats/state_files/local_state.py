@@ -8,9 +8,9 @@
 | map of ``K, V``   | map state of ``K, List<V>``            | appending the lists of a user key   |
 | timers            | timers                                 | being a set                         |
 
-What makes a state local are options of its meta info: ``KEY_SCOPE`` is ``LOCAL``, and
-``LOCAL_STATE_TYPE`` what the state is to the job. Flink knows neither and reads on; but what it
-would take for the job's own state is of another type, so that it refuses to restore that.
+Two options of its meta info make a state local: ``KEY_SCOPE`` is ``LOCAL``, and
+``LOCAL_STATE_TYPE`` is its type in the job. Flink ignores both, but doesn't restore the state as
+one of the job's own, because the stored type differs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from savepoint_formats.key_groups.scope import KeyScope
-from savepoint_formats.snapshots import SerializerEntry, TypeSerializerSnapshot, constructed
+from savepoint_formats.snapshots import TypeSerializerSnapshot, constructed
 from savepoint_formats.state_files.header import (
     KEY_SCOPE,
     KEYED_STATE_TYPE,
@@ -31,29 +31,18 @@ from savepoint_formats.state_files.header import (
 
 
 def scope_of(info: StateMetaInfo) -> KeyScope:
-    """The scope of a state's keys."""
+    """Scope of a state's keys."""
     is_local = info.option(KEY_SCOPE) == KeyScope.LOCAL.name
     return KeyScope.LOCAL if is_local else KeyScope.KEYED
 
 
 def local_type(info: StateMetaInfo) -> str | None:
-    """What a local state is to the job, as ``KeyedStateType`` calls it; None if it is not local.
-
-    The type of timers has no name.
-    """
+    """Type of a local state in the job; empty for timers, None if the state is not local."""
     return info.option(LOCAL_STATE_TYPE) if scope_of(info).is_local else None
 
 
 def as_local(info: StateMetaInfo) -> StateMetaInfo:
-    """What the header says of a state once it is local.
-
-    Args:
-        info: The state as the job has it.
-
-    Example:
-        >>> as_local(info).option("KEYED_STATE_TYPE"), as_local(info).option("LOCAL_STATE_TYPE")
-        ('LIST', 'REDUCING')
-    """
+    """Turns a state of the job into a local one: a value into a list, for one."""
     marks = ((KEY_SCOPE, KeyScope.LOCAL.name),)
     if info.type is BackendStateType.PRIORITY_QUEUE:
         return replace(info, options=(*info.options, *marks))
@@ -64,11 +53,11 @@ def as_local(info: StateMetaInfo) -> StateMetaInfo:
     else:
         kept, stored = KeyedStateType.LIST.value, constructed.list_of(stored)
     options = ((KEYED_STATE_TYPE, kept), *marks, (LOCAL_STATE_TYPE, state_type))
-    return _with(info, options, stored)
+    return replace(info.with_serializer(VALUE_SERIALIZER, stored), options=options)
 
 
 def as_keyed(info: StateMetaInfo) -> StateMetaInfo:
-    """What the header says of a local state once its instances are merged."""
+    """Turns a local state into the job's state with merged instances."""
     if info.type is BackendStateType.PRIORITY_QUEUE:
         return replace(
             info, options=tuple(option for option in info.options if option[0] != KEY_SCOPE)
@@ -79,20 +68,11 @@ def as_keyed(info: StateMetaInfo) -> StateMetaInfo:
         stored = constructed.map_of(user_key, values.nested[0])
     else:
         stored = stored.nested[0]
-    return _with(info, ((KEYED_STATE_TYPE, state_type),), stored)
+    options = ((KEYED_STATE_TYPE, state_type),)
+    return replace(info.with_serializer(VALUE_SERIALIZER, stored), options=options)
 
 
 def _stored(info: StateMetaInfo) -> TypeSerializerSnapshot:
     serializer = info.serializer(VALUE_SERIALIZER)
     assert serializer is not None  # every state has one
     return serializer
-
-
-def _with(
-    info: StateMetaInfo, options: tuple[tuple[str, str], ...], stored: TypeSerializerSnapshot
-) -> StateMetaInfo:
-    serializers = tuple(
-        (role, SerializerEntry(stored) if role == VALUE_SERIALIZER else entry)
-        for role, entry in info.serializers
-    )
-    return replace(info, options=options, serializers=serializers)

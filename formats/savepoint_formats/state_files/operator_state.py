@@ -1,4 +1,4 @@
-"""Files of operator state: where each element lies, and the bytes of elements in bulk.
+"""Files of operator state: borders of each element, and writing of whole files.
 
 | bytes | field            | meaning                                                           |
 |-------|------------------|-------------------------------------------------------------------|
@@ -6,9 +6,9 @@
 | …     | list states      | the elements of each                                              |
 | …     | broadcast states | of each, i32 count, then key and value of each entry              |
 
-The handle tells where each element of a list begins, and where the one map of a broadcast state
-does. An element ends where the next begins. In a compressed file each offset is that of a chunk
-of the snappy-framed stream, at which decompression can begin.
+The handle says where each element of a list begins, and where the map of a broadcast state
+begins. An element ends where the next begins. In a compressed file each offset is that of a
+chunk of the snappy-framed stream, at which decompression can begin.
 
 Flink: ``OperatorStateRestoreOperation``, ``PartitionableListState``, ``HeapBroadcastState``.
 """
@@ -26,11 +26,7 @@ import pyarrow.compute as pc
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.errors import FormatError, TruncatedError
-from savepoint_formats.metadata import (
-    DistributionMode,
-    OperatorStateHandle,
-    OperatorStateOffsets,
-)
+from savepoint_formats.metadata import DistributionMode, OperatorStateHandle, OperatorStateOffsets
 from savepoint_formats.state_files.header import OperatorBackendHeader, StateMetaInfo
 
 if TYPE_CHECKING:
@@ -46,14 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elements:
-    """Elements of a state in one buffer.
-
-    Attributes:
-        data: Their bytes.
-        starts: Where each begins.
-        ends: Where each ends.
-        base: The offset of the buffer's first byte in the file; 0 for decompressed bytes.
-    """
+    """Elements of a state in one buffer; ``base`` is its offset in the file, 0 if decompressed."""
 
     data: NDArray[np.uint8]
     starts: NDArray[np.int64]
@@ -67,15 +56,11 @@ class Elements:
 def read_elements(
     file: StateFile, handle: OperatorStateHandle, state: str, *, is_compressed: bool, size: int
 ) -> Iterator[Elements]:
-    """The elements of a state, in pieces of about ``size`` bytes of the file.
+    """Elements of a state, about ``size`` bytes of the file at a time.
 
-    Raises:
-        StateFileNotFoundError: The file is gone.
-        TruncatedError: The file ends before its elements do.
-        FormatError: An offset lies outside the file or in front of the one before, the file is
-            longer than its handle says, or compressed bytes are damaged.
+    Raises ``FormatError`` for impossible offsets, and if the file is longer than its handle says.
     """
-    for spans in _pieces(_spans(file, handle, state), size):
+    for spans in _ranges(_spans(file, handle, state), size):
         base, end = spans[0][0], spans[-1][1]
         data = file.read(base, end)
         if len(data) != end - base:
@@ -90,9 +75,9 @@ def read_elements(
 
 
 def _spans(file: StateFile, handle: OperatorStateHandle, state: str) -> list[tuple[int, int]]:
-    """Where each element begins and ends, in the order of the handle.
+    """Begin and end of each element, in the order of the handle.
 
-    A file has its states one behind the other, and the elements of each in their order.
+    States lie one behind the other in a file, and the elements of each in their order.
     """
     wanted = next((entry.offsets for entry in handle.states if entry.name == state), ())
     if not wanted:
@@ -111,16 +96,16 @@ def _spans(file: StateFile, handle: OperatorStateHandle, state: str) -> list[tup
     return list(pairwise(borders[first : first + len(wanted) + 1]))
 
 
-def _pieces(spans: list[tuple[int, int]], size: int) -> Iterator[list[tuple[int, int]]]:
-    """Runs of elements that follow each other in the file, of about ``size`` bytes."""
-    piece: list[tuple[int, int]] = []
+def _ranges(spans: list[tuple[int, int]], size: int) -> Iterator[list[tuple[int, int]]]:
+    """Groups neighbouring elements to about ``size`` bytes."""
+    group: list[tuple[int, int]] = []
     for start, end in spans:
-        if piece and (start != piece[-1][1] or end - piece[0][0] > size):
-            yield piece
-            piece = []
-        piece.append((start, end))
-    if piece:
-        yield piece
+        if group and (start != group[-1][1] or end - group[0][0] > size):
+            yield group
+            group = []
+        group.append((start, end))
+    if group:
+        yield group
 
 
 def _decompressed(data: bytes, spans: list[tuple[int, int]], file: StateFile) -> Elements:
@@ -133,14 +118,7 @@ def _decompressed(data: bytes, spans: list[tuple[int, int]], file: StateFile) ->
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListElements:
-    """A list state that is to be written.
-
-    Attributes:
-        name: As in its descriptor.
-        mode: How elements are spread over subtasks on restore; not ``BROADCAST``.
-        element: The serializer of elements.
-        elements: The bytes of each element.
-    """
+    """A list state to write; ``elements`` are the bytes of each element."""
 
     name: str
     mode: DistributionMode
@@ -149,7 +127,7 @@ class ListElements:
 
     @property
     def meta_info(self) -> StateMetaInfo:
-        """What the header says of the state."""
+        """The state as the header has it."""
         if self.mode is DistributionMode.BROADCAST:
             raise ValueError(f"list state {self.name!r} is broadcast, expected one of maps")
         return StateMetaInfo.of_operator(self.name, self.mode, self.element)
@@ -164,51 +142,13 @@ class ListElements:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BroadcastEntries:
-    """A broadcast state that is to be written.
+    """A broadcast state to write.
 
     Attributes:
         name: As in its descriptor.
         key: The serializer of keys.
         value: The serializer of values.
-        keys: The bytes of each key.
-        values: The bytes of each value.
-    """
-
-    name: str
-    key: TypeSerializerSnapshot
-    value: TypeSerializerSnapshot
-    keys: pa.LargeBinaryArray
-    values: pa.LargeBinaryArray
-
-    @property
-    def meta_info(self) -> StateMetaInfo:
-        """What the header says of the state."""
-        return StateMetaInfo.of_broadcast(self.name, self.key, self.value)
-
-    def write(self, output: Output, position: int) -> tuple[OperatorStateOffsets, int]:
-        """Writes the map; returns where it begins, and where the next state does."""
-        if len(self.keys) != len(self.values):
-            counts = f"{len(self.keys)} keys and {len(self.values)} values"
-            raise ValueError(f"state {self.name!r} of {counts}")
-        nothing = pa.scalar(b"", pa.large_binary())
-        _, data = _contents(pc.binary_join_element_wise(self.keys, self.values, nothing), self.name)
-        count = DataOutputView()
-        count.write_int(len(self.keys))
-        output.write(count.to_bytes())
-        output.write(data)
-        offsets = OperatorStateOffsets(self.name, DistributionMode.BROADCAST, (position,))
-        return offsets, position + count.position + data.size
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BroadcastBytes:
-    """A broadcast state that is to be written as it lies in another file.
-
-    Attributes:
-        name: As in its descriptor.
-        key: The serializer of keys.
-        value: The serializer of values.
-        data: The count of its entries, and these.
+        data: i32 count, then key and value of each entry.
     """
 
     name: str
@@ -216,9 +156,28 @@ class BroadcastBytes:
     value: TypeSerializerSnapshot
     data: pa.Buffer
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        key: TypeSerializerSnapshot,
+        value: TypeSerializerSnapshot,
+        keys: pa.LargeBinaryArray,
+        values: pa.LargeBinaryArray,
+    ) -> Self:
+        """The state with these keys and values, which are bytes."""
+        if len(keys) != len(values):
+            raise ValueError(f"state {name!r} of {len(keys)} keys and {len(values)} values")
+        nothing = pa.scalar(b"", pa.large_binary())
+        _, entries = _contents(pc.binary_join_element_wise(keys, values, nothing), name)
+        data = DataOutputView()
+        data.write_int(len(keys))
+        data.write_bytes(memoryview(entries))
+        return cls(name, key, value, pa.py_buffer(data.to_bytes()))
+
     @property
     def meta_info(self) -> StateMetaInfo:
-        """What the header says of the state."""
+        """The state as the header has it."""
         return StateMetaInfo.of_broadcast(self.name, self.key, self.value)
 
     def write(self, output: Output, position: int) -> tuple[OperatorStateOffsets, int]:
@@ -230,18 +189,13 @@ class BroadcastBytes:
 
 @dataclass(frozen=True, slots=True)
 class OperatorStateFile:
-    """What is known of a file once it is written.
-
-    Attributes:
-        states: Where the elements of each state begin.
-        size: The bytes of the file.
-    """
+    """A written file: where the elements of each state begin, and its bytes."""
 
     states: tuple[OperatorStateOffsets, ...]
     size: int
 
     def handle(self, stream: PlainStream) -> OperatorStateHandle:
-        """What refers to the file in ``_metadata``."""
+        """Handle of the file for ``_metadata``."""
         return OperatorStateHandle(self.states, stream)
 
     @classmethod
@@ -249,23 +203,15 @@ class OperatorStateFile:
         cls,
         output: Output,
         list_states: Sequence[ListElements] = (),
-        broadcast_states: Sequence[BroadcastEntries | BroadcastBytes] = (),
+        broadcast_states: Sequence[BroadcastEntries] = (),
     ) -> Self:
-        """Writes a whole file, of the operator state of one subtask.
-
-        Args:
-            output: Takes the bytes, in order.
-            list_states: Lists; one without elements is restored empty.
-            broadcast_states: Maps, of which Flink expects the same in every subtask.
+        """Writes a whole file; Flink expects the same broadcast states in every subtask.
 
         Raises:
-            ValueError: Two states have the same name, a list state is broadcast, a null is among
-                the bytes, or there are more keys than values.
+            ValueError: Two states have the same name, a list state is broadcast, or a null is among
+                the bytes.
         """
-        states: list[ListElements | BroadcastEntries | BroadcastBytes] = [
-            *list_states,
-            *broadcast_states,
-        ]
+        states: list[ListElements | BroadcastEntries] = [*list_states, *broadcast_states]
         names = [state.name for state in states]
         twice = {name for name in names if names.count(name) > 1}
         if twice:
@@ -285,7 +231,7 @@ class OperatorStateFile:
 
 
 def _contents(array: pa.LargeBinaryArray, state: str) -> tuple[NDArray[np.int64], pa.Buffer]:
-    """Where each item begins in the bytes of all, and where the last one ends; those bytes."""
+    """Borders of each item in the bytes of all, and these bytes."""
     if array.null_count:
         raise ValueError(f"{array.null_count} nulls among the bytes of state {state!r}")
     _, offsets, data = array.buffers()

@@ -1,7 +1,7 @@
-"""Timers as raw keyed state: where a job keeps its timers on the heap beside a RocksDB backend.
+"""Timers as raw keyed state, which jobs keep on the heap beside a RocksDB backend.
 
-A raw section of a key group begins with a marker if it holds timers; any other content is known to
-its operator alone. The serializers are there once more in each section.
+A raw section of a key group begins with a marker if it holds timers; only its operator knows any
+other content. Each section repeats the serializers.
 
 | bytes    | field      | meaning                                                              |
 |----------|------------|----------------------------------------------------------------------|
@@ -13,9 +13,9 @@ its operator alone. The serializers are there once more in each section.
 | i32, …   | event      | number of event timers, timers                                       |
 | i32, …   | processing | number of processing timers, timers                                  |
 
-A timer is key, namespace, i64 timestamp: not in the order in which managed timers have them, and
-without a flipped sign. Where the serializers are not known nobody can tell where a timer ends, nor
-what follows it: such sections are shown as their bytes.
+A timer is key, namespace, i64 timestamp. Managed timers have another order and a flipped sign.
+With unknown serializers, the end of a timer and all behind it are unknown: such sections are
+shown as bytes.
 
 Flink: ``InternalTimerServiceSerializationProxy``, ``InternalTimersSnapshotReaderWriters``.
 """
@@ -63,7 +63,7 @@ MARKER = bytes.fromhex("f1cd859f")
 VERSION = 2
 
 DOMAINS = ("event", "processing")
-"""The queues of a service, in the order of the file; managed timers call them so, too."""
+"""Queues of a service, in the order of the file, with the names of managed timers."""
 
 TIMER_STATE_PREFIX = "_timer_state/"
 
@@ -83,7 +83,7 @@ class TimerService:
 
     @classmethod
     def read(cls, view: SnapshotView, classes: tuple[KryoClass, ...] = ()) -> Self:
-        """Raises ``UnknownSnapshotError`` for a serializer that is not known."""
+        """Raises ``UnknownSnapshotError`` for an unknown serializer."""
         name = view.read_utf()
         key, namespace = TypeSerializerSnapshot.read(view), TypeSerializerSnapshot.read(view)
         layouts = with_kryo_classes((key.layout(), namespace.layout()), classes)
@@ -91,15 +91,15 @@ class TimerService:
 
     @property
     def timer(self) -> Struct:
-        """The layout of a timer."""
+        """Layout of a timer."""
         return Struct(("key", "namespace", "timestamp"), (self.key, self.namespace, Long()))
 
     def state_name(self, domain: str) -> str:
-        """What the queue of a domain is called where timers are managed state."""
+        """Name of a domain's queue as managed state."""
         return f"{TIMER_STATE_PREFIX}{domain}_{self.name}"
 
     def queue(self, domain: str) -> State:
-        """The managed state that the queue of a domain would be elsewhere."""
+        """A domain's queue as managed state."""
         names = ("timestamp", "key", "namespace")
         timer = Struct(names, (TimerTimestamp(), self.key, self.namespace))
         name = self.state_name(domain)
@@ -107,23 +107,14 @@ class TimerService:
 
 
 def raw_file(directory: SnapshotDirectory, stream: PlainStream) -> StateFile:
-    """The file of a handle of raw state.
-
-    Raises:
-        WrongFileError: It may be any file of the machine; see ``recognition``.
-    """
+    """File of raw state; raises ``WrongFileError`` outside of the savepoint's directories."""
     file = directory.file(stream, head=MAX_KEPT_SIZE)
     expect_kind(file, FileKind.RAW)
     return file
 
 
 def first_section(file: StateFile, handle: KeyGroupsHandle) -> tuple[Section, bytes] | None:
-    """The first key group of which anything is written: what it holds, all others hold, too.
-
-    Raises:
-        StateFileNotFoundError: The file is gone.
-        FormatError: An offset lies outside the file.
-    """
+    """First key group with bytes; all others hold the same kind of state."""
     for section in sections_of(handle.groups, file, handle.key_groups, NOTHING_WRITTEN_RAW):
         if section.size:
             return section, file.read(section.start, section.end)
@@ -131,7 +122,7 @@ def first_section(file: StateFile, handle: KeyGroupsHandle) -> tuple[Section, by
 
 
 def has_timers(data: bytes) -> bool:
-    """Whether the section of a key group, or what there is of it, holds timers."""
+    """Whether the section of a key group, of which ``data`` may be the begin, holds timers."""
     return bool(data) and MARKER.startswith(data[: len(MARKER)])
 
 
@@ -142,39 +133,30 @@ def read_timers(
     read: Callable[[TimerService, SnapshotView, int], TimersT],
     kryo: KryoDialect | None = None,
 ) -> Iterator[tuple[TimerService, str, TimersT]]:
-    """The queues of a section: service, domain, and timers.
-
-    Args:
-        data: The section.
-        path: The file that it is from.
-        section: Where it lies in the file.
-        read: Reads so many timers of a service from a view.
-        kryo: What is known of the Kryo that wrote object graphs.
-
-    Raises:
-        FormatError: The section is damaged.
-        UndecodableError: Nobody can tell where a timer ends.
-        UnknownSnapshotError: Or where a serializer does.
-    """
+    """Queues of a section: service, domain, and the timers that ``read`` returns."""
     view = SnapshotView(data, path, section.start)
-    _read_version(view)
+    marker = view.read_bytes(len(MARKER))
+    if marker != MARKER:
+        raise FormatError(f"timers that begin with {marker.hex(' ')}", path, section.start)
+    version = view.read_int()
+    if version != VERSION:
+        view.position -= 4
+        message = f"timers of version {version}, expected {VERSION}"
+        raise view.error(message, UnsupportedVersionError)
     for _ in range(view.read_count(_LEAST_SERVICE_SIZE)):
         service = TimerService.read(view, kryo.classes if kryo else ())
         for domain in DOMAINS:
             count = view.read_count()
-            _check(service, count, view)
+            for opaque in opaque_parts(service.timer) if count else ():
+                message = f"timers {service.name!r} have values of {opaque.class_name}: "
+                raise view.error(message + opaque.reason, UndecodableError)
             yield service, domain, read(service, view, count)
     view.expect_end()
 
 
 @dataclass(frozen=True, slots=True)
 class TimerServices:
-    """What the section of a key group tells of its timers.
-
-    Attributes:
-        services: The services whose timers can be read.
-        problem: Why other timers cannot be read, if so.
-    """
+    """Services of a key group whose timers can be read, and why others can't be."""
 
     services: tuple[TimerService, ...]
     problem: str = ""
@@ -198,14 +180,7 @@ class TimerServices:
 def raw_timer_infos(
     directory: SnapshotDirectory, handle: KeyGroupsHandle, kryo: KryoDialect | None = None
 ) -> tuple[StateMetaInfo, ...]:
-    """The queues that the timers of raw keyed state become, as a header has them.
-
-    Nothing if there are no timers.
-
-    Raises:
-        StateFileNotFoundError: The file is gone.
-        FormatError: Its first section is damaged.
-    """
+    """Meta infos of the managed queues that these timers become; empty without timers."""
     file = raw_file(directory, handle.stream)
     first = first_section(file, handle)
     if first is None or not has_timers(first[1]):
@@ -221,7 +196,7 @@ def raw_timer_infos(
 def skip_timers(
     kryo: KryoDialect | None = None,
 ) -> Callable[[TimerService, SnapshotView, int], None]:
-    """Passes by timers, one by one."""
+    """Returns a function that passes timers one by one."""
 
     def skip(service: TimerService, view: SnapshotView, count: int) -> None:
         reader = ValueReader(view, kryo)
@@ -232,20 +207,3 @@ def skip_timers(
                 raise view.error(message, UndecodableError)
 
     return skip
-
-
-def _read_version(view: SnapshotView) -> None:
-    marker = view.read_bytes(len(MARKER))
-    if marker != MARKER:
-        raise FormatError(f"timers that begin with {marker.hex(' ')}", view.path, view.base)
-    version = view.read_int()
-    if version != VERSION:
-        view.position -= 4
-        message = f"timers of version {version}, expected {VERSION}"
-        raise view.error(message, UnsupportedVersionError)
-
-
-def _check(service: TimerService, count: int, view: SnapshotView) -> None:
-    for part in opaque_parts(service.timer) if count else ():
-        message = f"timers {service.name!r} have values of {part.class_name}: {part.reason}"
-        raise view.error(message, UndecodableError)

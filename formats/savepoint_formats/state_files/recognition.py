@@ -1,17 +1,16 @@
-"""Whether a file is what its handle says: a savepoint may name any file of the machine.
+"""Recognises files: a savepoint may name any file of the machine.
 
-| what the handle says | how it is known                                                             |
-|----------------------|-----------------------------------------------------------------------------|
-| keyed state          | a keyed backend header begins                                               |
-| operator state       | an operator backend header begins                                           |
-| changelog            | the flag of compression, then a snappy-framed stream or a change set        |
-| in-flight data       | i32 version 0, then an i32 size that fits into the file                     |
-| of RocksDB           | by its name: the magic number of an SST or blob file, the checksum of the   |
-|                      | first record of a log, the words that CURRENT, OPTIONS and IDENTITY have    |
-| raw state            | nothing tells it: it must lie in a directory of the savepoint, or where the |
-|                      | user allows                                                                 |
+| handle               | a file is accepted if                                                    |
+|----------------------|--------------------------------------------------------------------------|
+| keyed state          | a keyed backend header begins                                            |
+| operator state       | an operator backend header begins                                        |
+| changelog            | the flag of compression, then a snappy-framed stream or a change set     |
+| in-flight data       | i32 version 0, then an i32 size that fits into the file                  |
+| of RocksDB           | by its name: the magic number of an SST or blob file, the checksum of a  |
+|                      | log's first record, the words that CURRENT, OPTIONS and IDENTITY have    |
+| raw state            | it lies in a directory of the savepoint, or where the user allows        |
 
-What is no such file is neither read nor copied. The bytes behind are not looked at here.
+Other files are neither read nor copied. Later bytes are not looked at here.
 
 RocksDB: ``log_format.h``, ``OptionsFileName``, ``SetCurrentFile``, ``BlobLogHeader``.
 """
@@ -19,7 +18,10 @@ RocksDB: ``log_format.h``, ``OptionsFileName``, ``SetCurrentFile``, ``BlobLogHea
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, WrongFileError
@@ -34,45 +36,30 @@ from savepoint_formats.state_files.header import (
     StateMetaInfo,
     read_version,
 )
+from savepoint_formats.state_files.rocksdb.manifest import log_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint_formats.locations.state_file import StateFile
 
-# A name of a class or of a state, which is all that is looked at, may have 64 KiB.
+# The name of a class or of a state may have 64 KiB, and no later bytes are checked.
 _HEAD_SIZE = 1 << 17
 
 _SST_MAGICS = (bytes.fromhex("f7cff485b741e288"), bytes.fromhex("57fb808b247547db"))
 _BLOB_MAGIC = (2395959).to_bytes(4, "little")
 
-# What begins a record of a log: u32 checksum, u16 size, u8 type; and a u32 in recycled ones.
-_RECORD_HEAD = 7
-_RECYCLED = range(5, 9)
-_RECORD_TYPES = range(1, 9)
-_LOG_NUMBER_SIZE = 4
 _BLOCK_SIZE = 32 << 10
-
-_CURRENT = re.compile(rb"MANIFEST-\d+\n")
-_OPTIONS = re.compile(rb"# This is a \w+ option file\.")
-_IDENTITY = re.compile(rb"[0-9A-Fa-f-]{32,36}\n?")
+"""The bytes of a log's block; its first record lies in it."""
 
 
 def expect_kind(file: StateFile, kind: FileKind, name: str = "") -> None:
-    """Refuses a file that is not what its handle says.
+    """Raises ``WrongFileError`` if a file is not what its handle says.
 
-    Args:
-        file: The file, or the piece of one.
-        kind: What the handle says that it is.
-        name: Of a file of RocksDB: its name in the directory of RocksDB.
-
-    Raises:
-        StateFileNotFoundError: The file is gone.
-        UnreachableError: It can't be read.
-        WrongFileError: It is something else.
+    ``name`` is the name of a file of RocksDB in the directory of RocksDB.
     """
     if file.data is not None:
-        # It lies in _metadata, so that nobody else's it can be.
+        # Bytes in _metadata belong to the savepoint.
         return
     try:
         _CHECKS[kind](file, name)
@@ -87,7 +74,6 @@ def expect_kind(file: StateFile, kind: FileKind, name: str = "") -> None:
 
 
 def _keyed_state(file: StateFile, _name: str) -> None:
-    """Its serializers need not be known."""
     view = SnapshotView(file.read(0, _HEAD_SIZE), file.path)
     read_version(view, "keyed state", (KEYED_VERSION,))
     view.read_strict_bool()
@@ -136,86 +122,43 @@ def _raw(file: StateFile, _name: str) -> None:
 
 
 def _rocksdb(file: StateFile, name: str) -> None:
-    for pattern, check in _OF_ROCKSDB.items():
+    for pattern, (is_so, what) in _OF_ROCKSDB.items():
         if re.fullmatch(pattern, name):
-            check(file)
+            if not is_so(file):
+                offset = file.length() if is_so is _is_sst else 0
+                raise FormatError(f"it lacks {what}", file.path, offset)
             return
     raise FormatError("RocksDB has no file of such a name", file.path, 0)
 
 
-def _sst(file: StateFile) -> None:
-    size = file.length()
-    _expect(file, file.read(max(size - 8, 0)) in _SST_MAGICS, "the footer of an SST file", size)
-
-
-def _blob(file: StateFile) -> None:
-    _expect(file, file.read(0, 4) == _BLOB_MAGIC, "the head of a blob file")
-
-
-def _current(file: StateFile) -> None:
-    _expect(file, _CURRENT.fullmatch(file.read(0, 64)) is not None, "the name of a MANIFEST")
-
-
-def _options(file: StateFile) -> None:
-    _expect(file, _OPTIONS.match(file.read(0, 64)) is not None, "the words of an option file")
-
-
-def _identity_file(file: StateFile) -> None:
-    _expect(file, _IDENTITY.fullmatch(file.read(0, 64)) is not None, "an id")
-
-
-def _manifest(file: StateFile) -> None:
-    _expect(file, _begins_with_record(file), "a record of a log")
-
-
-def _log(file: StateFile) -> None:
-    is_unwritten = not file.length()
-    _expect(file, is_unwritten or _begins_with_record(file), "a record of a log")
+def _is_sst(file: StateFile) -> bool:
+    return file.read(max(file.length() - 8, 0)) in _SST_MAGICS
 
 
 def _begins_with_record(file: StateFile) -> bool:
-    block = file.read(0, _BLOCK_SIZE)
-    size, kind = int.from_bytes(block[4:6], "little"), block[6] if len(block) > 6 else 0
-    head = _RECORD_HEAD + (_LOG_NUMBER_SIZE if kind in _RECYCLED else 0)
-    is_whole = kind in _RECORD_TYPES and len(block) >= head + size
-    checked = memoryview(block)[_RECORD_HEAD - 1 : head + size]
-    return is_whole and _masked_crc32c(checked) == block[:4]
+    with suppress(FormatError):
+        log_record(np.frombuffer(file.read(0, _BLOCK_SIZE), np.uint8), 0, file.path)
+        return True
+    return False
 
 
-def _expect(file: StateFile, is_there: bool, what: str, offset: int = 0) -> None:
-    if not is_there:
-        raise FormatError(f"it lacks {what}", file.path, offset)
-
-
-def _masked_crc32c(data: memoryview) -> bytes:
-    """The checksum as logs of RocksDB have it. A block has little to check, once for each file."""
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = _CRC32C[(crc ^ byte) & 0xFF] ^ (crc >> 8)
-    crc ^= 0xFFFFFFFF
-    rotated = (crc >> 15 | crc << 17) & 0xFFFFFFFF
-    return ((rotated + 0xA282EAD8) & 0xFFFFFFFF).to_bytes(4, "little")
-
-
-def _crc32c_table() -> tuple[int, ...]:
-    table = []
-    for value in range(256):
-        for _ in range(8):
-            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)  # noqa: PLW2901
-        table.append(value)
-    return tuple(table)
-
-
-_CRC32C = _crc32c_table()
-
-_OF_ROCKSDB: dict[str, Callable[[StateFile], None]] = {
-    r".+\.sst": _sst,
-    r".+\.blob": _blob,
-    r".+\.log": _log,
-    r"MANIFEST-\d+": _manifest,
-    r"OPTIONS-\d+": _options,
-    r"CURRENT": _current,
-    r"IDENTITY": _identity_file,
+_OF_ROCKSDB: dict[str, tuple[Callable[[StateFile], bool], str]] = {
+    r".+\.sst": (_is_sst, "the footer of an SST file"),
+    r".+\.blob": (lambda file: file.read(0, 4) == _BLOB_MAGIC, "the head of a blob file"),
+    r".+\.log": (lambda file: not file.length() or _begins_with_record(file), "a record of a log"),
+    r"MANIFEST-\d+": (_begins_with_record, "a record of a log"),
+    r"OPTIONS-\d+": (
+        lambda file: re.match(rb"# This is a \w+ option file\.", file.read(0, 64)) is not None,
+        "the words of an option file",
+    ),
+    r"CURRENT": (
+        lambda file: re.fullmatch(rb"MANIFEST-\d+\n", file.read(0, 64)) is not None,
+        "the name of a MANIFEST",
+    ),
+    r"IDENTITY": (
+        lambda file: re.fullmatch(rb"[0-9A-Fa-f-]{32,36}\n?", file.read(0, 64)) is not None,
+        "an id",
+    ),
 }
 
 _CHECKS: dict[FileKind, Callable[[StateFile, str], None]] = {

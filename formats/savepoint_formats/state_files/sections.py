@@ -1,9 +1,9 @@
-"""Key-group sections: where each key group of a state file lies, and its bytes.
+"""Key-group sections: the place of each key group in a state file, and its bytes.
 
-Canonical and heap files have a section per key group, of which the handle tells the first byte
-only. A section ends where the next one begins, or where the file ends as its handle says. So all
-bytes belong to the header or to a key group; a section that holds more or less than its own key
-group was displaced, and whoever reads it says so.
+Canonical and heap files have a section per key group. Its handle says only where each one begins.
+A section ends where the next one begins, or where the file ends as its handle says. So all bytes
+belong to the header or to a key group. A section that holds more or less than its own key group
+was displaced, and its reader reports that.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 NOTHING_WRITTEN = 0
 NOTHING_WRITTEN_RAW = -1
-"""In raw keyed state, where 0 is a position."""
+"""Offset in raw keyed state, where 0 is a position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A key group and the bytes of its file that hold it, ``end`` excluded."""
+    """A key group and its bytes in the file, ``end`` excluded."""
 
     key_group: int
     start: int
@@ -47,17 +47,10 @@ def sections_of(
     wanted: KeyGroupRange,
     nothing: int = NOTHING_WRITTEN,
 ) -> tuple[Section, ...]:
-    """The sections of the wanted key groups that are not empty, in the order of the file.
+    """Sections of the wanted key groups that are not empty, in the order of the file.
 
-    Args:
-        groups: Where each key group begins.
-        file: The file.
-        wanted: The key groups.
-        nothing: The offset of key groups of which nothing is written.
-
-    Raises:
-        StateFileNotFoundError: The file is gone.
-        FormatError: An offset lies outside the file, or the file is longer than its handle says.
+    ``nothing`` is the offset of an empty key group. Raises ``FormatError`` if an offset lies
+    outside the file, or the file is longer than its handle says.
     """
     pairs = zip(groups.offsets, groups.key_groups, strict=True)
     starts = sorted(pair for pair in pairs if pair[0] != nothing)
@@ -72,19 +65,19 @@ def sections_of(
 
 
 def _check(starts: list[tuple[int, int]], size: int, file: StateFile, *, is_raw: bool) -> None:
-    """Raises ``FormatError`` for an offset that cannot be, or bytes that no key group has."""
+    """Raises ``FormatError`` for an impossible offset, or bytes in front of the first key group."""
     for offset, key_group in (*starts[:1], *starts[-1:]):
         if not 0 <= offset <= size:
             message = f"key group {key_group} begins at {offset}, expected 0 to {size}"
             raise FormatError(message, file.path, min(max(offset, 0), size))
     first = starts[0][0] if starts else size
-    # Any other file begins with a header, of which is known where it ends.
+    # Any other file begins with a header.
     if is_raw and first:
         raise FormatError(f"{first} bytes that belong to no key group", file.path, 0)
 
 
 def batches_of(sections: Iterable[Section], size: int) -> Iterator[tuple[Section, ...]]:
-    """Sections that follow each other in the file, together of about ``size`` bytes."""
+    """Groups neighbouring sections to about ``size`` bytes."""
     batch: list[Section] = []
     for section in sections:
         is_gap = bool(batch) and batch[-1].end != section.start
@@ -97,17 +90,13 @@ def batches_of(sections: Iterable[Section], size: int) -> Iterator[tuple[Section
 
 
 def read_ahead(file: StateFile, sections: tuple[Section, ...]) -> StateFile:
-    """The file for who reads the sections in this order."""
+    """The file, prepared for reads of the sections in this order."""
     runs = batches_of(sections, sys.maxsize)
     return file.read_ahead((run[0].start, run[-1].end) for run in runs)
 
 
 def read_sections(file: StateFile, sections: tuple[Section, ...]) -> bytes:
-    """The bytes from the first of the sections to the end of the last.
-
-    Raises:
-        TruncatedError: The file ends before.
-    """
+    """Bytes from the first section to the end of the last."""
     start, end = sections[0].start, sections[-1].end
     data = file.read(start, end)
     if len(data) != end - start:

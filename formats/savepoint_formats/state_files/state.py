@@ -1,4 +1,4 @@
-"""A registered state: what it is to the job, and of which layouts, as the header of a file says."""
+"""Registered states: their kinds and layouts, as the header of a file says."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ class State:
 
     Attributes:
         name: As in its descriptor.
-        kind: What it is to the job.
+        kind: How it is stored.
         stored: Layout of what its serializer writes: the value, list or map of a key, an element
             of an operator list, a timer.
         key: Layout of the key; for broadcast state of the map's key; None for operator lists.
         namespace: Layout of the namespace; None where there is none.
-        local_kind: What local keyed state is to the job, whose instances are stored as ``kind``.
+        local_kind: Kind in the job of local keyed state, whose instances are stored as ``kind``.
     """
 
     name: str
@@ -102,12 +102,12 @@ class State:
 
     @property
     def scope(self) -> KeyScope:
-        """Whether each subtask has an instance of its own of each key group."""
+        """Scope of its keys; each subtask has its own instances of local state."""
         return KeyScope.KEYED if self.local_kind is None else KeyScope.LOCAL
 
     @property
     def job_kind(self) -> StateKind:
-        """What it is to the job."""
+        """What the state is to the job."""
         return self.local_kind or self.kind
 
     @property
@@ -118,12 +118,12 @@ class State:
 
     @property
     def value(self) -> Layout:
-        """Layout of what a reader sees: what is stored, without the times of TTL."""
+        """Layout of what a reader sees: the stored layout without the times of TTL."""
         return without_ttl(self.timed_value)
 
     @property
     def timed_value(self) -> Layout:
-        """The same with the times of TTL."""
+        """Layout of what a reader sees, with the times of TTL."""
         return as_records(self.instances) if self.kind is StateKind.LIST else self.stored
 
     @property
@@ -132,7 +132,7 @@ class State:
         return self.value != self.timed_value
 
     def with_kryo_classes(self, kryo: KryoDialect | None) -> State:
-        """The state as it is to who knows the user's classes."""
+        """The state with the layouts of described classes."""
         if kryo is None or not kryo.classes:
             return self
         layouts = with_kryo_classes((self.stored, self.key, self.namespace), kryo.classes)
@@ -142,32 +142,32 @@ class State:
         return replace(self, stored=stored, key=key, namespace=namespace)
 
     def with_open_pojos(self) -> State:
-        """The state as it is to who wants the bytes of POJOs that cannot be decoded."""
+        """The state with POJOs that may be bytes if they can't be decoded."""
         if self.kind is StateKind.TIMERS:
             return self
         return replace(self, stored=with_open_pojos(self.stored))
 
 
 def key_layout(state: State) -> Layout:
-    """The layout of a keyed state's key."""
+    """Layout of a keyed state's key."""
     if state.key is None:
         raise ValueError(f"{state.name} is no keyed state")
     return state.key
 
 
 def namespace_layout(state: State) -> Layout:
-    """The layout of a keyed state's namespace."""
+    """Layout of a keyed state's namespace."""
     return VoidNamespace() if state.namespace is None else state.namespace
 
 
 def keyed_states(header: KeyedBackendHeader) -> tuple[State, ...]:
-    """The states of a file of keyed state; a state's id is its index."""
+    """States of a file of keyed state; a state's id is its index."""
     key = header.key_serializer.snapshot.layout()
     return _with_named_classes(tuple(keyed_state(info, key) for info in header.states))
 
 
 def keyed_state(info: StateMetaInfo, key: Layout) -> State:
-    """A keyed state, whose meta info does not tell the layout of keys."""
+    """A keyed state; meta infos don't have the layout of keys."""
     value = info.layout(VALUE_SERIALIZER)
     if info.type is BackendStateType.PRIORITY_QUEUE:
         local_kind, namespace = _local_kind(info, StateKind.TIMERS), timer_namespace(value)
@@ -189,7 +189,7 @@ def _local_kind(info: StateMetaInfo, kind: StateKind) -> StateKind | None:
 
 
 def _collection_layout(kind: StateKind, info: StateMetaInfo, value: Layout) -> Layout:
-    """What state V2 stores: it names the serializers of the parts of a collection."""
+    """Layout of state V2, which names the serializers of the contents of a collection."""
     match kind:
         case StateKind.LIST:
             return Repeated(value)
@@ -200,7 +200,7 @@ def _collection_layout(kind: StateKind, info: StateMetaInfo, value: Layout) -> L
 
 
 def operator_states(header: OperatorBackendHeader) -> tuple[State, ...]:
-    """The states of a file of operator state."""
+    """States of a file of operator state."""
     lists = (
         State(info.name, _list_kind(info), info.layout(VALUE_SERIALIZER))
         for info in header.list_states
@@ -214,7 +214,7 @@ def operator_states(header: OperatorBackendHeader) -> tuple[State, ...]:
 
 
 def _with_named_classes(states: tuple[State, ...]) -> tuple[State, ...]:
-    """The states of a file, as they are to who knows the fields that its serializers name."""
+    """States with the fields that their serializers name."""
     layouts = with_named_classes(
         tuple((state.stored, state.key, state.namespace) for state in states)
     )

@@ -1,4 +1,4 @@
-"""Entries of one state as canonical files store them, whatever file they are from."""
+"""Entries of one state as canonical files store them, from a file of any format."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.entry_chunk import key_group_prefix
-from savepoint_formats.entries.entry_spans import EntrySpans, key_groups_at
+from savepoint_formats.entries.entry_spans import EntrySpans, key_group_prefix, key_groups_at
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 
@@ -27,13 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StatePiece:
-    """Entries of one state.
-
-    Attributes:
-        state: The state.
-        entries: The entries, as canonical files store them.
-        key_groups: The key group of each entry in the savepoint that it is from.
-    """
+    """Entries of one state, and the key group of each in the savepoint that it is from."""
 
     state: State
     entries: StoredEntries
@@ -41,21 +34,15 @@ class StatePiece:
 
 
 class StoredSource(Protocol):
-    """What a handle leads to: entries as they are stored."""
+    """Reader of entries as they are stored."""
 
     def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
-        """The entries of these states and key groups, some megabytes at a time."""
+        """Entries of these states and key groups, some megabytes at a time."""
         ...
 
 
 def pieces_of(part: Part, states: Sequence[State], prefix_size: int) -> Iterator[StatePiece]:
-    """The entries of each state that has any in a chunk.
-
-    Args:
-        part: The entries, whose keys begin with their key groups.
-        states: Of these states, and maybe others.
-        prefix_size: The bytes of the key groups.
-    """
+    """Entries of each of ``states`` that has any in a chunk; keys begin with their key group."""
     chunk, by_state = part
     for state in states:
         spans = by_state.get(state.name)
@@ -69,12 +56,7 @@ def pieces_of(part: Part, states: Sequence[State], prefix_size: int) -> Iterator
 
 
 def part_of(pieces: Sequence[StatePiece], prefix_size: int) -> Part:
-    """Entries of some states in one chunk: the other way round.
-
-    Args:
-        pieces: The entries, of one key group; those of a state are all in one piece.
-        prefix_size: The bytes that the key group takes in front of a key.
-    """
+    """Entries of one key group in one chunk, with prefixes; each state has one piece at most."""
     position, data, spans = 0, [], {}
     for piece in pieces:
         prefix = key_group_prefix(int(piece.key_groups[0]), prefix_size)

@@ -1,4 +1,6 @@
-"""State V2 as synchronous state: what asynchronous operators keep in ForSt, and other backends restore.
+"""Turns state V2 into synchronous state.
+
+Asynchronous operators keep state V2 in ForSt; other backends restore synchronous state.
 
 | state V2 (``KEY_VALUE_V2``)   | synchronous state (``KEY_VALUE``)            |
 |-------------------------------|----------------------------------------------|
@@ -8,8 +10,8 @@
 | all others                    | as they are                                  |
 | ``v2.ttl.TtlSerializer``      | ``ttl.TtlSerializer``                        |
 
-Entries have the same bytes. Only ForSt restores state V2, and it restores no canonical file. On other
-backends Flink keeps the state of asynchronous operators as synchronous state.
+Entries have the same bytes. Only ForSt restores state V2, and it restores no canonical file. On
+other backends Flink keeps the state of asynchronous operators as synchronous state.
 
 Flink: ``RegisteredKeyValueStateBackendMetaInfo`` of ``runtime.state.v2``,
 ``AsyncKeyedStateBackendAdaptor``.
@@ -40,7 +42,7 @@ _TTL = "org.apache.flink.runtime.state.v2.ttl.TtlStateFactory$TtlSerializerSnaps
 
 
 def as_synchronous(info: StateMetaInfo) -> StateMetaInfo:
-    """What a canonical file says of a state; state V2 stays where the header lacks a serializer."""
+    """Meta info for a canonical file; state V2 stays if the header lacks a serializer."""
     stored = _stored(info) if info.type is BackendStateType.KEY_VALUE_V2 else None
     if stored is None:
         return info
@@ -54,7 +56,7 @@ def as_synchronous(info: StateMetaInfo) -> StateMetaInfo:
 
 
 def expect_synchronous(infos: Iterable[StateMetaInfo]) -> None:
-    """Raises ``ConversionError`` for state V2, which no backend restores of a canonical file."""
+    """Raises ``ConversionError`` for state V2, which no backend restores from a canonical file."""
     for info in infos:
         if info.type is BackendStateType.KEY_VALUE_V2:
             role = USER_KEY_SERIALIZER if info.serializer(VALUE_SERIALIZER) else VALUE_SERIALIZER
@@ -67,7 +69,7 @@ def expect_synchronous(infos: Iterable[StateMetaInfo]) -> None:
 
 
 def _stored(info: StateMetaInfo) -> TypeSerializerSnapshot | None:
-    """The serializer of the whole value; None if the header does not tell it."""
+    """Serializer of the whole value; None if the header lacks it."""
     value = info.serializer(VALUE_SERIALIZER)
     if value is None:
         return None

@@ -20,7 +20,7 @@ from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.scan.splits import pieces_of
 from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.sources.entry_source import SourceSettings
-from savepoint_formats.sources.subtask_sources import keyed_handles, stored_source
+from savepoint_formats.sources.keyed_source import keyed_handles, stored_source
 from savepoint_formats.state_files.header import OperatorBackendHeader
 from savepoint_formats.state_files.heap_records import BackToBack
 from savepoint_formats.state_files.operator_state import read_elements

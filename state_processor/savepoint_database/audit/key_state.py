@@ -19,7 +19,7 @@ from savepoint_formats.errors import KeyTypeError, StateTypeError, UnstableHashE
 from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.printable import html_printable, html_table, without_secrets
-from savepoint_formats.scan.filter import keys_of
+from savepoint_formats.scan.look_up import keys_of
 from savepoint_formats.scan.read_options import ReadOptions, UndescribedSubclasses
 from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.tables.tables import KEY, KEY_GROUP

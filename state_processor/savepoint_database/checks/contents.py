@@ -20,7 +20,7 @@ from savepoint_formats.metadata import IncrementalHandle
 from savepoint_formats.metadata.references import keyed_streams
 from savepoint_formats.scan.splits import pieces_of
 from savepoint_formats.sources.entry_source import SourceSettings
-from savepoint_formats.sources.subtask_sources import keyed_handles, stored_source
+from savepoint_formats.sources.keyed_source import keyed_handles, stored_source
 from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.tables.catalog import base_handles
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from savepoint_formats.errors import within
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.sources.entry_decoders import EntryDecoders
+from savepoint_formats.sources.state_rows import EntryDecoders
 from savepoint_formats.state_files.state_piece import part_of
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from savepoint_formats.errors import within
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.layout import MapOf, Nullable, Repeated
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.sources.entry_decoders import EntryDecoders
+from savepoint_formats.sources.state_rows import EntryDecoders
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.state_files.state_piece import part_of
 from savepoint_formats.values.arrow_types import arrow_type

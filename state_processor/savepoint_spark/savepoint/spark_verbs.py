@@ -12,8 +12,7 @@ from savepoint_database.checks.contents import PART_SIZE, looked_at
 from savepoint_database.checks.verification import Verification
 from savepoint_database.rows.filtered_scan import FilteredScan, matching_rows
 from savepoint_formats.key_groups.ranges import PORTION_SIZE
-from savepoint_formats.scan.counting import rows_in
-from savepoint_formats.scan.splits import SPLIT_SIZE
+from savepoint_formats.scan.splits import SPLIT_SIZE, rows_in
 from savepoint_spark.reading.source_options import SourceOptions
 from savepoint_spark.savepoint.spark_diff import SparkSavepointDiff
 from savepoint_spark.session.tasks import done_by_tasks

@@ -28,7 +28,6 @@ from savepoint_formats.errors import DuplicateKeyError, within
 from savepoint_formats.metadata import DistributionMode, OperatorStateOffsets, RelativeFile
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.state_files.operator_state import (
-    BroadcastBytes,
     BroadcastEntries,
     ListElements,
     OperatorStateFile,
@@ -79,7 +78,7 @@ class NewOperatorState:
     element: TypeSerializerSnapshot
     key: TypeSerializerSnapshot | None = None
 
-    def contents(self, elements: pa.Table) -> ListElements | BroadcastEntries | BroadcastBytes:
+    def contents(self, elements: pa.Table) -> ListElements | BroadcastEntries:
         """What a file holds of it; broadcast state that is there already has no keys of its own.
 
         Raises:
@@ -89,13 +88,13 @@ class NewOperatorState:
         if self.key is None:
             return ListElements(self.name, self.mode, self.element, values)
         if elements.column("key").null_count:
-            return BroadcastBytes(self.name, self.key, self.element, values[0].as_buffer())
+            return BroadcastEntries(self.name, self.key, self.element, values[0].as_buffer())
         keys = _whole(elements.column("key"))
         if len(pc.unique(keys)) < len(keys):
             raise DuplicateKeyError(
                 f"a key of broadcast state {self.name!r} has two rows: make one row of them first"
             )
-        return BroadcastEntries(self.name, self.key, self.element, keys, values)
+        return BroadcastEntries.of(self.name, self.key, self.element, keys, values)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.LargeBinaryArray:
@@ -258,7 +257,7 @@ class OperatorFiles:
         if subtask and not rows.num_rows:
             return
         lists: list[ListElements] = []
-        broadcast: list[BroadcastEntries | BroadcastBytes] = []
+        broadcast: list[BroadcastEntries] = []
         for state in self._in_order():
             of_state = rows.filter(pc.equal(rows.column("state"), self.states.index(state)))
             match state.contents(of_state):

@@ -1,4 +1,4 @@
-"""The checksums of RocksDB: of the blocks of a table, and of the records of a manifest.
+"""Checksums of RocksDB: of the blocks of a table, and of the records of a manifest.
 
 Behind each block are a byte, its compression, and a checksum of both, a u32:
 
@@ -40,7 +40,7 @@ _TYPE_FACTOR = 0x6B9083D9
 
 
 def masked_crc32c(data: memoryview | bytes) -> int:
-    """The CRC-32C of some bytes, as RocksDB stores it."""
+    """CRC-32C of some bytes, as RocksDB stores it."""
     crc: int = google_crc32c.value(bytes(data))
     return (crc >> 15 | crc << 17) + _CRC_MASK & _WORD
 
@@ -58,18 +58,11 @@ _CHECKSUMS: dict[int, Callable[[memoryview], int]] = {
 
 
 def first_damaged(
-    data: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    checksum_type: int,
+    data: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64], checksum_type: int
 ) -> int:
-    """The first of the blocks whose checksum is wrong; -1 if all are right, or there are none.
+    """Index of the first block whose checksum is wrong; -1 if all are right.
 
-    Args:
-        data: The blocks, with what follows each of them.
-        starts: Where in it each block begins.
-        ends: Where each block ends; its compression follows.
-        checksum_type: How checksums are made; that of a footer.
+    ``ends`` are those of contents: compression and checksum of each block follow in ``data``.
     """
     checksum = _CHECKSUMS.get(checksum_type)
     if checksum is None:

@@ -1,4 +1,4 @@
-"""Which tables a RocksDB has, as its manifest says.
+"""Reads manifests, which list the tables of a RocksDB.
 
 A manifest is a log: blocks of 32 KiB, each full of records, of which none crosses a border:
 
@@ -6,14 +6,15 @@ A manifest is a log: blocks of 32 KiB, each full of records, of which none cross
 |--------|----------|----------------------------------------------------------------------|
 | u32 LE | checksum | masked CRC-32C of what follows the size                              |
 | u16 LE | size     | of the data                                                          |
-| u8     | type     | whole, first, middle or last part; from 5 on a u32 log number follows |
-| …      | data     | a version edit, or a part of one                                     |
+| u8     | type     | whole, first, middle or last of an edit; from 5 on a u32 log number  |
+|        |          | follows                                                              |
+| …      | data     | a version edit, or some of its bytes                                 |
 
 The remaining bytes of a block are zeros where no head fits.
 
-A version edit is a list of fields: a varint tag, and what belongs to it. It removes and adds tables
-of one column family. The number of a table is the name of its file. Its least and its greatest key
-say which reads need it.
+A version edit is a list of fields: a varint tag, and the values of the tag. It removes and adds
+tables of one column family. The number of a table is the name of its file. Its least and its
+greatest key say which reads need it.
 
 RocksDB: ``log_format.h``, ``log_reader.cc``, ``version_edit.h``, ``version_edit.cc``.
 """
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, TruncatedError
 from savepoint_formats.state_files.rocksdb.checksums import masked_crc32c
 
@@ -45,10 +47,10 @@ _WHOLE, _FIRST, _LAST = 1, 2, 4
 _DELETED_FILE, _COLUMN_FAMILY, _COLUMN_FAMILY_ADD, _COLUMN_FAMILY_DROP = 6, 200, 201, 202
 _NEW_FILES = (7, 100, 102, 103)
 
-# A varint; bytes behind their size; else tags, each with bytes behind their size, up to the tag 1.
+# n: a varint; b: bytes behind their size; t: tags with bytes behind their size, up to the tag 1.
 _NUMBER, _BYTES = "nb"
 
-# Tag -> what belongs to it. Tables begin with their level and number.
+# Tag -> its values. Tables begin with their level and number.
 _FIELDS = {
     1: "b",  # comparator
     2: "n",  # log number
@@ -66,28 +68,22 @@ _FIELDS = {
     _COLUMN_FAMILY_ADD: "b",  # name of a new column family
     _COLUMN_FAMILY_DROP: "",
     203: "n",  # largest column family
-    300: "n",  # how many edits that belong together follow
+    300: "n",  # number of further edits of the same group
 }
 _END_OF_TAGGED = 1
-# Keys end with a sequence number and what was done with them.
+# Keys end with a sequence number and the type of the entry.
 _KEY_TRAILER = 8
-# That of a key that is not in the table: a deletion of a range ends before it.
+# Trailer of a key that is not in the table, because a range deletion ends before it.
 _END_OF_DELETION = b"\x0f" + bytes([0xFF] * 7)
 _MORE = 0x80
 
-# What a RocksDB that does not know a tag may pass over, behind its size.
+# Bit of tags that a RocksDB may ignore if it doesn't know them.
 _IGNORABLE = 1 << 13
 
 
 @dataclass(frozen=True, slots=True)
 class ListedTable:
-    """A table as a manifest has it.
-
-    Attributes:
-        state: The name of its column family.
-        smallest: Its least key.
-        end: A key that is greater than all of its own.
-    """
+    """A table in a manifest: its column family, its least key, and a key behind all of its own."""
 
     state: str
     smallest: bytes
@@ -99,17 +95,7 @@ class ListedTable:
 
 
 def live_tables(file: StateFile) -> dict[int, ListedTable] | None:
-    """The tables that a manifest says there are, by their numbers.
-
-    Args:
-        file: The manifest.
-
-    Returns:
-        Those of all column families; None if an edit has a field that is not known here.
-
-    Raises:
-        FormatError: A record or an edit is cut, or a checksum is wrong.
-    """
+    """Tables of all column families, by number; None if an edit has an unknown field."""
     names = {0: "default"}
     tables: dict[int, dict[int, tuple[bytes, bytes]]] = {}
     is_known = True
@@ -121,7 +107,7 @@ def live_tables(file: StateFile) -> dict[int, ListedTable] | None:
         family = next((field.numbers[0] for field in fields if field.tag == _COLUMN_FAMILY), 0)
         live = tables.setdefault(family, {})
         for field in fields:
-            # A table that goes to another level is removed and added.
+            # A table that moves to another level is removed and added.
             if field.tag == _DELETED_FILE:
                 live.pop(field.numbers[1], None)
         for field in fields:
@@ -141,17 +127,13 @@ def live_tables(file: StateFile) -> dict[int, ListedTable] | None:
 
 
 def _end(largest: bytes) -> bytes:
-    """A key that is greater than all of a table, whose greatest key is this, with its trailer."""
+    """A key that is greater than all keys of a table with this greatest key and trailer."""
     key, trailer = largest[:-_KEY_TRAILER], largest[-_KEY_TRAILER:]
     return key if trailer == _END_OF_DELETION else key + b"\0"
 
 
 def version_edits(file: StateFile) -> Iterator[bytes]:
-    """The version edits of a manifest.
-
-    Raises:
-        FormatError: A record is cut, or its checksum is wrong.
-    """
+    """Version edits of a manifest."""
     data = np.frombuffer(file.read(), np.uint8)
     position = 0
     parts: list[bytes] = []
@@ -160,7 +142,7 @@ def version_edits(file: StateFile) -> Iterator[bytes]:
         if left < _RECORD_HEAD:
             position += left
             continue
-        start, end, kind = _record(data, position, file.path)
+        start, end, kind = log_record(data, position, file.path)
         if kind in (_WHOLE, _FIRST):
             parts.clear()
         parts.append(data[start:end].tobytes())
@@ -169,8 +151,8 @@ def version_edits(file: StateFile) -> Iterator[bytes]:
         position = end
 
 
-def _record(data: NDArray[np.uint8], position: int, path: str) -> tuple[int, int, int]:
-    """Where the data of a record begins and ends, and which part of an edit it is."""
+def log_record(data: NDArray[np.uint8], position: int, path: str) -> tuple[int, int, int]:
+    """Begin and end of a record's data, and its type as if it had no log number."""
     head = data[position : position + _RECORD_HEAD].tobytes()
     if len(head) < _RECORD_HEAD:
         raise TruncatedError("a record that is cut", path, position)
@@ -195,60 +177,40 @@ class _Field:
 
 
 def _fields(edit: bytes, path: str) -> list[_Field] | None:
-    """The fields of an edit; None if one is not known here."""
-    fields, view = [], _EditView(edit, path)
-    while view.position < len(edit):
-        tag = view.number()
+    """Fields of an edit; None if one has an unknown tag that matters."""
+    fields, view = [], DataInputView(edit, path)
+    while view.remaining:
+        tag = _read_number(view)
         if tag in _FIELDS:
-            fields.append(view.field(tag))
+            fields.append(_read_field(tag, view))
         elif tag & _IGNORABLE:
-            view.text()
+            _read_text(view)
         else:
             return None
     return fields
 
 
-class _EditView:
-    """A version edit that is read from its begin on."""
+def _read_field(tag: int, view: DataInputView) -> _Field:
+    field = _Field(tag, [], [])
+    for kind in _FIELDS[tag]:
+        if kind == _NUMBER:
+            field.numbers.append(_read_number(view))
+        elif kind == _BYTES:
+            field.texts.append(_read_text(view))
+        else:
+            while _read_number(view) != _END_OF_TAGGED:
+                _read_text(view)
+    return field
 
-    def __init__(self, data: bytes, path: str) -> None:
-        self.position = 0
-        self._data = data
-        self._path = path
 
-    def field(self, tag: int) -> _Field:
-        """What belongs to a tag."""
-        field = _Field(tag, [], [])
-        for kind in _FIELDS[tag]:
-            if kind == _NUMBER:
-                field.numbers.append(self.number())
-            elif kind == _BYTES:
-                field.texts.append(self.text())
-            else:
-                while self.number() != _END_OF_TAGGED:
-                    self.text()
-        return field
+def _read_number(view: DataInputView) -> int:
+    """A varint of up to 64 bits."""
+    value = shift = 0
+    while (byte := view.read_unsigned_byte()) >= _MORE:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+    return value | byte << shift
 
-    def number(self) -> int:
-        """A varint."""
-        value = shift = 0
-        while self.position < len(self._data):
-            byte = self._data[self.position]
-            self.position += 1
-            value |= (byte & 0x7F) << shift
-            if byte < _MORE:
-                return value
-            shift += 7
-        raise self._cut()
 
-    def text(self) -> bytes:
-        """Bytes behind their size."""
-        size = self.number()
-        start = self.position
-        self.position += size
-        if self.position > len(self._data):
-            raise self._cut()
-        return self._data[start : self.position]
-
-    def _cut(self) -> FormatError:
-        return TruncatedError("a version edit that is cut", self._path, -1)
+def _read_text(view: DataInputView) -> bytes:
+    return view.read_bytes(_read_number(view))

@@ -11,7 +11,7 @@ an element are its kind:
 | 2    | size - 1                 | u16 LE offset     | the same                                   |
 | 3    | size - 1                 | u32 LE offset     | the same                                   |
 
-Nothing here allocates, or raises.
+Functions neither allocate nor raise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from savepoint_formats.program.kernel.memory import (
 )
 
 SLACK = 40
-"""So many bytes behind the compressed bytes may be read, and behind the content written."""
+"""Number of bytes behind compressed bytes that may be read, and behind the content, written."""
 
 _WORD_SIZE = 8
 _AT_ONCE = 4 * _WORD_SIZE
@@ -35,11 +35,7 @@ _SHORT_LITERAL = 60
 
 @part
 def decompress(position: int, end: int, target: int, target_end: int) -> bool:
-    """Decompresses the elements between two addresses, if they fill the target exactly.
-
-    Returns:
-        Whether they do.
-    """
+    """Decompresses the elements between two addresses; whether they fill the target exactly."""
     at = target
     while position < end:
         tag = load_byte(position)
@@ -89,7 +85,7 @@ def repeat(source: int, target: int, size: int) -> None:
     end = target + size
     distance = target - source
     if distance < _WORD_SIZE:
-        # What was just written in smaller pieces is slow to load: it is loaded once.
+        # Bytes that were just written in smaller units are slow to load: they are loaded once.
         word = load_native_long(source) & (1 << 8 * distance) - 1
         word |= word << 8 * distance
         if distance < 4:

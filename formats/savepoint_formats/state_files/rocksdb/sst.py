@@ -5,7 +5,7 @@
     data blocks · filter · index · compression dictionary · range deletions · properties ·
     metaindex · footer
 
-Whatever a table may have that is not read here is a ``RocksDbError``; damage is a ``FormatError``.
+A table with features that are not read here is a ``RocksDbError``; damage is a ``FormatError``.
 
 RocksDB: ``BlockBasedTableBuilder``, ``Footer``, ``BlockHandle``, ``TableProperties``.
 """
@@ -13,7 +13,7 @@ RocksDB: ``BlockBasedTableBuilder``, ``Footer``, ``BlockHandle``, ``TablePropert
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -38,20 +38,22 @@ FORMAT_VERSIONS = range(2, 6)
 COMPARATOR = b"leveldb.BytewiseComparator"
 MERGE_OPERATORS = (b"StringAppendTESTOperator", b"StringAppendOperator", b"nullptr", b"")
 
+_TRAILER = sst_kernel.TRAILER_SIZE
+
 BINARY_INDEX = 0
 TWO_LEVEL_INDEX = 2
 
 
 @dataclass(frozen=True, slots=True)
 class BlockHandle:
-    """Where a block lies: varint offset, varint size; five bytes follow it that are not counted."""
+    """Place of a block: varint offset, varint size; the size excludes the five bytes behind it."""
 
     offset: int
     size: int
 
     @classmethod
     def read(cls, data: NDArray[np.uint8], position: int) -> tuple[Self, int]:
-        """The handle at ``position``, and where it ends; -1 if it is none."""
+        """Handle at ``position``, and its end; -1 if there is none."""
         address = data.ctypes.data
         offset, position = sst_kernel.read_varint(address, position, len(data))
         size, position = sst_kernel.read_varint(address, max(position, 0), len(data))
@@ -97,13 +99,7 @@ class Footer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Separators:
-    """The keys of an index, in order; there may be many, and few are looked at.
-
-    Attributes:
-        data: Their bytes.
-        starts: Where each begins.
-        ends: Where each ends.
-    """
+    """Keys of an index, in order. There may be many, but few are looked at."""
 
     data: NDArray[np.uint8]
     starts: NDArray[np.int64]
@@ -116,7 +112,7 @@ class Separators:
         return self.data[self.starts[index] : self.ends[index]].tobytes()
 
     def key_groups(self, first: int, last: int, prefix_size: int) -> NDArray[np.int64]:
-        """The key group that each of some begins with; what is missing of a prefix is 0."""
+        """Key group of each separator from ``first`` on; missing bytes of a prefix are 0."""
         starts, ends = self.starts[first:last], self.ends[first:last]
         groups = np.zeros(len(starts), np.int64)
         for position in (starts + distance for distance in range(prefix_size)):
@@ -126,27 +122,13 @@ class Separators:
             groups = groups << 8 | bytes_there
         return groups
 
-    @classmethod
-    def joined(cls, parts: list[Separators]) -> Self:
-        """Those of several indexes, one behind the other."""
-        sizes = [len(part.data) for part in parts]
-        bases = np.repeat(np.cumsum([0, *sizes[:-1]]), [len(part) for part in parts])
-        return cls(
-            np.concatenate([part.data for part in parts]),
-            np.concatenate([part.starts for part in parts]) + bases,
-            np.concatenate([part.ends for part in parts]) + bases,
-        )
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockIndex:
-    """The data blocks of a table.
+    """Data blocks of a table: offsets, sizes, and a separator each.
 
-    Attributes:
-        separators: For each block a key, as great as its last key or greater, and not greater
-            than the first of the next block.
-        offsets: Where each block begins.
-        sizes: The bytes of each block.
+    A separator is at least as great as the last key of its block, and not greater than the first
+    key of the next one.
     """
 
     separators: Separators
@@ -155,7 +137,7 @@ class BlockIndex:
 
     @classmethod
     def read(cls, block: NDArray[np.uint8], *, has_deltas: bool, has_trailers: bool) -> Self | None:
-        """The index in a block; None if it is none."""
+        """Index in a block; None if it has none."""
         nothing = np.empty(0, np.uint8), np.empty(0, np.int64), np.empty((2, 0), np.int64)
         status, count, size = sst_kernel.read_index(block, has_deltas, *nothing)
         if status != sst_kernel.OK:
@@ -165,64 +147,45 @@ class BlockIndex:
         if size:
             sst_kernel.read_index(block, has_deltas, keys, ends, handles)
         starts = np.concatenate([np.zeros(1, np.int64), ends])[:count]
-        trailer = sst_kernel.TRAILER_SIZE if has_trailers else 0
+        trailer = _TRAILER if has_trailers else 0
         separators = Separators(keys, starts, np.maximum(ends - trailer, starts))
         return cls(separators, handles[0], handles[1])
 
     def blocks_between(self, lower: bytes, upper: bytes) -> tuple[int, int]:
-        """The blocks that may hold keys from ``lower`` to before ``upper``: first, and end."""
+        """First block, and end, of those that may hold keys from ``lower`` to before ``upper``."""
         first = bisect_left(self.separators, lower)
         last = bisect_left(self.separators, upper) + 1
         return first, min(last, len(self.separators))
 
-    def bytes_between(self, lower: bytes, upper: bytes) -> tuple[int, int]:
-        """Where these blocks begin and end in the file; 0 and 0 if there are none."""
-        first, last = self.blocks_between(lower, upper)
-        if first >= last:
-            return 0, 0
-        return int(self.offsets[first]), int(self.offsets[last - 1] + self.sizes[last - 1])
-
     @classmethod
-    def joined(cls, parts: list[BlockIndex]) -> Self:
-        """One index of the parts of a two-level index."""
-        return cls(
-            Separators.joined([part.separators for part in parts]),
-            np.concatenate([part.offsets for part in parts]),
-            np.concatenate([part.sizes for part in parts]),
+    def joined(cls, indexes: list[BlockIndex]) -> Self:
+        """One index from those of a two-level index."""
+        keys = [index.separators for index in indexes]
+        sizes, counts = [len(each.data) for each in keys], [len(each) for each in keys]
+        bases = np.repeat(np.cumsum([0, *sizes[:-1]]), counts)
+        separators = Separators(
+            np.concatenate([each.data for each in keys]),
+            np.concatenate([each.starts for each in keys]) + bases,
+            np.concatenate([each.ends for each in keys]) + bases,
         )
+        offsets = np.concatenate([index.offsets for index in indexes])
+        return cls(separators, offsets, np.concatenate([index.sizes for index in indexes]))
 
 
 @dataclass(frozen=True, slots=True)
 class RangeDeletion:
-    """A range of keys whose entries up to then are deleted.
-
-    Attributes:
-        start: The least key.
-        end: The least key that is too great.
-        sequence: Entries of smaller sequence numbers are deleted.
-    """
+    """Deletes the entries from ``start`` to before ``end`` with smaller sequence numbers."""
 
     start: bytes
     end: bytes
     sequence: int
 
-    @classmethod
-    def of(cls, key: bytes, end: bytes) -> Self:
-        """The deletion that a table notes under a key with a trailer."""
-        trailer = int.from_bytes(key[-sst_kernel.TRAILER_SIZE :], "little")
-        return cls(key[: -sst_kernel.TRAILER_SIZE], end, trailer >> 8)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sst:
-    """An SST file, opened.
+    """An open SST file, with RocksDB's notes about it and the ranges of keys that it deletes.
 
-    Attributes:
-        table: Its bytes.
-        footer: Its last bytes.
-        properties: What RocksDB noted about the table, by name.
-        range_deletions: The ranges of keys that it deletes.
-        reach_is_known: Whether these are known to be all within the table's own keys.
+    ``reach_is_known`` says whether these ranges are known to lie within the table's own keys.
     """
 
     table: TableBytes
@@ -233,28 +196,29 @@ class Sst:
 
     @classmethod
     def open(cls, file: StateFile, size: int) -> Self:
-        """The table in a file of so many bytes.
+        """Opens the table in a file of ``size`` bytes.
 
-        Raises:
-            StateFileNotFoundError: The file is gone.
-            RocksDbError: It is of a kind that is not read here.
-            FormatError: It is damaged.
+        Raises ``RocksDbError`` for a feature that is not read here.
         """
         table = TableBytes.open(file, size)
         if size < FOOTER_SIZE:
             raise TruncatedError(f"an SST file of {size} bytes", file.path, 0)
         offset = size - FOOTER_SIZE
         footer = Footer.read(table.read(offset, size), file.path, offset)
-        metaindex = dict(_plain_entries(table, footer, footer.metaindex))
+        metaindex = dict(_read_block(table, footer, footer.metaindex).plain_entries())
         properties = dict(_named_block(table, footer, metaindex, b"rocksdb.properties"))
         deletions = _named_block(table, footer, metaindex, b"rocksdb.range_del")
-        ranges = tuple(RangeDeletion.of(key, end) for key, end in deletions)
+        # A trailer follows the key under which a range deletion is noted.
+        ranges = tuple(
+            RangeDeletion(key[:-_TRAILER], end, int.from_bytes(key[-_TRAILER:], "little") >> 8)
+            for key, end in deletions
+        )
         sst = cls(table, footer, properties, ranges)
         sst._check_supported(metaindex)
         return sst
 
     def _check_supported(self, metaindex: dict[bytes, bytes]) -> None:
-        """Raises ``RocksDbError`` if entries might mean something else than elsewhere."""
+        """Raises ``RocksDbError`` if entries might mean something else than in other tables."""
         comparator = self.properties.get(b"rocksdb.comparator", COMPARATOR)
         operator = self.properties.get(b"rocksdb.merge.operator", b"")
         reasons = {
@@ -275,26 +239,26 @@ class Sst:
 
     @property
     def column_family(self) -> str:
-        """The name of the state whose entries it holds."""
+        """Name of the state whose entries it holds."""
         name = self.properties.get(b"rocksdb.column.family.name", b"")
         return name.decode("utf-8", "surrogateescape")
 
     @property
     def expansion(self) -> float:
-        """The bytes of its keys and values for each byte of its blocks."""
+        """Bytes of keys and values per byte of its blocks."""
         data_size = self._number(b"rocksdb.data.size")
         raw_size = self._number(b"rocksdb.raw.key.size") + self._number(b"rocksdb.raw.value.size")
         return raw_size / data_size if data_size else 1.0
 
     @property
     def density(self) -> float:
-        """The entries for each byte of its blocks."""
+        """Entries per byte of its blocks."""
         data_size = self._number(b"rocksdb.data.size")
         return self._number(b"rocksdb.num.entries") / data_size if data_size else 1.0
 
     @property
     def has_operands(self) -> bool:
-        """Whether entries are merge operands, as those of lists are."""
+        """Whether some entries are merge operands, as those of lists are."""
         return self._number(b"rocksdb.merge.operands") > 0
 
     @property
@@ -308,13 +272,13 @@ class Sst:
         return value
 
     def read_index(self) -> BlockIndex:
-        """Where the data blocks are."""
+        """Reads the index of the data blocks."""
         index = self._read_index(self.footer.index)
         if self._index_type == BINARY_INDEX:
             return index
         handles = zip(index.offsets.tolist(), index.sizes.tolist(), strict=True)
-        parts = [self._read_index(BlockHandle(offset, size)) for offset, size in handles]
-        return BlockIndex.joined(parts) if parts else index
+        indexes = [self._read_index(BlockHandle(offset, size)) for offset, size in handles]
+        return BlockIndex.joined(indexes) if indexes else index
 
     def _read_index(self, handle: BlockHandle) -> BlockIndex:
         block = _read_block(self.table, self.footer, handle)
@@ -327,18 +291,8 @@ class Sst:
             raise block.stored[0].error(0, "a damaged index")
         return index
 
-    def read_soon(self, index: BlockIndex, lower: bytes, upper: bytes) -> Self:
-        """The same for who reads the blocks of these keys next; a store is asked for them at once."""
-        start, end = index.bytes_between(lower, upper)
-        return replace(self, table=self.table.read_soon(start, end)) if start < end else self
-
-    def read_ahead(self, index: BlockIndex, lower: bytes, upper: bytes, size: int) -> Self:
-        """The same for who reads the blocks of these keys in order, ``size`` bytes at once of a store."""
-        start, end = index.bytes_between(lower, upper)
-        return replace(self, table=self.table.read_ahead(start, end, size)) if start < end else self
-
     def read_blocks(self, index: BlockIndex, first: int, last: int) -> StoredBlocks:
-        """The data blocks from ``first`` to before ``last``."""
+        """Reads the data blocks from ``first`` to before ``last``."""
         chosen = slice(first, last)
         return StoredBlocks.read(
             self.table, self.footer.checksum_type, index.offsets[chosen], index.sizes[chosen]
@@ -350,16 +304,10 @@ def _read_block(table: TableBytes, footer: Footer, handle: BlockHandle) -> Block
     return Blocks.of([StoredBlocks.read(table, footer.checksum_type, *place)])
 
 
-def _plain_entries(
-    table: TableBytes, footer: Footer, handle: BlockHandle
-) -> Iterator[tuple[bytes, bytes]]:
-    return _read_block(table, footer, handle).plain_entries()
-
-
 def _named_block(
     table: TableBytes, footer: Footer, metaindex: dict[bytes, bytes], name: bytes
 ) -> Iterator[tuple[bytes, bytes]]:
-    """The entries of the block that the metaindex has under this name; none if it has none."""
+    """Entries of a block that the metaindex names; empty if it doesn't."""
     if name not in metaindex:
         return iter(())
     data = np.frombuffer(metaindex[name], np.uint8)
@@ -367,4 +315,4 @@ def _named_block(
     if end < 0:
         message = f"a metaindex without the place of {name.decode()}"
         raise FormatError(message, table.path, footer.metaindex.offset)
-    return _plain_entries(table, footer, handle)
+    return _read_block(table, footer, handle).plain_entries()

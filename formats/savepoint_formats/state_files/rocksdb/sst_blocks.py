@@ -1,4 +1,4 @@
-"""Blocks of an SST file: read in runs, checked, decompressed into one buffer.
+"""Blocks of an SST file: reads, checks and decompresses neighbours into one buffer.
 
 | bytes  | field       | meaning                                               |
 |--------|-------------|-------------------------------------------------------|
@@ -7,8 +7,8 @@
 |        |             | 7 Zstandard                                           |
 | u32 LE | checksum    | of content and compression                            |
 
-Compressed content begins with its size as a varint; that of Snappy is part of its format. zlib's has
-neither its header nor its checksum.
+Compressed content begins with its size as a varint; that of Snappy is part of its format. zlib's
+content has neither zlib's header nor its checksum.
 
 RocksDB: ``BlockBasedTableBuilder::WriteMaybeCompressedBlock``, ``UncompressBlockData``.
 """
@@ -38,30 +38,30 @@ if TYPE_CHECKING:
 
     from savepoint_formats.locations.state_file import StateFile
 
-# Blocks are of some KiB; only a single value can make one greater.
+# Blocks have some KiB; only a single large value makes one larger.
 _MAX_CONTENT_SIZE = 1 << 31
 
-# The footer, the metaindex and the properties of most tables, and small indexes too.
+# Enough for footer, metaindex and properties of most tables, and for small indexes.
 _TAIL_SIZE = 1 << 15
 
-# Of a store more is read at once, for a request takes as long as some megabytes do: an index has about a
-# hundredth of its table. A small table is read as a whole.
+# A store gives more at once, because a request takes as long as some megabytes. An index has about
+# a hundredth of its table. A small table is read as a whole.
 _INDEX_PART = 64
 _MOST_AT_ONCE = 1 << 20
 
-# The bytes behind a block that may be read with it.
+# Bytes behind a block that may be read with it.
 _BEHIND = 64
 
 
 def tail_size(size: int) -> int:
-    """How many bytes of the end of a table in a store are read at once."""
+    """Number of bytes at the end of a table that one request to a store reads."""
     if size <= _MOST_AT_ONCE:
         return size
     return min(max(size // _INDEX_PART, _TAIL_SIZE), _MOST_AT_ONCE)
 
 
 class Compression(IntEnum):
-    """The byte behind a block. RocksDB: ``CompressionType``."""
+    """Byte behind a block. RocksDB: ``CompressionType``."""
 
     NONE = 0
     SNAPPY = 1
@@ -72,9 +72,9 @@ class Compression(IntEnum):
     ZSTANDARD = 7
 
 
-# By the byte of a compression: how many bytes one of the compressed can become. Three bytes of Snappy
-# copy 64; two bits of zlib repeat 258 bytes; bzip2 makes 40 bytes of 46 MB of zeros; LZ4 counts lengths
-# in bytes of 255; four bytes of Zstandard repeat one up to 128 KiB.
+# Byte of a compression -> most bytes that one compressed byte can become. Three bytes of Snappy
+# copy 64; two bits of zlib repeat 258 bytes; bzip2 turns 46 MB of zeros into 40 bytes; LZ4 counts
+# lengths in bytes of 255; four bytes of Zstandard repeat one byte up to 128 KiB.
 _MOST_OF_A_BYTE = np.ones(256, np.int64)
 _MOST_OF_A_BYTE[Compression.SNAPPY] = 22
 _MOST_OF_A_BYTE[Compression.ZLIB] = 1032
@@ -82,20 +82,13 @@ _MOST_OF_A_BYTE[Compression.BZIP2] = 1 << 21
 _MOST_OF_A_BYTE[[Compression.LZ4, Compression.LZ4_HC]] = 256
 _MOST_OF_A_BYTE[Compression.ZSTANDARD] = 1 << 15
 
-# By the byte of a compression.
 _IS_KNOWN = np.zeros(256, np.bool_)
 _IS_KNOWN[list(Compression)] = True
 
 
 @dataclass(frozen=True, slots=True)
 class TableBytes:
-    """The bytes of a table; its last ones are at hand, to ask a remote file less often.
-
-    Attributes:
-        file: Where they are.
-        size: How many there are.
-        tail: The last of them.
-    """
+    """Bytes of a table; its last ones are in memory, to ask a store less often."""
 
     file: StateFile
     size: int
@@ -103,12 +96,7 @@ class TableBytes:
 
     @classmethod
     def open(cls, file: StateFile, size: int) -> Self:
-        """The bytes of a file that should have so many.
-
-        Raises:
-            StateFileNotFoundError: The file is gone.
-            TruncatedError: It is smaller.
-        """
+        """Opens a file; raises ``TruncatedError`` if it has less than ``size`` bytes."""
         start = max(size - (_TAIL_SIZE if file.local_path else tail_size(size)), 0)
         tail = file.read(start, size)
         if len(tail) < size - start:
@@ -119,28 +107,26 @@ class TableBytes:
 
     @property
     def path(self) -> str:
-        """What errors call the file."""
+        """Name of the file in errors."""
         return self.file.path
 
-    def read_soon(self, start: int, end: int) -> Self:
-        """The same for who reads some of these bytes next; a store is asked for them at once."""
-        end = min(end + _BEHIND, self.size - len(self.tail))
-        return replace(self, file=self.file.read_soon(start, end)) if start < end else self
+    def read_ahead(self, start: int, end: int, size: int | None) -> Self:
+        """Prepares reads of these bytes in order; a store is asked for ``size`` bytes at a time.
 
-    def read_ahead(self, start: int, end: int, size: int) -> Self:
-        """The same for who reads these bytes in order, of which a store is asked for ``size`` at once."""
+        Without a size, it is asked for all of them right now.
+        """
         end = min(end + _BEHIND, self.size - len(self.tail))
-        # Who asks for few rows has them before more is read.
+        if start >= end:
+            return self
+        if size is None:
+            return replace(self, file=self.file.read_soon(start, end))
+        # The first rows come after a short read.
         first = min(start + size // 4, end)
         places = [start, *range(first, end, size), end]
-        return replace(self, file=self.file.read_ahead(pairwise(places))) if start < end else self
+        return replace(self, file=self.file.read_ahead(pairwise(places)))
 
     def read(self, start: int, end: int) -> bytes:
-        """The bytes from ``start`` to ``end``.
-
-        Raises:
-            TruncatedError: They are not all there.
-        """
+        """Raises ``TruncatedError`` if some of the bytes are missing."""
         if not 0 <= start <= end <= self.size:
             message = f"a block up to byte {end}, in a file of {self.size} bytes"
             raise TruncatedError(message, self.path, start)
@@ -155,14 +141,9 @@ class TableBytes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredBlocks:
-    """Neighbouring blocks as they are in the file.
+    """Neighbouring blocks as they are in the file, where ``data`` begins at ``offset``.
 
-    Attributes:
-        path: The file.
-        offset: Where in it ``data`` begins.
-        data: The blocks, with what follows each of them.
-        starts: Where in ``data`` the content of each block begins.
-        ends: Where it ends.
+    ``starts`` and ``ends`` are those of contents; more bytes follow each of them.
     """
 
     path: str
@@ -179,10 +160,9 @@ class StoredBlocks:
         offsets: NDArray[np.int64],
         sizes: NDArray[np.int64],
     ) -> Self:
-        """The blocks at these offsets, in one read.
+        """Reads the blocks at these offsets at once.
 
-        Raises:
-            FormatError: They do not lie behind each other in the file, or a checksum is wrong.
+        Raises ``FormatError`` if they overlap, or a checksum is wrong.
         """
         offset = int(offsets[0])
         starts = offsets - offset
@@ -190,7 +170,7 @@ class StoredBlocks:
         if (starts[1:] < ends[:-1] + BLOCK_TRAILER_SIZE).any() or (sizes < 0).any():
             raise FormatError("an index whose blocks overlap", table.path, offset)
         end = offset + int(ends[-1]) + BLOCK_TRAILER_SIZE
-        # The kernel reads words, of which the last goes on behind the blocks: there is the footer.
+        # The kernel reads words beyond the last block, as far as the footer behind it.
         data = np.frombuffer(table.read(offset, max(end, min(end + SLACK, table.size))), np.uint8)
         blocks = cls(table.path, offset, data, starts, ends)
         damaged = first_damaged(data, starts, ends, checksum_type)
@@ -206,11 +186,7 @@ class StoredBlocks:
         return kind(message, self.path, self.offset + int(self.starts[index]))
 
     def compressions(self) -> NDArray[np.uint8]:
-        """The compression of each block.
-
-        Raises:
-            RocksDbError: One of them is not known.
-        """
+        """Compression of each block; raises ``RocksDbError`` for an unknown one."""
         kinds = self.data[self.ends]
         unknown = np.flatnonzero(~_IS_KNOWN[kinds])
         if len(unknown):
@@ -221,11 +197,7 @@ class StoredBlocks:
     def content_sizes(
         self, kinds: NDArray[np.uint8]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The uncompressed size of each block, and where its compressed bytes begin.
-
-        Args:
-            kinds: What ``compressions`` gives.
-        """
+        """Uncompressed size of each block, and where its compressed bytes begin."""
         sizes, starts = self.ends - self.starts, self.starts.copy()
         damaged = sst_kernel.read_content_sizes(self.data, kinds, starts, self.ends, sizes)
         if damaged >= 0:
@@ -243,12 +215,9 @@ class StoredBlocks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:
-    """Uncompressed blocks in one buffer.
+    """Uncompressed blocks in one buffer, with ``SLACK`` bytes of memory behind it.
 
-    Attributes:
-        data: Their content, and ``SLACK`` bytes of memory behind it.
-        borders: Block i is from ``borders[i]`` to ``borders[i + 1]``.
-        stored: What they were; errors lead back to it.
+    Block i is from ``borders[i]`` to ``borders[i + 1]``. Errors name places in ``stored``.
     """
 
     data: NDArray[np.uint8]
@@ -257,16 +226,12 @@ class Blocks:
 
     @classmethod
     def of(cls, stored: Sequence[StoredBlocks]) -> Self:
-        """The content of these blocks.
-
-        Raises:
-            FormatError: What is compressed is damaged.
-        """
+        """Decompresses blocks."""
         places = [blocks.content_sizes(blocks.compressions()) for blocks in stored]
         nothing = np.zeros(1, np.int64)
         borders = np.concatenate([nothing, *(sizes for sizes, _ in places)]).cumsum()
         try:
-            # The kernel reads whole words, which may go on behind the last byte.
+            # The kernel reads whole words, beyond the last byte.
             data = np.empty(int(borders[-1]) + SLACK, np.uint8)[:-SLACK]
         except MemoryError as error:
             message = f"blocks of {borders[-1]} bytes, which this machine has no memory for"
@@ -279,7 +244,7 @@ class Blocks:
         return cls(data, borders, tuple(stored))
 
     def plain_entries(self) -> Iterator[tuple[bytes, bytes]]:
-        """The keys and values of the only block, one by one; for those that describe a table."""
+        """Keys and values of the only block, one by one; for blocks that describe a table."""
         data, damage = self.data, self.stored[0].error(0, "a damaged block")
         address = data.ctypes.data
         status, end = sst_kernel.entries_end(address, 0, len(data))
@@ -297,10 +262,7 @@ class Blocks:
 
 
 def _decompress(
-    blocks: StoredBlocks,
-    starts: NDArray[np.int64],
-    target: NDArray[np.uint8],
-    borders: list[int],
+    blocks: StoredBlocks, starts: NDArray[np.int64], target: NDArray[np.uint8], borders: list[int]
 ) -> None:
     """Writes the content of each block between its borders in ``target``."""
     # Slices of a memoryview cost half of those of an array.
@@ -321,14 +283,14 @@ def _copy(source: memoryview, target: memoryview) -> int:
 
 
 def _decompress_lz4(source: memoryview, target: memoryview) -> int:
-    # Without the length it takes the first four bytes for it.
+    # Without a length, it takes the first four bytes as the length.
     size: int = cramjam.lz4.decompress_block_into(source, target, output_len=len(target))
     return size
 
 
 def _decompress_zlib(source: memoryview, target: memoryview) -> int:
     stream = zlib.decompressobj(-zlib.MAX_WBITS)
-    # A byte too much is enough to know that there are too many.
+    # One byte too many is enough to notice a wrong size.
     content = stream.decompress(source, len(target) + 1)
     return _filled(content, target)
 

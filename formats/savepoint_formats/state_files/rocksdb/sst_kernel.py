@@ -1,4 +1,4 @@
-"""The loops over the entries of SST blocks, compiled by numba.
+"""Loops over the entries of SST blocks, compiled by numba.
 
 A block holds entries in key order, then a table of restart points:
 
@@ -10,12 +10,12 @@ A block holds entries in key order, then a table of restart points:
 | …         | key suffix |                                                             |
 | …         | value      |                                                             |
 | u32 LE ×n | restarts   | offsets of entries whose ``shared`` is 0                    |
-| u8 ×m     | buckets    | a hash index, if the top bit of what follows says so        |
+| u8 ×m     | buckets    | a hash index, if the top bit of the last u32 is set         |
 | u16 LE    | m          |                                                             |
 | u32 LE    | n          |                                                             |
 
-A key ends with a trailer, u64 LE ``sequence << 8 | type``. Nothing here allocates, or raises: a
-function returns a status, of which ``sst_blocks`` makes an error.
+A key ends with a trailer, u64 LE ``sequence << 8 | type``. Functions neither allocate nor raise:
+they return a status, which ``sst_blocks`` turns into an error.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ BLOCK_TRAILER_SIZE = 5
 
 _HASH_INDEX = 1 << 31
 _CONTINUATIONS = 0x808080
-"""The bits that say of each of three bytes that its number goes on."""
+"""Bits of three bytes that are set if a number has more bytes."""
 
 ENTRY_WORK = 64
-"""An entry is as much work as so many bytes."""
+"""Number of bytes that are as much work as an entry."""
 
 
 @part
 def read_varint(data: int, position: int, end: int) -> tuple[int, int]:
-    """The number at ``position`` of the data, and where it ends; -1 if it has no end."""
+    """Number at ``position`` of the data, and its end; -1 if it has none."""
     value = shift = 0
     while position < end and shift < 63:
         byte = load_byte(data + position)
@@ -68,7 +68,7 @@ def read_varint(data: int, position: int, end: int) -> tuple[int, int]:
 
 @part
 def read_long_sizes(data: int, position: int, end: int) -> tuple[int, int, int, int]:
-    """What ``read_entry_sizes`` does, for numbers of more than one byte."""
+    """Like ``read_entry_sizes``, for numbers of more than one byte."""
     shared, position = read_varint(data, position, end)
     unshared = size = 0
     if position >= 0:
@@ -80,7 +80,7 @@ def read_long_sizes(data: int, position: int, end: int) -> tuple[int, int, int, 
 
 @part
 def read_entry_sizes(data: int, position: int, end: int) -> tuple[int, int, int, int]:
-    """The three numbers in front of an entry, and where they end; -1 if they have no end."""
+    """The three numbers in front of an entry, and their end; -1 if they have none."""
     if position + 4 <= end:
         sizes = load_native_unsigned_int(data + position)
         if sizes & _CONTINUATIONS == 0:
@@ -96,10 +96,9 @@ def read_content_sizes(
     ends: NDArray[np.int64],
     sizes: NDArray[np.int64],
 ) -> int:
-    """Reads the size in front of each compressed block, and moves its start behind it.
+    """Reads the size in front of each compressed block, and moves the block's start behind it.
 
-    Returns:
-        The first block that has no such size; -1 if there is none.
+    Returns the first block without a size; -1 if there is none.
     """
     for block in range(len(starts)):
         if kinds[block] != UNCOMPRESSED:
@@ -113,7 +112,7 @@ def read_content_sizes(
 
 @part
 def entries_end(data: int, start: int, end: int) -> tuple[int, int]:
-    """A status, and where the entries of the block from ``start`` to ``end`` end."""
+    """Status, and the end of the entries of the block from ``start`` to ``end``."""
     limit = end - 4
     if limit < start:
         return DAMAGED, start
@@ -135,14 +134,13 @@ def read_index(
     key_ends: NDArray[np.int64],
     handles: NDArray[np.int64],
 ) -> tuple[int, int, int]:
-    """Reads an index block: a key that no key of a data block exceeds, and where that block is.
+    """Reads an index block: a key that no key of a data block exceeds, and the block's place.
 
-    It only counts where ``keys`` is empty. With deltas, an entry has no value size; the handle of
-    one that shares no key bytes is complete, that of another is the difference of the size, and
-    the block follows the one before.
+    With empty ``keys`` it only counts. With deltas, an entry has no value size. The handle of an
+    entry that shares no key bytes is complete. Another handle is the difference of the size, and
+    its block follows the one before.
 
-    Returns:
-        A status, the number of entries, and the bytes of their keys.
+    Returns a status, the number of entries, and the bytes of their keys.
     """
     data, target = block.ctypes.data, keys.ctypes.data
     status, limit = entries_end(data, 0, len(block))

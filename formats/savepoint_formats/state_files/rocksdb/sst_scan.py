@@ -1,8 +1,8 @@
-"""A scan of a state's SST files: its living entries in chunks, in key order.
+"""Scans the SST files of a state: its living entries in chunks, in key order.
 
-A scan is planned from the indexes of the files. It is cut where a key group ends, or inside of
-one that is too big for a chunk. For each piece, the blocks that may hold its keys are read from
-all files, and their entries merged by key to at most one value a key.
+The indexes of the files give the plan. A scan is cut where a key group ends, or inside of one
+that is too big for a chunk. For each chunk, the blocks that may hold its keys are read from all
+files, and their entries are merged to at most one value per key.
 
 RocksDB: ``MergingIterator``, ``DBIter``.
 """
@@ -18,139 +18,96 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from savepoint_formats.entries.entry_chunk import EntryChunk, key_group_of, key_group_prefix
-from savepoint_formats.entries.entry_spans import EntrySpans
+from savepoint_formats.entries.entry_spans import (
+    EntrySpans,
+    key_group_bounds,
+    key_group_of,
+    key_group_prefix,
+)
 from savepoint_formats.errors import RocksDbError
-from savepoint_formats.key_groups.ranges import KeyGroupRange
-from savepoint_formats.state_files.rocksdb.room import Room
-from savepoint_formats.state_files.rocksdb.sst_merge import SstMerge
+from savepoint_formats.state_files.rocksdb.sst_merge import Room, living_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.state_files.rocksdb.sst import BlockIndex, RangeDeletion, Sst
+
+    Bounds = tuple[bytes, bytes]
+    """The least key, and the least that is too great."""
 
     Living = tuple[NDArray[np.uint8], EntrySpans]
     """Data, and where living entries lie in it."""
 
 _SPARE = 1 << 10
-"""Entries of a piece, and bytes, that may be more than a mean says."""
+"""Additional entries, and bytes, because estimates are means."""
 
 _LEAST_AHEAD = 1 << 20
-"""The least bytes that a store is asked for of a table that is read in order."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScanPiece:
-    """The keys of a chunk: from ``lower`` to before ``upper``.
-
-    Attributes:
-        lower: The least key that may be in it.
-        upper: The least key that is too great.
-        key_groups: The key groups that it has keys of.
-        is_continued: Whether the last of these has keys beyond ``upper``.
-    """
-
-    lower: bytes
-    upper: bytes
-    key_groups: KeyGroupRange
-    is_continued: bool
-
-    @classmethod
-    def between(cls, lower: bytes, upper: bytes, prefix_size: int) -> Self:
-        """The piece between two bounds; one that is a bare prefix ends a key group."""
-        is_continued = len(upper) > prefix_size
-        end = key_group_of(upper, prefix_size) - (not is_continued)
-        key_groups = KeyGroupRange(key_group_of(lower, prefix_size), end)
-        return cls(lower, upper, key_groups, is_continued)
+"""Least bytes of a request to a store for a table that is read in order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScannedSst:
-    """An SST file of a state.
-
-    Attributes:
-        sst: The file.
-        index: Where its blocks are.
-        expansion: The bytes of keys and values for each byte of its blocks.
-        density: The entries for each byte of its blocks.
-    """
+    """An SST file and its index."""
 
     sst: Sst
     index: BlockIndex
-    expansion: float
-    density: float
 
-    @classmethod
-    def of(cls, sst: Sst) -> Self:
-        """Reads the index of a file."""
-        return cls(sst, sst.read_index(), sst.expansion, sst.density)
-
-    def read_soon(self, lower: bytes, upper: bytes) -> Self:
-        """The same, and a store is asked for the blocks of these keys already."""
-        return replace(self, sst=self.sst.read_soon(self.index, lower, upper))
-
-    def read_ahead(self, lower: bytes, upper: bytes, size: int) -> Self:
-        """The same for who reads the blocks of these keys in order, ``size`` bytes at once of a store."""
-        return replace(self, sst=self.sst.read_ahead(self.index, lower, upper, size))
-
-    def blocks_between(self, lower: bytes, upper: bytes) -> slice:
-        """The blocks that may hold keys from ``lower`` to before ``upper``."""
-        return slice(*self.index.blocks_between(lower, upper))
+    def read_ahead(self, bounds: Bounds, size: int | None) -> Self:
+        """Prepares reads of the blocks of these keys; see ``TableBytes.read_ahead``."""
+        first, last = self.index.blocks_between(*bounds)
+        if first >= last:
+            return self
+        start = int(self.index.offsets[first])
+        end = int(self.index.offsets[last - 1] + self.index.sizes[last - 1])
+        table = self.sst.table.read_ahead(start, end, size)
+        return replace(self, sst=replace(self.sst, table=table))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SstScan:
-    """The SST files of a state.
-
-    Attributes:
-        tables: The files.
-        prefix_size: The bytes of the key-group prefix, 1 or 2.
-    """
+    """SST files of a state; the key-group prefix has 1 or 2 bytes."""
 
     tables: tuple[ScannedSst, ...]
     prefix_size: int
 
-    def read_ahead(self, lower: bytes, upper: bytes, size: int) -> Self:
-        """The same for who reads all of these keys in order; of a store about ``size`` bytes at once."""
-        # Of each table, the bytes that are read and the next ones are in memory.
-        each = max(size // 2 // max(len(self.tables), 1), _LEAST_AHEAD)
-        tables = tuple(table.read_ahead(lower, upper, each) for table in self.tables)
-        return replace(self, tables=tables)
+    def read_ahead(self, bounds: Bounds, size: int | None) -> Self:
+        """Prepares reads of these keys in order, with about ``size`` bytes in memory."""
+        # Two blocks of each table are in memory: the one that is read, and the next.
+        each = size and max(size // 2 // max(len(self.tables), 1), _LEAST_AHEAD)
+        return replace(self, tables=tuple(table.read_ahead(bounds, each) for table in self.tables))
 
-    def plan(self, key_groups: KeyGroupRange, limit: int) -> Iterator[ScanPiece]:
-        """Pieces of about ``limit`` bytes that cover the key groups."""
-        lower = key_group_prefix(key_groups.start, self.prefix_size)
-        end = key_group_prefix(key_groups.end + 1, self.prefix_size)
+    def plan(self, key_groups: KeyGroupRange, limit: int) -> Iterator[Bounds]:
+        """Divides the key groups into chunks of about ``limit`` bytes."""
+        lower, end = key_group_bounds(key_groups, self.prefix_size)
         if limit == sys.maxsize or self.key_group_sizes(key_groups).sum() <= limit:
-            yield ScanPiece(lower, end, key_groups, is_continued=False)
+            yield lower, end
             return
         blocks = sorted(self._sized_separators(lower, end))
         separators = [separator for separator, _ in blocks]
         sizes = np.cumsum([0.0, *(size for _, size in blocks)])
         while lower < end:
             first = bisect_left(separators, lower)
-            # The first block that is too much; at least one has to be taken.
+            # The first block beyond the limit; at least one must be taken.
             last = int(np.searchsorted(sizes, sizes[first] + limit, "right")) - 1
             upper = self._cut(separators, lower, max(last, first + 1), end)
-            yield ScanPiece.between(lower, upper, self.prefix_size)
+            yield lower, upper
             lower = upper
 
     def size(self, ranges: Sequence[tuple[bytes, bytes]]) -> float:
-        """About how many bytes of entries there are between the least and the greatest key of each."""
+        """Estimates the bytes of entries in these ranges of keys."""
         total = 0.0
         for table in self.tables:
             for lower, upper in ranges:
                 first, last = table.index.blocks_between(lower, upper)
-                total += float(table.index.sizes[first:last].sum() * table.expansion)
+                total += float(table.index.sizes[first:last].sum() * table.sst.expansion)
         return total
 
     def key_group_sizes(self, key_groups: KeyGroupRange) -> NDArray[np.float64]:
-        """About how many bytes of entries each of the key groups has."""
-        lower = key_group_prefix(key_groups.start, self.prefix_size)
-        end = key_group_prefix(key_groups.end + 1, self.prefix_size)
+        """Estimates the bytes of entries of each key group."""
+        lower, end = key_group_bounds(key_groups, self.prefix_size)
         sizes = np.zeros(len(key_groups))
         for table in self.tables:
             index = table.index
@@ -159,11 +116,11 @@ class SstScan:
             # The separator of the last block may lie beyond the last key group.
             places = np.minimum(groups, key_groups.end) - key_groups.start
             stored = np.bincount(places, index.sizes[first:last], len(key_groups))
-            sizes += stored * table.expansion
+            sizes += stored * table.sst.expansion
         return sizes
 
     def _cut(self, separators: list[bytes], lower: bytes, last: int, end: bytes) -> bytes:
-        """The bound of a piece that has no room for the block ``last``."""
+        """Upper bound of a chunk without room for the block ``last``."""
         if last >= len(separators):
             return end
         group = key_group_of(separators[last], self.prefix_size)
@@ -172,61 +129,46 @@ class SstScan:
         return min(border if border > lower else separators[last - 1] + b"\0", end)
 
     def _sized_separators(self, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, float]]:
-        """The separator of each block in the range, and about how many bytes of entries it has."""
+        """Separator of each block between the bounds, and an estimate of its bytes of entries."""
         for table in self.tables:
             index = table.index
             first, last = index.blocks_between(lower, upper)
-            sizes = (index.sizes[first:last] * table.expansion).tolist()
+            sizes = (index.sizes[first:last] * table.sst.expansion).tolist()
             for place, size in zip(range(first, last), sizes, strict=True):
                 yield index.separators[place], size
 
-    def read(self, piece: ScanPiece, room: Room | None = None) -> EntryChunk:
-        """The living entries of a piece.
+    def read(self, bounds: Bounds, room: Room | None = None) -> Living:
+        """Living entries between two bounds, in ``room`` as far as it suffices.
 
-        Args:
-            piece: The piece.
-            room: Where the entries are to lie, as far as it suffices.
-
-        Raises:
-            RocksDbError: There is something that is not read here.
-            FormatError: A file is damaged.
+        Raises ``RocksDbError`` for a feature that is not read here.
         """
         parts = [
             self._living(lower, upper, oldest, room)
-            for lower, upper, oldest in self._evenly_deleted(piece.lower, piece.upper)
+            for lower, upper, oldest in self._evenly_deleted(*bounds)
         ]
-        data, spans = parts[0] if len(parts) == 1 else _joined(parts)
-        return EntryChunk(
-            data,
-            key_starts=spans.key_starts,
-            key_ends=spans.key_ends,
-            value_starts=spans.value_starts,
-            value_ends=spans.value_ends,
-            key_groups=piece.key_groups,
-            prefix_size=self.prefix_size,
-            is_continued=piece.is_continued,
-        )
+        if len(parts) == 1:
+            return parts[0]
+        borders = np.cumsum([0, *(len(data) for data, _ in parts)]).tolist()
+        spans = [spans.moved(start) for (_, spans), start in zip(parts, borders, strict=False)]
+        return np.concatenate([data for data, _ in parts]), EntrySpans.joined(spans)
 
     def _living(self, lower: bytes, upper: bytes, oldest: int, room: Room | None) -> Living:
-        """The living entries of keys of which those before a sequence number were deleted."""
-        chosen = [(table, table.blocks_between(lower, upper)) for table in self.tables]
-        chosen = [(table, blocks) for table, blocks in chosen if blocks.start < blocks.stop]
-        stored = tuple(
-            table.sst.read_blocks(table.index, blocks.start, blocks.stop)
-            for table, blocks in chosen
-        )
+        """Living entries between the bounds; sequence numbers before ``oldest`` are deleted."""
+        stored = []
         size = count = _SPARE
-        for table, blocks in chosen:
-            stored_size = int(table.index.sizes[blocks].sum())
-            # Operands are collected, and then moved.
-            share = stored_size * table.expansion * (1.5 if table.sst.has_operands else 1)
-            size += int(share)
-            count += int(stored_size * table.density)
+        for table in self.tables:
+            first, last = table.index.blocks_between(lower, upper)
+            if first < last:
+                sst, stored_size = table.sst, int(table.index.sizes[first:last].sum())
+                stored.append(sst.read_blocks(table.index, first, last))
+                # Operands need memory twice: they are collected, and then moved.
+                size += int(stored_size * sst.expansion * (1.5 if sst.has_operands else 1))
+                count += int(stored_size * sst.density)
         enough = room if room is not None and room.rest >= size else Room(size)
-        return SstMerge.of(stored).living(lower, upper, enough, count, oldest)
+        return living_entries(stored, (lower, upper), enough, count, oldest)
 
     def _evenly_deleted(self, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, bytes, int]]:
-        """Ranges of keys of which entries before the same sequence number were deleted, and this number."""
+        """Cuts the keys into ranges with one newest deletion each; returns its sequence number."""
         deletions = sorted(self._range_deletions(lower, upper), key=lambda deletion: deletion.start)
         bounds = {bound for deletion in deletions for bound in (deletion.start, deletion.end)}
         borders = sorted({lower, upper, *(bound for bound in bounds if lower < bound < upper)})
@@ -240,10 +182,7 @@ class SstScan:
             yield start, end, -newest[0][0] if newest else 0
 
     def _range_deletions(self, lower: bytes, upper: bytes) -> Iterator[RangeDeletion]:
-        """Deletions of ranges that have some of these keys.
-
-        Those of foreign key groups, which Flink makes when it rescales, are none of them.
-        """
+        """Range deletions that touch these keys, without those of other key groups by rescaling."""
         for table in self.tables:
             for deletion in table.sst.range_deletions:
                 if deletion.start < upper and deletion.end > lower:
@@ -253,10 +192,3 @@ class SstScan:
                         message += "or has no such table says how far it reaches"
                         raise RocksDbError.at(message, table.sst.table.path, 0)
                     yield deletion
-
-
-def _joined(parts: list[Living]) -> Living:
-    """Living entries of several ranges of keys, as those of one."""
-    borders = np.cumsum([0, *(len(data) for data, _ in parts)]).tolist()
-    spans = [spans.moved(start) for (_, spans), start in zip(parts, borders, strict=False)]
-    return np.concatenate([data for data, _ in parts]), EntrySpans.joined(spans)

@@ -1,12 +1,12 @@
-"""Tables merged block by block as they are decompressed, compiled by numba.
+"""Merges tables block by block while they are decompressed, compiled by numba.
 
-Each table has a cursor, at one of its entries. The cursors are kept in the order of their keys, and
-of the same key the newest comes first. The entry of the first cursor is written, unless a newer one
-hid it, and the cursor moves on: so an entry is touched while a core's caches hold its block.
+Each table has a cursor, at one of its entries. Cursors are sorted by their keys; of equal keys
+the newest comes first. The entry of the first cursor is written, unless a newer one hid it, and
+the cursor moves on: so an entry is read while a core's caches hold its block.
 
-A merge operand is appended to what is older, with a comma. The newest one comes first, so operands
-are collected backwards from the end of the memory, and then moved behind their key. Nothing here
-allocates, or raises: damage ends it with a status, of which ``sst_merge`` makes an error.
+A merge operand is appended to older ones, with a comma. The newest one comes first, so operands
+are collected backwards from the end of the memory, and then moved behind their key. Functions
+neither allocate nor raise: damage is a status, which ``sst_merge`` turns into an error.
 
 RocksDB: ``ValueType``, ``MergingIterator``, ``DBIter``, ``StringAppendTESTOperator``.
 """
@@ -47,37 +47,37 @@ MERGE = 2
 SINGLE_DELETION = 7
 
 MIN_LONG = -(1 << 63)
-"""What makes signed numbers compare as unsigned ones do."""
+"""Makes signed numbers compare as unsigned ones, by exclusive or."""
 
 UNKNOWN_KIND = -1
 
 _COMMA = 0x2C
 
-# A cursor: an i64 each, of which those in capitals are addresses.
+# Fields of a cursor, an i64 each.
 DATA, STARTS, ENDS, SIZES, KINDS, BLOCKS, CONTENT, KEY = (8 * field for field in range(8))
 LOWER, LOWER_SIZE, UPPER, UPPER_SIZE = (8 * field for field in range(8, 12))
 BLOCK, _POSITION, _LIMIT, _KEY_SIZE, _VALUE, _VALUE_SIZE = (8 * field for field in range(12, 18))
-# The first 16 bytes of the key and its trailer; and those of the key alone, to be compared.
+# The first 16 bytes of the key with its trailer, and of the key alone for comparisons.
 _LEFT, _RIGHT, _FIRST, _SECOND = (8 * field for field in range(18, 22))
 CURSOR_SIZE = 8 * 22
 
 NEAR = 32
-"""So many bytes behind others are read, and written, with them."""
+"""Number of bytes behind others that are read, and written, with them."""
 
 
 class Merge(NamedTuple):
-    """What to merge, and where to; all but the numbers are addresses.
+    """Input and output of a merge; all but the numbers are addresses.
 
     | field              | what                                                            |
     |--------------------|-----------------------------------------------------------------|
     | cursors, tables    | ``CURSOR_SIZE`` bytes per table                                 |
     | order              | i64 per table, to fill                                          |
     | data, at, end      | where keys and values go, from position ``at`` to before ``end`` |
-    | starts, room       | i64 per entry, and one more: where its key begins               |
-    | middles            | i64 per entry: where its key ends and its value begins          |
+    | starts, room       | i64 per entry, and one more: start of its key                   |
+    | middles            | i64 per entry: end of its key and start of its value            |
     | oldest             | the least trailer, unsigned, of an entry that was not deleted   |
     |                    | together with a range of keys                                   |
-    | work               | how many bytes are worked on                                    |
+    | work               | number of bytes to work on                                      |
     """
 
     cursors: int
@@ -97,8 +97,7 @@ class Merge(NamedTuple):
 def begin(merge: Merge) -> tuple[int, int]:
     """Moves the cursors to their first entries, and sorts them.
 
-    Returns:
-        A status, and how many have an entry, or the table that the status is about.
+    Returns a status, and the number of cursors with an entry, or the table of the status.
     """
     active = 0
     for table in range(merge.tables):
@@ -120,16 +119,15 @@ def begin(merge: Merge) -> tuple[int, int]:
 def merge_tables(merge: Merge) -> tuple[int, int, int]:  # noqa: PLR0912 - a branch per kind of entry
     """Writes the living entries of tables in the order of their keys.
 
-    Returns:
-        A status; the number of entries, or the table that the status is about; where in the data
-        the entries end, or the type of an entry that is not known.
+    Returns a status; the number of entries, or the table of the status; the end of entries in the
+    data, or the unknown type of an entry.
     """
     status, active = begin(merge)
     if status != OK:
         return status, active, 0
     at, count = merge.at, 0
     last, last_size, last_first, last_second = merge.data, -1, 0, 0
-    # The operands of the last key, if a value or more of them may follow.
+    # Operands of the last key; a value or more operands may follow.
     operands, has_operands = merge.end, False
     while active > 0:
         cursor = load_native_long(merge.order)
@@ -156,7 +154,7 @@ def merge_tables(merge: Merge) -> tuple[int, int, int]:  # noqa: PLR0912 - a bra
                 if at < 0:
                     return FULL, count, 0
                 operands, has_operands, count = merge.end, False, count + 1
-                # There may be no more room for the entry: so it is looked at again.
+                # There may be no more room for the entry, so it is checked again.
                 if is_new:
                     last_size = -1
                     continue
@@ -191,7 +189,7 @@ def merge_tables(merge: Merge) -> tuple[int, int, int]:  # noqa: PLR0912 - a bra
 
 @part
 def kind_of(trailer: int, oldest: int) -> int:
-    """The type of an entry: a deletion if it is older than the oldest that was not deleted."""
+    """Type of an entry: a deletion if it is older than ``oldest``."""
     kind = trailer & 0xFF
     if kind > MERGE:
         kind = DELETION if kind == SINGLE_DELETION else UNKNOWN_KIND
@@ -203,7 +201,7 @@ def kind_of(trailer: int, oldest: int) -> int:
 
 @part
 def add_operand(merge: Merge, operands: int, cursor: int, has_newer: bool) -> int:
-    """Puts the value of a cursor in front of newer operands of its key; where it begins."""
+    """Puts the value of a cursor in front of newer operands of its key; returns its start."""
     if has_newer:
         operands -= 1
         store_byte(merge.data + operands, _COMMA)
@@ -214,7 +212,7 @@ def add_operand(merge: Merge, operands: int, cursor: int, has_newer: bool) -> in
 
 @part
 def end_operands(merge: Merge, at: int, key_size: int, operands: int, count: int) -> int:
-    """Moves the operands of a key behind it; where they end, or -1 if there is no room for that."""
+    """Moves the operands of a key behind it; returns their end, or -1 if there is no room."""
     value, size = at + key_size, merge.end - operands
     if value + size > operands:
         return -1
@@ -226,7 +224,7 @@ def end_operands(merge: Merge, at: int, key_size: int, operands: int, count: int
 
 @part
 def copy_near(source: int, target: int, size: int) -> None:
-    """Copies some bytes, and up to ``NEAR`` behind them, which is faster than to look where they end."""
+    """Copies bytes, and up to ``NEAR`` bytes behind them: faster than looking for their end."""
     store_long(target, load_native_long(source))
     store_long(target + 8, load_native_long(source + 8))
     if size > 2 * WORD_SIZE:
@@ -249,7 +247,7 @@ def settle(order: int, count: int) -> None:
     top = load_native_long(order)
     for place in range(count - 1):
         following = load_native_long(order + 8 * place + 8)
-        # No branch: which table is next, nobody can predict.
+        # No branch: the next table is unpredictable.
         change = (top ^ following) & -int(is_before(following, top))
         store_long(order + 8 * place, top ^ change)
         top = following ^ change
@@ -268,7 +266,7 @@ def is_before(cursor: int, other: int) -> bool:
 
 @part
 def is_before_behind(cursor: int, other: int) -> bool:
-    """The same, if the keys are equal in their first 16 bytes, as far as they have them."""
+    """Whether an entry comes first if the first 16 bytes of both keys are equal."""
     key, size = load_native_long(cursor + KEY), load_native_long(cursor + _KEY_SIZE)
     other_key, other_size = load_native_long(other + KEY), load_native_long(other + _KEY_SIZE)
     for place in range(2 * WORD_SIZE, min(size, other_size)):
@@ -284,7 +282,7 @@ def is_before_behind(cursor: int, other: int) -> bool:
 
 @part
 def advance(cursor: int) -> int:
-    """Moves a cursor to its next entry within the bounds; a status."""
+    """Moves a cursor to its next entry within the bounds; returns a status."""
     key = load_native_long(cursor + KEY)
     position, limit = load_native_long(cursor + _POSITION), load_native_long(cursor + _LIMIT)
     total = load_native_long(cursor + _KEY_SIZE) + TRAILER_SIZE
@@ -336,20 +334,17 @@ def advance(cursor: int) -> int:
 
 @part
 def following_words(left: int, right: int, position: int, shared: int) -> tuple[int, int]:
-    """The first 16 bytes of an entry's key and trailer.
+    """First 16 bytes of an entry's key and trailer.
 
-    Args:
-        left: The first eight bytes of the entry before.
-        right: The next eight.
-        position: The bytes that the entry does not share with it.
-        shared: How many it shares.
+    ``left`` and ``right`` are those of the entry before, of which ``shared`` bytes stay;
+    ``position`` is the address of the others.
     """
     bits = 8 * shared & 63
     mask = (1 << 63 - bits << 1) - 1
     own = load_long(position)
     head = own >> bits & mask
     rest = own << 1 << 63 - bits | load_long(position + WORD_SIZE) >> bits & mask
-    # No branches: where two keys differ, nobody can predict.
+    # No branches: the place where two keys differ is unpredictable.
     in_left = -int(shared < WORD_SIZE)
     in_right = -int(shared < 2 * WORD_SIZE) & ~in_left
     right ^= (right ^ rest) & in_left | (right ^ head) & mask & in_right
@@ -370,7 +365,7 @@ def is_below(cursor: int, key: int, size: int, which: int) -> bool:
 
 @part
 def next_block(cursor: int) -> int:
-    """Moves a cursor to before the first entry of its next block; a status."""
+    """Moves a cursor to before the first entry of its next block; returns a status."""
     block = load_native_long(cursor + BLOCK)
     if block == load_native_long(cursor + BLOCKS):
         return _ENDED

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_spans import key_groups_at
 from savepoint_formats.entries.frames import section_frames
-from savepoint_formats.entries.joined_runs import RunEntries, joined_runs
+from savepoint_formats.entries.stored_entries import RunEntries, joined_runs
 from savepoint_formats.program.spans import Spans
 
 Entry = tuple[int, bytes, bytes]

@@ -115,12 +115,12 @@ def test_manifests_of_iceberg() -> None:
 
 
 def test_changes_of_paimon() -> None:
-    for name, facts in (
+    for name, expected in (
         ("paimon", {"identifier": 9, "watermark": 77, "message bytes": 4}),
         ("paimon_without_watermark", {"identifier": 10, "message bytes": 4}),
     ):
         committable = Versioned.whole(COMMITTABLES[name], name)
-        assert connectors.read_committable(committable, "state") == ("paimon", facts, "")
+        assert connectors.read_committable(committable, "state") == ("paimon", expected, "")
     # Up to version 3 there are no properties.
     data = struct.pack(">q?qi", 9, False, 77, 0) + i32(9) + b"messages"
     _, facts, _ = connectors.read_committable(Versioned(3, data), "state")

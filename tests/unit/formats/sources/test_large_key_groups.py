@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_spans import EntrySpans
-from savepoint_formats.entries.portions import Memory, divided
-from savepoint_formats.scan import keyed_plan
+from savepoint_formats.scan import splits as split_plan
 from savepoint_formats.scan.splits import KeyedSplit
-from savepoint_formats.sources.large_key_groups import portions
+from savepoint_formats.sources.large_key_groups import Memory, divided, portions
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ FLAT = [
 def test_shares_of_large_key_groups_are_the_whole(
     samples: Path, sample: str, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keyed_plan, "PORTION_SIZE", 0)
+    monkeypatch.setattr(split_plan, "PORTION_SIZE", 0)
     scan = Savepoint.open(str(samples / sample)).scan(table, portion_size=100)
     splits = scan.shared_splits(300)
     shared = [split for split in splits if isinstance(split, KeyedSplit) and split.share.count > 1]
@@ -74,7 +73,7 @@ def test_shares_of_large_key_groups_are_the_whole(
 def test_rows_of_elements_come_in_batches_and_shares(
     samples: Path, sample: str, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keyed_plan, "PORTION_SIZE", 0)
+    monkeypatch.setattr(split_plan, "PORTION_SIZE", 0)
     savepoint = Savepoint.open(str(samples / sample))
     whole = savepoint.scan("stateful.keyed_state", flat=state)
     expected = [row for row in unnested(savepoint, state) if row]

@@ -26,6 +26,16 @@ def handles(savepoint: Savepoint) -> Iterator[tuple[Operator, OperatorStateHandl
                 yield operator, subtask.managed_operator_state
 
 
+class Others:
+    """Gives the next of some elements for each that it is asked about."""
+
+    def __init__(self, others: list[bytes | None]) -> None:
+        self._others = iter(others)
+
+    def __call__(self, _: bytes) -> bytes | None:
+        return next(self._others)
+
+
 def elements(operator: Operator, handle: OperatorStateHandle) -> dict[str, list[bytes]]:
     header = OperatorBackendHeader.of_handle(operator.directory, handle)
     file = operator.directory.file(handle.stream)
@@ -51,10 +61,8 @@ def test_every_other_element_goes_and_the_first_changes(samples: Path, sample: s
         file = operator.directory.file(handle.stream)
         for state, data in before.items():
             wanted = [b"first" + data[0], *data[2::2]] if data else []
-            others = iter([None if place % 2 else wanted[place // 2] for place in range(len(data))])
-            changed = with_elements(
-                file, handle, header, state, lambda _, found=others: next(found)
-            )
+            others = [None if place % 2 else wanted[place // 2] for place in range(len(data))]
+            changed = with_elements(file, handle, header, state, Others(others))
             assert not OperatorBackendHeader.of_handle(operator.directory, changed).is_compressed
             assert elements(operator, changed) == {**before, state: wanted}
             assert [entry.mode for entry in changed.states] == [

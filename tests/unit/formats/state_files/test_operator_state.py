@@ -117,7 +117,7 @@ def broadcast_state(source: Source, info: StateMetaInfo) -> BroadcastEntries:
     (data,) = source.elements(info.name)
     pairs = list(map_entries(data, key.layout(), value.layout()))
     keys, values = binary(*(key for key, _ in pairs)), binary(*(value for _, value in pairs))
-    return BroadcastEntries(info.name, key, value, keys, values)
+    return BroadcastEntries.of(info.name, key, value, keys, values)
 
 
 def map_entries(data: bytes, key: Layout, value: Layout) -> Iterator[tuple[bytes, bytes]]:
@@ -198,10 +198,10 @@ def test_what_is_written_is_what_is_read() -> None:
             ListElements("empty", SPLIT, LONG, binary()),
         ],
         [
-            BroadcastEntries(
+            BroadcastEntries.of(
                 "map", STRING, LONG, *(binary(*part) for part in zip(*pairs, strict=True))
             ),
-            BroadcastEntries("nothing", LONG, LONG, binary(), binary()),
+            BroadcastEntries.of("nothing", LONG, LONG, binary(), binary()),
         ],
     )
     handle = written.handle(InlineStream("new", output.getvalue()))
@@ -229,17 +229,17 @@ WRONG: list[tuple[list[Any], list[Any], str]] = [
     ),
     (
         [ListElements("a", SPLIT, LONG, binary())],
-        [BroadcastEntries("a", LONG, LONG, binary(), binary())],
+        [BroadcastEntries.of("a", LONG, LONG, binary(), binary())],
         "two states of the name 'a'",
     ),
     ([ListElements("a", BROADCAST, LONG, binary())], [], "list state 'a' is broadcast"),
     ([ListElements("a", SPLIT, LONG, pa.array([None], pa.large_binary()))], [], "1 nulls"),
-    (
-        [],
-        [BroadcastEntries("a", LONG, LONG, binary(b""), binary())],
-        "state 'a' of 1 keys and 0 values",
-    ),
 ]
+
+
+def test_a_key_without_a_value_is_a_wrong_call() -> None:
+    with pytest.raises(ValueError, match="state 'a' of 1 keys and 0 values"):
+        BroadcastEntries.of("a", LONG, LONG, binary(b""), binary())
 
 
 @pytest.mark.parametrize(("lists", "broadcasts", "reason"), WRONG)

@@ -76,11 +76,11 @@ def test_machine_code_is_kept_for_other_processes(tmp_path: Path) -> None:
     script = (
         "import numpy as np\n"
         "from savepoint_formats.bytes.chunk import Chunk\n"
-        "from savepoint_formats.entries.frames import FramesStart, frames\n"
+        "from savepoint_formats.entries.frames import FramesStart, FramesTable\n"
         "from savepoint_formats.program.kernel import find_frames\n"
         "from savepoint_formats.program.kernel.machine_code import ALLOWANCE\n"
         "ALLOWANCE.left = float('-inf')\n"
-        "frames(Chunk(np.frombuffer(bytes(2) + bytes(4), np.uint8)), FramesStart(6), 1)\n"
+        "FramesTable(Chunk(np.frombuffer(bytes(6), np.uint8)), 1).add(FramesStart(6), 6)\n"
         "print(sum(find_frames.machine.stats.cache_hits.values()))\n"
     )
     environment = os.environ | {
@@ -105,12 +105,13 @@ def test_little_work_needs_no_machine_code_and_much_of_it_does() -> None:
         "import sys\n"
         "import numpy as np\n"
         "from savepoint_formats.bytes.chunk import Chunk\n"
-        "from savepoint_formats.entries.frames import FramesStart, frames\n"
+        "from savepoint_formats.entries.frames import FramesStart, FramesTable\n"
         "from savepoint_formats.program.kernel.machine_code import SMALL_WORK\n"
         "for size in (16, SMALL_WORK):\n"
         "    section = bytes(2) + b'\\0\\0\\0\\1' + b'\\x80' + size.to_bytes(4, 'big')\n"
         "    section += bytes(size) + b'\\xff\\xff'\n"
-        "    found = frames(Chunk(np.frombuffer(section, np.uint8)), FramesStart(0), 1)\n"
+        "    chunk = Chunk(np.frombuffer(section, np.uint8))\n"
+        "    found = FramesTable(chunk, 1).add(FramesStart(0), len(chunk))\n"
         "    print(len(found), found.is_end, 'numba' in sys.modules)\n"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOM.parents[1])}
@@ -126,13 +127,14 @@ def test_more_work_needs_none_where_it_would_have_to_be_compiled(tmp_path: Path)
         "import sys\n"
         "import numpy as np\n"
         "from savepoint_formats.bytes.chunk import Chunk\n"
-        "from savepoint_formats.entries.frames import FramesStart, frames\n"
+        "from savepoint_formats.entries.frames import FramesStart, FramesTable\n"
         "from savepoint_formats.program.kernel import find_frames\n"
         "from savepoint_formats.program.kernel.machine_code import SMALL_WORK, UNCOMPILED_WORK\n"
         "for size in (SMALL_WORK, UNCOMPILED_WORK):\n"
         "    section = bytes(2) + b'\\0\\0\\0\\1' + b'\\x80' + size.to_bytes(4, 'big')\n"
         "    section += bytes(size) + b'\\xff\\xff'\n"
-        "    found = frames(Chunk(np.frombuffer(section, np.uint8)), FramesStart(0), 1)\n"
+        "    chunk = Chunk(np.frombuffer(section, np.uint8))\n"
+        "    found = FramesTable(chunk, 1).add(FramesStart(0), len(chunk))\n"
         "    print(len(found), len(find_frames.machine.signatures))\n"
     )
     environment = os.environ | {

@@ -157,12 +157,12 @@ def test_a_process_that_can_keep_nothing_compiles_once(package: Path) -> None:
     script = (
         "import numpy as np\n"
         "from savepoint_formats.bytes.chunk import Chunk\n"
-        "from savepoint_formats.entries.frames import FramesStart, frames\n"
+        "from savepoint_formats.entries.frames import FramesStart, FramesTable\n"
         "from savepoint_formats.program.kernel import find_frames\n"
         "from savepoint_formats.program.kernel.machine_code import ALLOWANCE\n"
         "ALLOWANCE.left = float('-inf')\n"
         "chunk = Chunk(np.frombuffer(b'\\xff' * 2, np.uint8))\n"
-        "found = [frames(chunk, FramesStart(0), 1).is_end for _ in range(2)]\n"
+        "found = [FramesTable(chunk, 1).add(FramesStart(0), 2).is_end for _ in range(2)]\n"
         "print(*found, len(find_frames.machine.signatures))\n"
     )
     # A folder cannot be made where a file lies; that holds for root too.

@@ -12,7 +12,7 @@ from support.rocksdb_databases import Files, files_of, table_options
 from savepoint_formats.checks.rocksdb_faults import foreign_tables
 from savepoint_formats.errors import FormatError
 from savepoint_formats.state_files.rocksdb.manifest import live_tables, version_edits
-from savepoint_formats.state_files.rocksdb.sst_files import SstFiles
+from savepoint_formats.state_files.rocksdb.states import SstFiles
 
 if TYPE_CHECKING:
     from pathlib import Path

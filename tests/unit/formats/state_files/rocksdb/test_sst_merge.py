@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from support.rocksdb_databases import varint
 
 from savepoint_formats.errors import FormatError, RocksDbError
-from savepoint_formats.state_files.rocksdb.room import Room
 from savepoint_formats.state_files.rocksdb.snappy_kernel import SLACK
 from savepoint_formats.state_files.rocksdb.sst_blocks import Compression, StoredBlocks
-from savepoint_formats.state_files.rocksdb.sst_merge import SstMerge
+from savepoint_formats.state_files.rocksdb.sst_merge import Room, living_entries
 from savepoint_formats.state_files.rocksdb.stream_kernel import (
     DELETION,
     MERGE,
@@ -113,7 +112,7 @@ def living_of(files: list[list[Entry]]) -> list[tuple[bytes, bytes]]:
 def merged(
     stored: tuple[StoredBlocks, ...], bounds: tuple[bytes, bytes], room: Room, oldest: int = 0
 ) -> list[tuple[bytes, bytes]]:
-    data, spans = SstMerge.of(stored).living(*bounds, room, 1, oldest)
+    data, spans = living_entries(stored, bounds, room, 1, oldest)
     content, places = data.tobytes(), np.stack(spans.arrays()).T
     return [(content[a:b], content[c:d]) for a, b, c, d in places.tolist()]
 
