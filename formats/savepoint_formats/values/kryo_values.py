@@ -20,7 +20,7 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.errors import UnencodableError
 from savepoint_formats.values.kinds import times
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
-from savepoint_formats.values.kryo.jdk import DECLARED_TYPES
+from savepoint_formats.values.kryo.known_classes import DECLARED_TYPES
 from savepoint_formats.values.kryo.objects import Detailed, KryoNode, flattened
 from savepoint_formats.values.kryo.types import UnfitError
 from savepoint_formats.values.kryo.writer import write_nodes

@@ -272,7 +272,7 @@ def _moment(per_second: int, zone: str) -> Callable[[DataInputView], str]:
         count = struct.unpack("<q", view.read_bytes(8))[0]
         seconds, rest = divmod(count, per_second)
         days, second = divmod(seconds, 86_400)
-        clock = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.{rest:0{digits}}"
+        clock = f"{times.clock_text(second)}.{rest:0{digits}}"
         return _quoted(f"{_day(days)}T{clock}{zone}")
 
     return read
@@ -283,7 +283,7 @@ def _clock(view: DataInputView) -> str:
     if not 0 <= micros < 86_400_000_000:
         raise view.error(f"{micros} microseconds are no time of a day")
     second, rest = divmod(micros, 1_000_000)
-    return _quoted(f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.{rest:06}")
+    return _quoted(f"{times.clock_text(second)}.{rest:06}")
 
 
 def _date(view: DataInputView) -> str:
@@ -291,8 +291,7 @@ def _date(view: DataInputView) -> str:
 
 
 def _day(days: int) -> str:
-    year, month, day = times.date_from_days(days)
-    return f"{year:04}-{month:02}-{day:02}"
+    return times.date_text(*times.date_from_days(days))
 
 
 def _sized(view: DataInputView) -> DataInputView:

@@ -140,7 +140,7 @@ def _read_nanos_of_day(view: DataInputView) -> int | None:
     if not (0 <= hour < 24 and 0 <= minute < 60 and 0 <= second < 60):
         view.position = start
         raise view.error(f"no time {hour}:{minute}:{second}")
-    return (hour * 3_600 + minute * 60 + second) * NANOS_PER_SECOND + nanos
+    return times.nanos_of_day(hour, minute, second, nanos)
 
 
 def _write_nanos_of_day(nanos_of_day: int | None, view: DataOutputView) -> None:
@@ -149,12 +149,8 @@ def _write_nanos_of_day(nanos_of_day: int | None, view: DataOutputView) -> None:
         view.write_short(_MIN_SHORT)
         view.write_int(_MIN_INT)
         return
-    if not 0 <= nanos_of_day < NANOS_PER_DAY:
-        raise ValueError(f"{nanos_of_day} ns is no time of a day")
-    seconds, nanos = divmod(nanos_of_day, NANOS_PER_SECOND)
-    view.write_byte(seconds // 3_600)
-    view.write_byte(seconds // 60 % 60)
-    view.write_byte(seconds % 60)
+    *clock, nanos = times.clock(nanos_of_day)
+    view.write_bytes(bytes(clock))
     view.write_int(nanos)
 
 

@@ -129,9 +129,8 @@ def texts_of(values: pa.StructArray) -> pa.Array:
 def _far_text(seconds: int, nanos: int) -> str:
     days, second = divmod(seconds, SECONDS_PER_DAY)
     year, month, day = times.date_from_days(days)
-    sign = "-" if year < 0 else "+"
-    clock = f"{second // 3_600:02}:{second // 60 % 60:02}:{second % 60:02}.{nanos:09}"
-    return f"{sign}{abs(year):04}-{month:02}-{day:02} {clock}"
+    date = times.date_text(abs(year), month, day)
+    return f"{'-' if year < 0 else '+'}{date} {times.clock_text(second)}.{nanos:09}"
 
 
 def from_texts(texts: pa.Array, zone: str | None) -> pa.StructArray:

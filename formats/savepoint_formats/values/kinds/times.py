@@ -57,6 +57,33 @@ def date_from_days(days: int) -> tuple[int, int, int]:
     return day.year + era * _YEARS_PER_ERA, day.month, day.day
 
 
+def date_text(year: int, month: int, day: int) -> str:
+    """A date as ``2026-01-31``."""
+    return f"{year:04}-{month:02}-{day:02}"
+
+
+def nanos_of_day(hour: int, minute: int, second: int, nano: int = 0) -> int:
+    """The nanoseconds from midnight to a time of day."""
+    return (hour * 3_600 + minute * 60 + second) * NANOS_PER_SECOND + nano
+
+
+def clock(nanos_of_day: int) -> tuple[int, int, int, int]:
+    """Hour, minute, second and nanosecond; the mirror of ``nanos_of_day``.
+
+    Raises:
+        ValueError: A day does not have so many nanoseconds.
+    """
+    if not 0 <= nanos_of_day < NANOS_PER_DAY:
+        raise ValueError(f"{nanos_of_day} ns is no time of a day")
+    seconds, nano = divmod(nanos_of_day, NANOS_PER_SECOND)
+    return seconds // 3_600, seconds // 60 % 60, seconds % 60, nano
+
+
+def clock_text(seconds: int) -> str:
+    """A time of day as ``01:02:03``."""
+    return f"{seconds // 3_600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
 def month_size(year: int, month: int) -> int:
     """The days of a month."""
     is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
@@ -113,10 +140,8 @@ def to_precise(count: int, *, is_utc: bool = False) -> dict[str, Any]:
 
 def to_time(millis: int) -> time:
     """The value of a time32[ms]."""
-    seconds, millis = divmod(millis, 1_000)
-    minutes, second = divmod(seconds, 60)
-    hour, minute = divmod(minutes, 60)
-    return time(hour, minute, second, millis * 1_000)
+    hour, minute, second, nano = clock(millis * (NANOS_PER_SECOND // PER_SECOND["ms"]))
+    return time(hour, minute, second, nano // 1_000)
 
 
 def from_time(value: time | str | int, unit: str) -> int:
@@ -129,10 +154,8 @@ def from_time(value: time | str | int, unit: str) -> int:
         return value
     if isinstance(value, str):
         return _in_unit(_nanos_of_text(value), unit, value)
-    since_midnight = timedelta(
-        hours=value.hour, minutes=value.minute, seconds=value.second, microseconds=value.microsecond
-    )
-    return _in_unit(_nanos(since_midnight), unit, value)
+    nanos = nanos_of_day(value.hour, value.minute, value.second, value.microsecond * 1_000)
+    return _in_unit(nanos, unit, value)
 
 
 def to_duration(millis: int) -> timedelta | int:
@@ -159,7 +182,7 @@ def _nanos_of_text(text: str) -> int:
     if nanos >= NANOS_PER_SECOND:
         raise ValueError(f"{text!r} has more digits than nanoseconds")
     start = time.fromisoformat(clock)
-    return (start.hour * 3_600 + start.minute * 60 + start.second) * NANOS_PER_SECOND + nanos
+    return nanos_of_day(start.hour, start.minute, start.second, nanos)
 
 
 def _in_unit(nanos: int, unit: str, value: object) -> int:

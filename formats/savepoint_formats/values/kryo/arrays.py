@@ -14,7 +14,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from savepoint_formats.values.kryo.body import Body, read_primitive, write_primitive
+from savepoint_formats.values.kryo.body import PRIMITIVES, Body
+from savepoint_formats.values.kryo.classes import CODES
 from savepoint_formats.values.kryo.lists import read_objects, write_objects
 
 if TYPE_CHECKING:
@@ -22,16 +23,6 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.graph import KryoGraph
     from savepoint_formats.values.kryo.writer import KryoWriter
 
-_PRIMITIVES = {
-    "B": "byte",
-    "Z": "boolean",
-    "I": "int",
-    "J": "long",
-    "S": "short",
-    "C": "char",
-    "F": "float",
-    "D": "double",
-}
 _FIXED_CODES = {"S": "h", "C": "H", "F": "f", "D": "d"}
 
 
@@ -50,8 +41,9 @@ def _read(component: str, graph: KryoGraph) -> Value:
     if component in _FIXED_CODES:
         values = graph.input.read_fixed_array(_FIXED_CODES[component], count)
         return [chr(int(value)) for value in values] if component == "C" else values
-    if component in _PRIMITIVES:
-        return [read_primitive(_PRIMITIVES[component], graph) for _ in range(count)]
+    if component in CODES:
+        read = PRIMITIVES[CODES[component]].read
+        return [read(graph) for _ in range(count)]
     element = _class_of(component)
     if graph.classes.is_final(element):
         return [graph.read_object_or_null(element) for _ in range(count)]
@@ -65,9 +57,9 @@ def _write(component: str, values: Value, writer: KryoWriter) -> None:
     if component == "B":
         writer.view.write_bytes(values)
         return
-    if component in _PRIMITIVES:
+    if component in CODES:
         for value in values:
-            write_primitive(_PRIMITIVES[component], value, writer)
+            PRIMITIVES[CODES[component]].write(value, writer)
         return
     element = _class_of(component)
     if not writer.classes.is_final(element):

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from savepoint_formats.java.class_file import ClassFlag
+from savepoint_formats.values.kryo.classes import CODES
 from savepoint_formats.values.kryo.descriptions import kryo_class
 
 if TYPE_CHECKING:
@@ -26,16 +27,6 @@ _OWN_SERIALIZER = (
     re.compile(r"java/util/(\w*Collection|\w*List|\w*Set|\w*Map|\w*Queue|Deque)"),
     re.compile(r"com/esotericsoftware/kryo/\w+"),
 )
-_PRIMITIVES = {
-    "B": "byte",
-    "C": "char",
-    "D": "double",
-    "F": "float",
-    "I": "int",
-    "J": "long",
-    "S": "short",
-    "Z": "boolean",
-}
 _PART = re.compile(r"[-+]?(\[*)(?:([BCDFIJSZ])|L([^;<>.]+)|T[^;]+;|(\*))")
 
 
@@ -119,7 +110,7 @@ def _type(text: str, start: int) -> tuple[str, int]:
         return "?", position
     if name is None and primitive is None:
         raise UndescribableError("has a type variable in its type")
-    source = _PRIMITIVES[primitive] if primitive else name.replace("/", ".")
+    source = CODES[primitive] if primitive else name.replace("/", ".")
     if name is not None:
         inside, position = _arguments(text, position)
         source += inside

@@ -1,4 +1,4 @@
-"""Collections and maps in Kryo, by class: those of ``lists`` and ``maps``, and others.
+"""Rows of collections and maps: a name in the list of those that lie in the same way, or a body.
 
 | what                         | 2.24                              | 5.6                              |
 |------------------------------|-----------------------------------|----------------------------------|
@@ -13,11 +13,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from savepoint_formats.values.kryo.bodies import read_enum, write_enum
-from savepoint_formats.values.kryo.body import Body
+from savepoint_formats.values.kryo.body import Body, enum_body
 from savepoint_formats.values.kryo.lists import ListForm, read_objects, write_objects
 from savepoint_formats.values.kryo.maps import MapForm, read_pairs, write_pairs
 from savepoint_formats.values.kryo.objects import detail_of
+from savepoint_formats.values.kryo.row import ClassRow
 
 if TYPE_CHECKING:
     from savepoint_formats.values.kinds.codec import Value
@@ -53,7 +53,8 @@ def _read_enum_set(graph: KryoGraph) -> Value:
     enum_class = graph.classes.enum_class(element)
     if enum_class is None:
         raise graph.undecodable(f"a set of {element}, whose constants are not known")
-    values = [read_enum(enum_class, graph) for _ in range(graph.read_count())]
+    body = enum_body(enum_class)
+    values = [body.read(graph) for _ in range(graph.read_count())]
     return graph.with_detail(element, values)
 
 
@@ -65,72 +66,38 @@ def _write_enum_set(value: Value, writer: KryoWriter) -> None:
     writer.write_class(element)
     writer.output.write_varint(len(values))
     for constant in values:
-        write_enum(enum_class, constant, writer)
+        enum_body(enum_class).write(constant, writer)
 
 
 def objects(count: int) -> Body:
-    """So many objects, without their number."""
+    """Objects of a fixed number, each with its class."""
     return Body(partial(read_objects, count), write_objects)
 
 
-_SINGLE_ENTRY = Body(partial(read_pairs, 1), write_pairs)
-_ENUM_SET = Body(_read_enum_set, _write_enum_set)
+def _names(package: str, *names: str) -> tuple[str, ...]:
+    return tuple(f"{package}{name}" for name in names)
 
-_VIEWS = ("Unmodifiable", "Synchronized")
+
+_COLLECTIONS = "java.util.Collections$"
 _LISTS = (
-    *(
-        f"java.util.{name}"
-        for name in (
-            "ArrayList",
-            "LinkedList",
-            "HashSet",
-            "LinkedHashSet",
-            "ArrayDeque",
-            "Vector",
-            "Stack",
-        )
-    ),
-    *(
-        f"java.util.concurrent.{name}"
-        for name in (
-            "CopyOnWriteArrayList",
-            "CopyOnWriteArraySet",
-            "ConcurrentLinkedQueue",
-            "ConcurrentLinkedDeque",
-            "LinkedBlockingQueue",
-            "LinkedBlockingDeque",
-        )
-    ),
-    *(
-        f"java.util.Collections${view}{name}"
-        for view in _VIEWS
-        for name in ("Collection", "List", "RandomAccessList", "Set", "SortedSet", "NavigableSet")
-    ),
+    *_names("java.util.", "ArrayList", "LinkedList", "HashSet", "LinkedHashSet"),
+    *_names("java.util.", "ArrayDeque", "Vector", "Stack"),
+    *_names("java.util.concurrent.", "CopyOnWriteArrayList", "CopyOnWriteArraySet"),
+    *_names("java.util.concurrent.", "ConcurrentLinkedQueue", "ConcurrentLinkedDeque"),
+    *_names("java.util.concurrent.", "LinkedBlockingQueue", "LinkedBlockingDeque"),
+    *_names(f"{_COLLECTIONS}Unmodifiable", "Collection", "List", "RandomAccessList"),
+    *_names(f"{_COLLECTIONS}Unmodifiable", "Set", "SortedSet", "NavigableSet"),
+    *_names(f"{_COLLECTIONS}Synchronized", "Collection", "List", "RandomAccessList"),
+    *_names(f"{_COLLECTIONS}Synchronized", "Set", "SortedSet", "NavigableSet"),
 )
-_LISTS_WITHOUT_NULL = tuple(
-    f"{_NEVER_NULL}{name}" for name in ("ListN", "List12", "SetN", "Set12", "SubList")
-)
+_LISTS_WITHOUT_NULL = _names(_NEVER_NULL, "ListN", "List12", "SetN", "Set12", "SubList")
 _MAPS = (
-    *(
-        f"java.util.{name}"
-        for name in (
-            "HashMap",
-            "LinkedHashMap",
-            "Hashtable",
-            "EnumMap",
-            "IdentityHashMap",
-            "WeakHashMap",
-            "concurrent.ConcurrentHashMap",
-        )
-    ),
-    *(
-        f"java.util.Collections${view}{name}"
-        for view in _VIEWS
-        for name in ("Map", "SortedMap", "NavigableMap")
-    ),
+    *_names("java.util.", "HashMap", "LinkedHashMap", "Hashtable", "EnumMap"),
+    *_names("java.util.", "IdentityHashMap", "WeakHashMap", "concurrent.ConcurrentHashMap"),
+    *_names(f"{_COLLECTIONS}Unmodifiable", "Map", "SortedMap", "NavigableMap"),
+    *_names(f"{_COLLECTIONS}Synchronized", "Map", "SortedMap", "NavigableMap"),
 )
-_MAPS_WITHOUT_NULL = (f"{_NEVER_NULL}MapN", f"{_NEVER_NULL}Map1")
-
+_MAPS_WITHOUT_NULL = _names(_NEVER_NULL, "MapN", "Map1")
 
 LIST_FORMS: dict[str, ListForm] = {
     **dict.fromkeys(_LISTS, ListForm()),
@@ -138,28 +105,25 @@ LIST_FORMS: dict[str, ListForm] = {
     "java.util.TreeSet": ListForm(is_sorted=True),
     "java.util.PriorityQueue": ListForm(is_sorted=True, is_declared=False),
 }
-"""How collections are written, by class."""
-
 MAP_FORMS: dict[str, MapForm] = {
     **dict.fromkeys(_MAPS, MapForm()),
     **dict.fromkeys(_MAPS_WITHOUT_NULL, MapForm(admits_null=False)),
     "java.util.TreeMap": MapForm(is_sorted_in_2=True, is_sorted_in_5=True),
     "java.util.concurrent.ConcurrentSkipListMap": MapForm(is_sorted_in_5=True),
 }
-"""How maps are written, by class."""
+EMPTY_COLLECTIONS = _names(f"{_COLLECTIONS}Empty", "List", "Set", "Map")
+SINGLE_LISTS = _names(f"{_COLLECTIONS}Singleton", "List", "Set")
+SINGLE_ENTRIES = (f"{_COLLECTIONS}SingletonMap",)
 
-EMPTY_COLLECTIONS = tuple(f"java.util.Collections$Empty{kind}" for kind in ("List", "Set", "Map"))
-SINGLE_LISTS = ("java.util.Collections$SingletonList", "java.util.Collections$SingletonSet")
-SINGLE_ENTRIES = ("java.util.Collections$SingletonMap",)
-
-COLLECTIONS: dict[str, Body] = {
+_BODIES: dict[str, Body] = {
     **{name: form.body for name, form in LIST_FORMS.items()},
     **{name: form.body for name, form in MAP_FORMS.items()},
     "java.util.Arrays$ArrayList": Body(_read_arrays_list, _write_arrays_list),
     **dict.fromkeys(EMPTY_COLLECTIONS, objects(0)),
     **dict.fromkeys(SINGLE_LISTS, objects(1)),
-    **dict.fromkeys(SINGLE_ENTRIES, _SINGLE_ENTRY),
-    "java.util.RegularEnumSet": _ENUM_SET,
-    "java.util.JumboEnumSet": _ENUM_SET,
+    **dict.fromkeys(SINGLE_ENTRIES, Body(partial(read_pairs, 1), write_pairs)),
+    "java.util.RegularEnumSet": Body(_read_enum_set, _write_enum_set),
+    "java.util.JumboEnumSet": Body(_read_enum_set, _write_enum_set),
 }
-"""The bodies by class."""
+
+COLLECTIONS = {name: ClassRow((body, body)) for name, body in _BODIES.items()}

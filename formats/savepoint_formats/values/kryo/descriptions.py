@@ -21,23 +21,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.layout import KryoClass, KryoField, TypeArgument
+from savepoint_formats.values.kryo.classes import CODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-CODES = {
-    "boolean": "Z",
-    "byte": "B",
-    "char": "C",
-    "short": "S",
-    "int": "I",
-    "long": "J",
-    "float": "F",
-    "double": "D",
-}
-"""Primitive types, and what class files and names of arrays have for them."""
-
-_NAMES = {code: name for name, code in CODES.items()}
+PRIMITIVE_CODES = {name: code for code, name in CODES.items()}
 
 _TOKEN = re.compile(r"\s*([\w$]+(?:\.[\w$]+)*|\[\s*\]|[<>,?])\s*")
 _MARKS = frozenset("<>,?")
@@ -217,7 +206,7 @@ def _class_name(name: str, dimensions: int) -> str:
     """The name as ``Class.getName`` gives it."""
     if not dimensions:
         return name
-    return "[" * dimensions + CODES.get(name, f"L{name};")
+    return "[" * dimensions + PRIMITIVE_CODES.get(name, f"L{name};")
 
 
 def source_type(declared: TypeArgument | KryoField) -> str:
@@ -225,7 +214,7 @@ def source_type(declared: TypeArgument | KryoField) -> str:
     element = declared.type.lstrip("[")
     dimensions = len(declared.type) - len(element)
     if dimensions:
-        element = _NAMES.get(element) or element[1:-1]
+        element = CODES.get(element) or element[1:-1]
     inside = ", ".join(map(_source_argument, declared.arguments))
     return element + (f"<{inside}>" if inside else "") + "[]" * dimensions
 

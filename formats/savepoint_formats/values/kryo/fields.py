@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.values.kryo.body import read_primitive, write_primitive
-from savepoint_formats.values.kryo.classes import WRAPPERS
+from savepoint_formats.values.kryo.body import PRIMITIVES, Body
 from savepoint_formats.values.kryo.objects import KryoObject, plain
 
 if TYPE_CHECKING:
@@ -26,42 +25,38 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.graph import KryoGraph
     from savepoint_formats.values.kryo.writer import KryoWriter
 
-_PRIMITIVES = frozenset(WRAPPERS.values())
 
+def fields_body(kryo_class: KryoClass) -> Body:
+    """The body of a class whose fields Kryo writes."""
+    fields = sorted(kryo_class.fields, key=lambda field: field.name)
 
-def read_fields(kryo_class: KryoClass, graph: KryoGraph) -> KryoObject:
-    """The fields of an object."""
-    values = {field.name: read_field(field, graph) for field in _in_order(kryo_class)}
-    return KryoObject(kryo_class.class_name, values)
+    def read(graph: KryoGraph) -> KryoObject:
+        values = {field.name: read_field(field, graph) for field in fields}
+        return KryoObject(kryo_class.class_name, values)
 
+    def write(value: Value, writer: KryoWriter) -> None:
+        values = plain(value).fields
+        for field in fields:
+            if field.name not in values:
+                raise ValueError(f"a {kryo_class.class_name} without its {field.name}")
+            _write_field(field, values[field.name], writer)
 
-def write_fields(kryo_class: KryoClass, value: Value, writer: KryoWriter) -> None:
-    """Writes the fields of an object."""
-    values = plain(value).fields
-    for field in _in_order(kryo_class):
-        if field.name not in values:
-            raise ValueError(f"a {kryo_class.class_name} without its {field.name}")
-        _write_field(field, values[field.name], writer)
-
-
-def _in_order(kryo_class: KryoClass) -> list[KryoField]:
-    return sorted(kryo_class.fields, key=lambda field: field.name)
+    return Body(read, write)
 
 
 def read_field(field: KryoField, graph: KryoGraph) -> Value:
     """The value of a field."""
-    if field.type in _PRIMITIVES:
-        return read_primitive(field.type, graph)
+    if field.type in PRIMITIVES:
+        return PRIMITIVES[field.type].read(graph)
     if graph.classes.is_final(field.type):
         return graph.read_object_or_null(field.type)
     return graph.read_class_and_object(field.arguments)
 
 
 def _write_field(field: KryoField, value: Value, writer: KryoWriter) -> None:
-    if field.type in _PRIMITIVES:
-        write_primitive(field.type, value, writer)
-        return
-    if writer.classes.is_final(field.type):
+    if field.type in PRIMITIVES:
+        PRIMITIVES[field.type].write(value, writer)
+    elif writer.classes.is_final(field.type):
         writer.write_object_or_null(field.type, value)
-        return
-    writer.write_class_and_object(value, field.arguments)
+    else:
+        writer.write_class_and_object(value, field.arguments)

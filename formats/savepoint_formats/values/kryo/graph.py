@@ -6,7 +6,7 @@
 |                    | it is the first time; else a registered number + 2                          |
 | reference          | varint 1 a new object; else the number of an earlier one + 2. Not of        |
 |                    | wrappers, nor of enums in 5.6                                               |
-| body               | by the class: ``body_table``; or a                                          |
+| body               | by the class: ``known_classes``; or a                                          |
 |                    | Java object stream, of which only the first object has the header           |
 
 Where the class is known its bytes are missing, and 0 in place of a reference is null. Nothing is
@@ -22,11 +22,13 @@ from typing import TYPE_CHECKING
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.java.stream import STREAM_HEADER, JavaObject, JavaStreamReader
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
-from savepoint_formats.values.kryo.body_table import described_body, known_body
-from savepoint_formats.values.kryo.classes import JAVA_SERIALIZED
 from savepoint_formats.values.kryo.input import KryoInput
-from savepoint_formats.values.kryo.jdk import FINAL_CLASSES
-from savepoint_formats.values.kryo.known_classes import known_classes
+from savepoint_formats.values.kryo.known_classes import (
+    JAVA_SERIALIZED,
+    described_body,
+    known_body,
+    known_classes,
+)
 from savepoint_formats.values.kryo.objects import Detailed, KryoNode, KryoObject, KryoReference
 
 if TYPE_CHECKING:
@@ -186,7 +188,7 @@ class KryoGraph:
     def _is_java_serialized(self, class_name: str) -> bool:
         """Whether an object is Java's own, as exceptions are: its header says so."""
         if class_name in JAVA_SERIALIZED:
-            return not self.is_5 or class_name not in FINAL_CLASSES
+            return known_body(class_name, self.classes) is None
         if self.classes.custom.get(class_name, "").endswith("JavaSerializer"):
             return True
         if known_body(class_name, self.classes) or self.view.remaining < _HEADER_SIZE:

@@ -1,4 +1,4 @@
-"""What lies in objects of Kryo that are single values, as programs read it: part by part.
+"""Parts of Kryo's objects that are single values, as programs read them.
 
 | part                     | bytes                                                             |
 |--------------------------|-------------------------------------------------------------------|
@@ -8,9 +8,9 @@
 | TEXT                     | a text, or null                                                   |
 | FLAG                     | a byte of 0 or 1                                                  |
 | COUNTED                  | varint of a count + 1, 0 is null; bytes                           |
-| SCALED                   | the same, and behind what is not null a zigzag                    |
+| SCALED                   | as COUNTED; a zigzag behind it unless it is null                  |
 | WORDS                    | varint of a count; longs                                          |
-| CLOCK                    | a time of day of which zeros are cut off                          |
+| CLOCK                    | a time of day without its last zeros                              |
 | OFFSET                   | quarters of an hour, or 127 and seconds                           |
 | OPTIONAL_INT, _LONG      | a flag; 4 or 8 bytes if it is set                                 |
 | NEW                      | the mark of an object that is new                                 |
@@ -23,7 +23,7 @@ from enum import IntEnum
 
 
 class Part(IntEnum):
-    """A number, a text, or what else is read at once; the numbers are those of the kernel."""
+    """Kinds of parts; the kernel has the same numbers."""
 
     BYTE = 0
     SHORT = 1
@@ -50,12 +50,12 @@ Parts = tuple[Part, ...]
 
 @dataclass(frozen=True, slots=True)
 class SingleValue:
-    """How a program makes a value of a column of an object's parts.
+    """How a program makes a column's value of an object's parts.
 
     Attributes:
-        instruction: The name of the one that ends it.
-        places: Which part of the value each is, where they are several numbers: in 2.24, and in 5.6.
-        kinds: Of an optional number, its kind: in 2.24, and in 5.6.
+        instruction: The name of the last instruction.
+        places: Place of each part in the value, if the value has several; in 2.24, and in 5.6.
+        kinds: Kind of an optional number; in 2.24, and in 5.6.
     """
 
     instruction: str

@@ -1,9 +1,10 @@
-"""Scala's collections in Kryo 2.24, where Flink 1.x has serializers for them.
+"""Rows and bodies of Scala's classes, which Kryo 2.24 knows with the serializers of Flink 1.x.
 
 | what                        | bytes                                   |
 |-----------------------------|-----------------------------------------|
 | Some, Left, Right; None     | one object; nothing                     |
 | TupleN; one of primitives   | N objects; fixed values                 |
+| Symbol, Regex; Unit         | text; nothing                           |
 | lists, sets, maps, buffers  | varint n, n objects, of maps tuples     |
 """
 
@@ -12,8 +13,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from savepoint_formats.values.kryo.body import Body
+from savepoint_formats.values.kryo.body import NOTHING, TEXT, Body
 from savepoint_formats.values.kryo.collections import LIST, objects
+from savepoint_formats.values.kryo.row import ClassRow
 
 if TYPE_CHECKING:
     from savepoint_formats.values.kinds.codec import Value
@@ -24,7 +26,7 @@ _SPECIALIZED = {"J": "q", "I": "i", "D": "d"}
 
 
 def scala_body(class_name: str) -> Body | None:
-    """The body of a class, if it is one of this module."""
+    """The body of a class of Scala that has no row."""
     if class_name in _SCALA_SINGLES:
         return objects(1)
     if class_name.startswith("scala.Tuple"):
@@ -87,3 +89,9 @@ SCALA_LISTS = (
 SCALA_ONE = "scala.Some"
 SCALA_NONE = "scala.None$"
 """The classes of what an ``Option`` is: of one object, and of none."""
+
+SCALA_CLASSES: dict[str, ClassRow] = {
+    "scala.runtime.BoxedUnit": ClassRow((NOTHING, None)),
+    "scala.Symbol": ClassRow((TEXT, None)),
+    "scala.util.matching.Regex": ClassRow((TEXT, None)),
+}

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from savepoint_formats.layout import TypeArgument
-from savepoint_formats.values.kryo.classes import WRAPPERS
-from savepoint_formats.values.kryo.jdk import DECLARED_TYPES, KRYO_TYPES
+from savepoint_formats.values.kryo.classes import BOXED, CODES
 from savepoint_formats.values.kryo.json import json_text
+from savepoint_formats.values.kryo.known_classes import DECLARED_TYPES, KRYO_TYPES
 from savepoint_formats.values.kryo.objects import KryoObject
 from savepoint_formats.values.kryo.types import WRITTEN_CLASSES, KryoType
 from savepoint_formats.values.map_entries import pairs_of
@@ -66,7 +66,6 @@ def _refuse_json(value: Value) -> Value:
 
 _JSON = KryoType(pa.utf8(), json_text, _refuse_json, is_open=True)
 _BYTES = KryoType(pa.binary(), bytes, bytes)
-_WRAPPERS = {primitive: wrapper for wrapper, primitive in WRAPPERS.items()}
 WRITTEN_SETS = frozenset(["java.util.HashSet", "java.util.LinkedHashSet"])
 WRITTEN_LISTS = WRITTEN_SETS | {
     "java.util.ArrayList",
@@ -82,16 +81,6 @@ WRITTEN_MAPS = frozenset(
     ]
 )
 WITHOUT_NULL_CLASSES = frozenset(["java.util.ArrayDeque", "java.util.concurrent.ConcurrentHashMap"])
-CODES = {
-    "Z": "boolean",
-    "B": "byte",
-    "C": "char",
-    "S": "short",
-    "I": "int",
-    "J": "long",
-    "F": "float",
-    "D": "double",
-}
 
 
 @lru_cache(maxsize=1000)
@@ -177,7 +166,7 @@ class _Columns:
             return self._array(TypeArgument(name), around)
         described = self._classes.get(name)
         if described is None:
-            return DECLARED_TYPES.get(_WRAPPERS.get(name, name), _JSON)
+            return DECLARED_TYPES.get(BOXED.get(name, name), _JSON)
         if described.constants:
             constant = _constant(described.constants)
             return KryoType(pa.utf8(), constant, constant)
@@ -212,7 +201,7 @@ def _in_field(name: str, column: KryoType, class_name: str, value: Value) -> Val
 
 
 def _boxed(class_name: str) -> str:
-    return _WRAPPERS.get(class_name, class_name)
+    return BOXED.get(class_name, class_name)
 
 
 def _optional(class_name: str, column: KryoType) -> KryoType:

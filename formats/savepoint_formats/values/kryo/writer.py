@@ -9,9 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
-from savepoint_formats.values.kryo.body_table import described_body, known_body
-from savepoint_formats.values.kryo.classes import JAVA_SERIALIZED
-from savepoint_formats.values.kryo.known_classes import known_classes
+from savepoint_formats.values.kryo.known_classes import described_body, known_body, known_classes
 from savepoint_formats.values.kryo.objects import KryoNode
 from savepoint_formats.values.kryo.output import KryoOutput
 
@@ -136,7 +134,7 @@ class KryoWriter:
         if serializer:
             raise ValueError(f"an object of {class_name}, which {serializer} writes")
         known = known_body(class_name, self.classes)
-        if known is None or (class_name in JAVA_SERIALIZED and not self.is_5):
+        if known is None:
             name = "5" if self.is_5 else "2.24"
             raise ValueError(f"an object of {class_name}, of which Kryo {name} has no known form")
         return known
