@@ -86,8 +86,6 @@ from savepoint_formats.checks.faults import (
 )
 from savepoint_formats.compatibility.rules import (
     Finding,
-)
-from savepoint_formats.compatibility.verdicts import (
     Verdict,
 )
 from savepoint_formats.errors import (
