@@ -154,6 +154,10 @@ from savepoint_formats.errors import (
 from savepoint_formats.key_groups.ranges import (
     KeyGroupRange,
 )
+from savepoint_formats.layout.general import (
+    KryoClass,
+    KryoField,
+)
 from savepoint_formats.scan.scan import (
     TableScan,
 )
@@ -171,10 +175,6 @@ from savepoint_formats.tables.tables import (
 )
 from savepoint_formats.values.kryo.descriptions import (
     kryo_class,
-)
-from savepoint_formats.values.kryo.dialect import (
-    KryoClass,
-    KryoField,
 )
 from savepoint_functions.aggregating.aggregates import (
     Aggregate,

@@ -17,6 +17,7 @@ from savepoint_formats.program.kernel.kryo_objects import (
     SORTED,
     WITHOUT_NULL,
 )
+from savepoint_formats.values.kryo.body import Part, Parts
 from savepoint_formats.values.kryo.classes import CODES, WRAPPERS
 from savepoint_formats.values.kryo.collections import (
     EMPTY_COLLECTIONS,
@@ -35,7 +36,6 @@ from savepoint_formats.values.kryo.known_classes import (
 )
 from savepoint_formats.values.kryo.lists import final_class, inner_arguments
 from savepoint_formats.values.kryo.output import KryoOutput
-from savepoint_formats.values.kryo.parts import Part, Parts
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.program import Storage
+from savepoint_formats.values.kryo.body import Part, Parts, SingleValue
 from savepoint_formats.values.kryo.known_classes import CLASSES
-from savepoint_formats.values.kryo.parts import Part, Parts, SingleValue
 
 if TYPE_CHECKING:
-    from savepoint_formats.values.kryo.row import ClassRow
+    from savepoint_formats.values.kryo.types import ClassRow
 
 Instructions = tuple[tuple[Op, int, int], ...]
 

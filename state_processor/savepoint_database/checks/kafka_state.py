@@ -21,9 +21,9 @@ from savepoint_formats.kafka.source_state import (
     KafkaEnumerator,
     KafkaSplit,
 )
+from savepoint_formats.layout import KryoClass, KryoField
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.values.kryo.dialect import KryoClass, KryoField
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

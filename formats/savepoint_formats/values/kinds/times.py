@@ -1,18 +1,18 @@
-"""Dates and times: Arrow's integers, and the Python values that stand for them.
+"""Calendar and clock, Arrow's integers of dates and times, and Python's values of them.
 
-Arrow stores a date as a number of days, a time or timestamp as a number of its unit. A value
-is what ``to_pylist`` gives, and Arrow's integer where Python has no such date or time:
+A value is what ``to_pylist`` gives, and Arrow's integer where Python has no such date or time:
 
 | Arrow                    | value                                                             |
 |--------------------------|-------------------------------------------------------------------|
 | date32                   | ``date``; the integer before the year 1 and after 9999            |
-| timestamp[s], [ms], [us] | ``datetime``, aware if the type has a zone; else as above           |
-| precise time           | a dict of its seconds and nanoseconds: see ``precise_times``        |
-| time32[ms]             | ``time``                                                            |
-| time64[ns]             | the integer, for the same reason                                    |
-| duration[ms], [ns]     | ``timedelta``, the integer beyond its range; the integer            |
+| timestamp[s], [ms], [us] | ``datetime``, aware if the type has a zone; else the integer      |
+| precise time             | a dict of its seconds and nanoseconds: see ``precise_times``      |
+| time32[ms]               | ``time``                                                          |
+| time64[ns]               | the integer                                                       |
+| duration[ms]             | ``timedelta``; the integer beyond its range                       |
+| duration[ns]             | the integer                                                       |
 
-``pyarrow.array`` takes both forms, side by side. So do the functions ``from_...``.
+``pyarrow.array`` and the functions ``from_...`` take both forms.
 """
 
 from __future__ import annotations
@@ -33,20 +33,16 @@ _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _MAX_ORDINAL = date.max.toordinal()
 _DAYS_PER_ERA = 146_097
 _YEARS_PER_ERA = 400
-_MONTH_SIZES = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def days_from_date(year: int, month: int, day: int) -> int:
-    """The days from 1970-01-01 to a date of any year.
-
-    Raises:
-        ValueError: There is no such day.
-    """
-    if not 1 <= month <= 12 or not 1 <= day <= month_size(year, month):
-        raise ValueError(f"no date {year}-{month}-{day}")
+    """The days from 1970-01-01 to a date of any year; ``ValueError`` if there is no such date."""
     era, year_of_era = divmod(year, _YEARS_PER_ERA)
-    # Python's calendar begins with the year 1; an era later is the same day of the week.
-    ordinal = date(year_of_era + _YEARS_PER_ERA, month, day).toordinal()
+    try:
+        # Python's calendar begins with the year 1; it repeats after an era.
+        ordinal = date(year_of_era + _YEARS_PER_ERA, month, day).toordinal()
+    except ValueError:
+        raise ValueError(f"no date {year}-{month}-{day}") from None
     return ordinal - _EPOCH_ORDINAL + (era - 1) * _DAYS_PER_ERA
 
 
@@ -68,11 +64,7 @@ def nanos_of_day(hour: int, minute: int, second: int, nano: int = 0) -> int:
 
 
 def clock(nanos_of_day: int) -> tuple[int, int, int, int]:
-    """Hour, minute, second and nanosecond; the mirror of ``nanos_of_day``.
-
-    Raises:
-        ValueError: A day does not have so many nanoseconds.
-    """
+    """Hour, minute, second and nanosecond; ``ValueError`` beyond a day."""
     if not 0 <= nanos_of_day < NANOS_PER_DAY:
         raise ValueError(f"{nanos_of_day} ns is no time of a day")
     seconds, nano = divmod(nanos_of_day, NANOS_PER_SECOND)
@@ -82,12 +74,6 @@ def clock(nanos_of_day: int) -> tuple[int, int, int, int]:
 def clock_text(seconds: int) -> str:
     """A time of day as ``01:02:03``."""
     return f"{seconds // 3_600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-
-
-def month_size(year: int, month: int) -> int:
-    """The days of a month."""
-    is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    return 29 if is_leap and month == 2 else _MONTH_SIZES[month - 1]
 
 
 def to_date(days: int) -> date | int:
@@ -111,11 +97,10 @@ def to_timestamp(count: int, unit: str, *, is_utc: bool) -> datetime | int:
 
 
 def from_timestamp(value: datetime | int | dict[str, Any], unit: str) -> int:
-    """The number of units of a timestamp, or of a precise time.
+    """The number of units of a timestamp or a precise time.
 
     Raises:
-        ValueError: The value has more digits than the unit, its nanoseconds are none of a second,
-            or a part of it is null.
+        ValueError: The value has more digits than the unit, null seconds, or too many nanoseconds.
     """
     if isinstance(value, int):
         return value
@@ -133,7 +118,7 @@ def from_timestamp(value: datetime | int | dict[str, Any], unit: str) -> int:
 
 
 def to_precise(count: int, *, is_utc: bool = False) -> dict[str, Any]:
-    """The value of a precise time, from its nanoseconds since the epoch."""
+    """The value of a precise time; ``count`` is its nanoseconds since the epoch."""
     seconds, nanos = divmod(count, NANOS_PER_SECOND)
     return {SECONDS: to_timestamp(seconds, "s", is_utc=is_utc), NANOS: nanos}
 
@@ -145,7 +130,7 @@ def to_time(millis: int) -> time:
 
 
 def from_time(value: time | str | int, unit: str) -> int:
-    """The number of units of a time of day, which may be a text such as ``01:02:03.000000004``.
+    """The number of units of a time of day, also of a text such as ``01:02:03.000000004``.
 
     Raises:
         ValueError: The value has more digits than the unit, or is no time.
@@ -172,7 +157,7 @@ def from_duration(value: timedelta | int, unit: str) -> int:
 
 
 def _nanos(delta: timedelta) -> int:
-    seconds = delta.days * 86_400 + delta.seconds
+    seconds = delta.days * SECONDS_PER_DAY + delta.seconds
     return seconds * NANOS_PER_SECOND + delta.microseconds * 1_000
 
 
@@ -193,7 +178,7 @@ def _in_unit(nanos: int, unit: str, value: object) -> int:
 
 
 def timestamp_unit(precision: int) -> str:
-    """The coarsest unit of Arrow that has this many digits of a second."""
+    """The coarsest unit of Arrow with so many digits behind the second."""
     if precision <= 3:
         return "ms"
     return "us" if precision <= 6 else "ns"

@@ -1,19 +1,79 @@
-"""Bodies of classes: how an object is read and written, made of smaller bodies."""
+"""Bodies of classes: how an object is read and written, and of which parts it consists.
+
+| part                     | bytes                                                             |
+|--------------------------|-------------------------------------------------------------------|
+| BYTE, SHORT, INT, LONG   | fixed numbers                                                     |
+| VARINT, VARLONG          | an i32, an i64 as their unsigned bits                             |
+| ZIGZAG, LONG_ZIGZAG      | the same, with the sign in the lowest bit                         |
+| TEXT                     | a text, or null                                                   |
+| FLAG                     | a byte of 0 or 1                                                  |
+| COUNTED                  | varint of a count + 1, 0 is null; bytes                           |
+| SCALED                   | as COUNTED; a zigzag behind it unless it is null                  |
+| WORDS                    | varint of a count; longs                                          |
+| CLOCK                    | a time of day without its last zeros                              |
+| OFFSET                   | quarters of an hour, or 127 and seconds                           |
+| OPTIONAL_INT, _LONG      | a flag; 4 or 8 bytes if it is set                                 |
+| NEW                      | the mark of an object that is new                                 |
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable  # noqa: TC003
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
 
+from savepoint_formats.values.kryo.input import KryoInput
 from savepoint_formats.values.kryo.objects import KryoObject, plain
-from savepoint_formats.values.kryo.parts import Part, Parts
+from savepoint_formats.values.kryo.output import KryoOutput
 
 if TYPE_CHECKING:
-    from savepoint_formats.layout import KryoClass
+    from savepoint_formats.layout import KryoClass, KryoField
     from savepoint_formats.values.kinds.codec import Value
     from savepoint_formats.values.kryo.graph import KryoGraph
     from savepoint_formats.values.kryo.writer import KryoWriter
+
+
+class Part(IntEnum):
+    """Kinds of parts; the kernel has the same numbers."""
+
+    BYTE = 0
+    SHORT = 1
+    INT = 2
+    LONG = 3
+    VARINT = 4
+    ZIGZAG = 5
+    VARLONG = 6
+    LONG_ZIGZAG = 7
+    TEXT = 8
+    FLAG = 9
+    COUNTED = 10
+    CLOCK = 11
+    NEW = 12
+    WORDS = 13
+    OFFSET = 14
+    OPTIONAL_INT = 15
+    OPTIONAL_LONG = 16
+    SCALED = 17
+
+
+Parts = tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SingleValue:
+    """How a program makes a column's value of an object's parts.
+
+    Attributes:
+        instruction: The name of the last instruction.
+        places: Place of each part in the value, if the value has several; in 2.24, and in 5.6.
+        kinds: Kind of an optional number; in 2.24, and in 5.6.
+    """
+
+    instruction: str
+    places: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    kinds: tuple[Part, Part] | None = None
+
 
 _FIXED_PARTS = {
     "h": Part.SHORT,
@@ -40,17 +100,21 @@ class Body:
     parts: Parts | None = None
 
 
-def _number(
-    read: Callable[[KryoGraph], Value], write: Callable[[KryoWriter, Value], None], *parts: Part
+def _single(
+    read: Callable[[KryoInput], Value], write: Callable[[KryoOutput, Any], None], part: Part
 ) -> Body:
-    return Body(read, lambda value, writer: write(writer, plain(value)), parts)
+    return Body(
+        lambda graph: read(graph.input),
+        lambda value, writer: write(writer.output, plain(value)),
+        (part,),
+    )
 
 
 def fixed(code: str) -> Body:
     """A number of ``struct``'s format ``code``."""
-    return _number(
-        lambda graph: graph.input.read_fixed(code),
-        lambda writer, value: writer.output.write_fixed(code, value),
+    return _single(
+        lambda data: data.read_fixed(code),
+        lambda data, value: data.write_fixed(code, value),
         _FIXED_PARTS[code],
     )
 
@@ -89,25 +153,11 @@ def enum_body(enum_class: KryoClass) -> Body:
     return Body(read, write)
 
 
-TEXT = _number(
-    lambda graph: graph.input.read_text(),
-    lambda writer, value: writer.output.write_text(value),
-    Part.TEXT,
-)
-MILLIS = _number(
-    lambda graph: graph.input.read_varlong(),
-    lambda writer, value: writer.output.write_varlong(value),
-    Part.VARLONG,
-)
-VARINT = _number(
-    lambda graph: graph.input.read_signed_varint(),
-    lambda writer, value: writer.output.write_varint(value),
-    Part.VARINT,
-)
-BYTE = _number(
-    lambda graph: graph.view.read_byte(),
-    lambda writer, value: writer.view.write_byte(value),
-    Part.BYTE,
+TEXT = _single(KryoInput.read_text, KryoOutput.write_text, Part.TEXT)
+MILLIS = _single(KryoInput.read_varlong, KryoOutput.write_varlong, Part.VARLONG)
+VARINT = _single(KryoInput.read_signed_varint, KryoOutput.write_varint, Part.VARINT)
+BYTE = _single(
+    lambda data: data.view.read_byte(), lambda data, value: data.view.write_byte(value), Part.BYTE
 )
 NOTHING = Body(lambda _graph: None, lambda _value, _writer: None, ())
 ANY = Body(
@@ -116,29 +166,57 @@ ANY = Body(
 )
 
 PRIMITIVES: dict[str, Body] = {
-    "boolean": _number(
-        lambda graph: graph.view.read_strict_bool(),
-        lambda writer, value: writer.view.write_bool(value),
+    "boolean": _single(
+        lambda data: data.view.read_strict_bool(),
+        lambda data, value: data.view.write_bool(value),
         Part.FLAG,
     ),
     "byte": BYTE,
-    "char": _number(
-        lambda graph: chr(int(graph.input.read_fixed("H"))),
-        lambda writer, value: writer.output.write_fixed("H", ord(value)),
+    "char": _single(
+        lambda data: chr(int(data.read_fixed("H"))),
+        lambda data, value: data.write_fixed("H", ord(value)),
         Part.SHORT,
     ),
     "short": fixed("h"),
-    "int": _number(
-        lambda graph: graph.input.read_int(),
-        lambda writer, value: writer.output.write_int(value),
-        Part.ZIGZAG,
-    ),
-    "long": _number(
-        lambda graph: graph.input.read_long(),
-        lambda writer, value: writer.output.write_long(value),
-        Part.LONG_ZIGZAG,
-    ),
+    "int": _single(KryoInput.read_int, KryoOutput.write_int, Part.ZIGZAG),
+    "long": _single(KryoInput.read_long, KryoOutput.write_long, Part.LONG_ZIGZAG),
     "float": fixed("f"),
     "double": fixed("d"),
 }
 """Values of primitive types, and of their wrapper classes."""
+
+
+def fields_body(kryo_class: KryoClass) -> Body:
+    """The body of a class whose fields Kryo writes."""
+    fields = sorted(kryo_class.fields, key=lambda field: field.name)
+
+    def read(graph: KryoGraph) -> KryoObject:
+        values = {field.name: read_field(field, graph) for field in fields}
+        return KryoObject(kryo_class.class_name, values)
+
+    def write(value: Value, writer: KryoWriter) -> None:
+        values = plain(value).fields
+        for field in fields:
+            if field.name not in values:
+                raise ValueError(f"a {kryo_class.class_name} without its {field.name}")
+            _write_field(field, values[field.name], writer)
+
+    return Body(read, write)
+
+
+def read_field(field: KryoField, graph: KryoGraph) -> Value:
+    """The value of a field."""
+    if field.type in PRIMITIVES:
+        return PRIMITIVES[field.type].read(graph)
+    if graph.classes.is_final(field.type):
+        return graph.read_object_or_null(field.type)
+    return graph.read_class_and_object(field.arguments)
+
+
+def _write_field(field: KryoField, value: Value, writer: KryoWriter) -> None:
+    if field.type in PRIMITIVES:
+        PRIMITIVES[field.type].write(value, writer)
+    elif writer.classes.is_final(field.type):
+        writer.write_object_or_null(field.type, value)
+    else:
+        writer.write_class_and_object(value, field.arguments)

@@ -45,21 +45,19 @@ WRAPPERS = {
 
 BOXED = {primitive: wrapper for wrapper, primitive in WRAPPERS.items()}
 
+
+def names_of(package: str, *names: str) -> tuple[str, ...]:
+    """Names of classes that begin alike."""
+    return tuple(f"{package}{name}" for name in names)
+
+
 _EVERY_KRYO = (
-    "java.lang.Integer",
-    "java.lang.String",
-    "java.lang.Float",
-    "java.lang.Boolean",
-    "java.lang.Byte",
-    "java.lang.Character",
-    "java.lang.Short",
-    "java.lang.Long",
-    "java.lang.Double",
+    *names_of("java.lang.", "Integer", "String", "Float", "Boolean", "Byte"),
+    *names_of("java.lang.", "Character", "Short", "Long", "Double"),
 )
 _VOID_ID = 9
 _SCALA_ID = 10
 _JDK_ID = 73
-_SNAPSHOT_ID = 85
 
 _WRAPPED = ("Seq", "Iterator", "Map", "JList", "JMap")
 _SPECIALIZED_PAIRS = ("JJ", "JI", "JD", "IJ", "II", "ID", "DJ", "DI", "DD")
@@ -88,17 +86,10 @@ _SCALA = (
     "scala.runtime.BoxedUnit",
 )
 _JDK = (
-    "java.util.Arrays$ArrayList",
-    "java.util.BitSet",
-    "java.util.PriorityQueue",
-    "java.util.regex.Pattern",
-    "java.sql.Date",
-    "java.sql.Time",
-    "java.sql.Timestamp",
-    "java.net.URI",
-    "java.net.InetSocketAddress",
-    "java.util.UUID",
-    "java.util.Locale",
+    *names_of("java.util.", "Arrays$ArrayList", "BitSet", "PriorityQueue", "regex.Pattern"),
+    *names_of("java.sql.", "Date", "Time", "Timestamp"),
+    *names_of("java.net.", "URI", "InetSocketAddress"),
+    *names_of("java.util.", "UUID", "Locale"),
     "java.text.SimpleDateFormat",
 )
 

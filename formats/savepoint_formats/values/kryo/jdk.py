@@ -23,6 +23,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from decimal import Decimal
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -38,13 +39,13 @@ from savepoint_formats.values.kryo.body import (
     TEXT,
     VARINT,
     Body,
+    Part,
+    SingleValue,
     object_of,
 )
 from savepoint_formats.values.kryo.classes import BOXED, WRAPPERS
 from savepoint_formats.values.kryo.objects import KryoObject, plain
-from savepoint_formats.values.kryo.parts import Part, SingleValue
-from savepoint_formats.values.kryo.row import ClassRow
-from savepoint_formats.values.kryo.types import KryoType, of_kind
+from savepoint_formats.values.kryo.types import ClassRow, KryoType, of_kind
 
 if TYPE_CHECKING:
     from savepoint_formats.values.kinds.codec import Value
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
 
 _OBJECT = "java.lang.Object"
 _PATTERN = "java.util.regex.Pattern"
-_LONG_MASK = (1 << 64) - 1
 _CHARACTERS = 1 << 16
 
 
@@ -64,16 +64,16 @@ def _same(value: Value) -> Value:
 # --- numbers ----------------------------------------------------------------------------------
 
 
-def _wrapper(
-    primitive: str,
-    arrow_type: pa.DataType,
-    kind: type,
-    bits: int = 0,
-    instruction: str = "NUMBER",
+def _single(
+    body: Body, column: KryoType, instruction: str = "NUMBER", *, is_final: bool = True
 ) -> ClassRow:
-    body = PRIMITIVES[primitive]
+    return ClassRow((body, body), None, is_final, column, SingleValue(instruction))
+
+
+def _wrapper(primitive: str, arrow_type: pa.DataType, kind: type, bits: int = 0) -> ClassRow:
     column = KryoType(arrow_type, of_kind(kind), _same, bits)
-    return ClassRow((body, body), None, True, column, SingleValue(instruction))
+    instruction = "STRICT_BOOLEAN" if primitive == "boolean" else "NUMBER"
+    return _single(PRIMITIVES[primitive], column, instruction)
 
 
 def _character(value: Value) -> str:
@@ -104,16 +104,10 @@ def _read_big_decimal(graph: KryoGraph) -> Value:
 
 def _write_big_decimal(value: Value, writer: KryoWriter) -> None:
     number = plain(value)
-    if number is None:
-        writer.output.write_varint(0)
-        return
-    unscaled, scale = unbounded.unscaled_and_scale(number)
+    unscaled, scale = (None, 0) if number is None else unbounded.unscaled_and_scale(number)
     _write_big_integer(unscaled, writer)
-    writer.output.write_int(scale)
-
-
-def _big_number(body: Body, column: KryoType, instruction: str) -> ClassRow:
-    return ClassRow((body, body), column=column, value=SingleValue(instruction))
+    if unscaled is not None:
+        writer.output.write_int(scale)
 
 
 def _optional(kind: str, arrow_type: pa.DataType, kinds: tuple[Part, Part]) -> ClassRow:
@@ -160,40 +154,24 @@ def _text(class_name: str, pattern: str) -> ClassRow:
             raise ValueError(f"{value!r} is no {class_name}")
         return str(value)
 
-    column = KryoType(pa.utf8(), of_kind(str), content)
-    return ClassRow((TEXT, TEXT), None, True, column, SingleValue("ASCII_TEXT"))
+    return _single(TEXT, KryoType(pa.utf8(), of_kind(str), content), "ASCII_TEXT")
 
 
 def _read_uuid_of_2(graph: KryoGraph) -> UUID:
-    return _uuid(graph.input.read_long(), graph.input.read_long())
-
-
-def _read_uuid_of_5(graph: KryoGraph) -> UUID:
-    high, low = graph.input.read_fixed_array("q", 2)
-    return _uuid(int(high), int(low))
-
-
-def _uuid(high: int, low: int) -> UUID:
-    return UUID(int=(high & _LONG_MASK) << 64 | low & _LONG_MASK)
+    return UUID(bytes=struct.pack(">2q", graph.input.read_long(), graph.input.read_long()))
 
 
 def _write_uuid_of_2(value: Value, writer: KryoWriter) -> None:
-    for half in _halves(plain(value)):
+    for half in struct.unpack(">2q", plain(value).bytes):
         writer.output.write_long(half)
 
 
+def _read_uuid_of_5(graph: KryoGraph) -> UUID:
+    return UUID(bytes=struct.pack(">2q", *graph.input.read_fixed_array("q", 2)))
+
+
 def _write_uuid_of_5(value: Value, writer: KryoWriter) -> None:
-    writer.output.write_fixed_array("q", _halves(plain(value)))
-
-
-def _halves(value: UUID) -> tuple[int, int]:
-    """The longs of a UUID, most significant first."""
-    high, low = value.int >> 64, value.int & _LONG_MASK
-    return _signed(high), _signed(low)
-
-
-def _signed(number: int) -> int:
-    return number - (1 << 64) if number >> 63 else number
+    writer.output.write_fixed_array("q", struct.unpack(">2q", plain(value).bytes))
 
 
 def _uuid_of_text(value: Value) -> UUID:
@@ -264,21 +242,17 @@ _PATTERN_OF_5 = object_of(_PATTERN, pattern=TEXT, flags=VARINT)
 
 JDK_CLASSES: dict[str, ClassRow] = {
     # --- numbers
-    "java.lang.Boolean": _wrapper("boolean", pa.bool_(), bool, instruction="STRICT_BOOLEAN"),
+    "java.lang.Boolean": _wrapper("boolean", pa.bool_(), bool),
     "java.lang.Byte": _wrapper("byte", pa.int8(), int, 8),
     "java.lang.Short": _wrapper("short", pa.int16(), int, 16),
-    "java.lang.Character": ClassRow(
-        (PRIMITIVES["char"],) * 2,
-        None,
-        True,
-        KryoType(pa.utf8(), of_kind(str), _character),
-        SingleValue("UNIT"),
+    "java.lang.Character": _single(
+        PRIMITIVES["char"], KryoType(pa.utf8(), of_kind(str), _character), "UNIT"
     ),
     "java.lang.Integer": _wrapper("int", pa.int32(), int, 32),
     "java.lang.Long": _wrapper("long", pa.int64(), int, 64),
     "java.lang.Float": _wrapper("float", pa.float32(), float),
     "java.lang.Double": _wrapper("double", pa.float64(), float),
-    "java.math.BigInteger": _big_number(
+    "java.math.BigInteger": _single(
         Body(_read_big_integer, _write_big_integer, (Part.COUNTED,)),
         KryoType(
             pa.utf8(),
@@ -286,8 +260,9 @@ JDK_CLASSES: dict[str, ClassRow] = {
             unbounded.from_integer_text,
         ),
         "WHOLE_NUMBER",
+        is_final=False,
     ),
-    "java.math.BigDecimal": _big_number(
+    "java.math.BigDecimal": _single(
         Body(_read_big_decimal, _write_big_decimal, (Part.SCALED,)),
         KryoType(
             pa.utf8(),
@@ -295,18 +270,13 @@ JDK_CLASSES: dict[str, ClassRow] = {
             lambda value: unbounded.decimal(*unbounded.unscaled_and_scale(value)),
         ),
         "EXACT_NUMBER",
+        is_final=False,
     ),
     "java.util.OptionalInt": _optional("Int", pa.int32(), (Part.ZIGZAG, Part.INT)),
     "java.util.OptionalLong": _optional("Long", pa.int64(), (Part.LONG_ZIGZAG, Part.LONG)),
     "java.util.OptionalDouble": _optional("Double", pa.float64(), (Part.LONG, Part.LONG)),
     # --- texts
-    "java.lang.String": ClassRow(
-        (TEXT, TEXT),
-        None,
-        True,
-        KryoType(pa.utf8(), of_kind(str), _same),
-        SingleValue("ASCII_TEXT"),
-    ),
+    "java.lang.String": _single(TEXT, KryoType(pa.utf8(), of_kind(str), _same), "ASCII_TEXT"),
     "java.net.URI": _text("java.net.URI", r"[^\s<>\"{}|\\^`]*"),
     "java.net.URL": _text("java.net.URL", r"[A-Za-z][\w+.-]*:\S*"),
     "java.util.Currency": _text("java.util.Currency", "[A-Z]{3}"),

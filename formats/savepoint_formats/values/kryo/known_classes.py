@@ -1,4 +1,4 @@
-"""The table of the classes that Kryo writes, and what is known of the classes of a graph."""
+"""The table of all classes that Kryo writes, and the known classes of a graph."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from savepoint_formats.layout import KryoClass, KryoField
-from savepoint_formats.values.kryo.arrays import array_body
-from savepoint_formats.values.kryo.body import Body, enum_body
+from savepoint_formats.values.kryo.body import Body, enum_body, fields_body
 from savepoint_formats.values.kryo.classes import WRAPPERS, registered_classes
 from savepoint_formats.values.kryo.collections import COLLECTIONS
-from savepoint_formats.values.kryo.fields import fields_body
 from savepoint_formats.values.kryo.jdk import JDK_CLASSES
+from savepoint_formats.values.kryo.lists import array_body
 from savepoint_formats.values.kryo.scala import SCALA_CLASSES, scala_body
 from savepoint_formats.values.kryo.times import TIMES
 from savepoint_formats.values.kryo.zoned_times import ZONED_TIMES
@@ -19,8 +18,7 @@ from savepoint_formats.values.kryo.zoned_times import ZONED_TIMES
 if TYPE_CHECKING:
     from savepoint_formats.layout import Kryo
     from savepoint_formats.values.kryo.dialect import KryoDialect
-    from savepoint_formats.values.kryo.row import ClassRow
-    from savepoint_formats.values.kryo.types import KryoType
+    from savepoint_formats.values.kryo.types import ClassRow, KryoType
 
 CLASSES: dict[str, ClassRow] = {
     **JDK_CLASSES,

@@ -35,11 +35,18 @@ import pyarrow as pa
 from savepoint_formats.values.kinds import times
 from savepoint_formats.values.kinds.precise_times import precise_type
 from savepoint_formats.values.kinds.times import NANOS_PER_DAY, NANOS_PER_SECOND, PER_SECOND
-from savepoint_formats.values.kryo.body import BYTE, MILLIS, VARINT, Body, fixed, object_of
+from savepoint_formats.values.kryo.body import (
+    BYTE,
+    MILLIS,
+    VARINT,
+    Body,
+    Part,
+    SingleValue,
+    fixed,
+    object_of,
+)
 from savepoint_formats.values.kryo.objects import KryoObject, plain
-from savepoint_formats.values.kryo.parts import Part, SingleValue
-from savepoint_formats.values.kryo.row import ClassRow
-from savepoint_formats.values.kryo.types import KryoType
+from savepoint_formats.values.kryo.types import ClassRow, KryoType
 
 if TYPE_CHECKING:
     from savepoint_formats.values.kinds.codec import Value
@@ -229,9 +236,7 @@ _ROWS: dict[str, ClassRow] = {
         LOCAL_TIME,
         {"hour": "byte", "minute": "byte", "nano": "int", "second": "byte"},
         KryoType(
-            pa.time64("ns"),
-            _nanos_of_day,
-            lambda value: _local_time(times.from_time(value, "ns")),
+            pa.time64("ns"), _nanos_of_day, lambda value: _local_time(times.from_time(value, "ns"))
         ),
         SingleValue("CLOCK", ((3, 4, 6, 5), (3,))),
     ),
@@ -316,10 +321,7 @@ TIMES: dict[str, ClassRow] = {
     "java.sql.Date": _date_row("java.sql.Date"),
     "java.sql.Time": _date_row("java.sql.Time"),
     _SQL_TIMESTAMP: ClassRow(
-        (
-            _TIMESTAMP_OF_2,
-            Body(_read_timestamp_of_5, _write_timestamp_of_5, _TIMESTAMP_OF_2.parts),
-        ),
+        (_TIMESTAMP_OF_2, Body(_read_timestamp_of_5, _write_timestamp_of_5, _TIMESTAMP_OF_2.parts)),
         column=KryoType(precise_type("UTC"), _sql_timestamp, _sql_timestamp_of),
         value=SingleValue("MILLIS_AND_NANOS", ((0, 1), (0, 1))),
     ),

@@ -22,9 +22,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import pyarrow as pa
 
 from savepoint_formats.values.kinds import times
-from savepoint_formats.values.kryo.body import TEXT, Body
+from savepoint_formats.values.kryo.body import TEXT, Body, Part
 from savepoint_formats.values.kryo.objects import KryoNode, KryoObject, plain
-from savepoint_formats.values.kryo.parts import Part
 from savepoint_formats.values.kryo.times import (
     CLOCK,
     CLOCK_FIELDS,
@@ -43,7 +42,7 @@ from savepoint_formats.values.kryo.types import KryoType
 if TYPE_CHECKING:
     from savepoint_formats.values.kinds.codec import Value
     from savepoint_formats.values.kryo.graph import KryoGraph
-    from savepoint_formats.values.kryo.row import ClassRow
+    from savepoint_formats.values.kryo.types import ClassRow
     from savepoint_formats.values.kryo.writer import KryoWriter
 
 _OFFSET_OF_ANY_SECONDS = 127

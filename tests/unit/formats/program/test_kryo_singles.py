@@ -8,8 +8,8 @@ from savepoint_formats.program.kernel import kryo_numbers, skipped_graphs
 from savepoint_formats.program.kernel.kryo_walk import KRYO_OPS, OTHER_OPS
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.kryo_singles import SINGLES
+from savepoint_formats.values.kryo.body import Part
 from savepoint_formats.values.kryo.known_classes import CLASSES, DECLARED_TYPES
-from savepoint_formats.values.kryo.parts import Part
 
 
 @pytest.mark.parametrize("part", Part)
