@@ -28,7 +28,7 @@ from savepoint_formats.layout import (
     Ttl,
 )
 from savepoint_formats.values.kinds import times
-from savepoint_formats.values.pojo_values import pojo_columns
+from savepoint_formats.values.pojo_columns import pojo_columns
 
 Strategy = st.SearchStrategy[Any]
 
