@@ -24,7 +24,6 @@ from savepoint_formats.layout import parts
 from savepoint_formats.values.kryo.graph import NodeGraph
 from savepoint_formats.values.kryo_collections import Probe, probed
 from savepoint_formats.values.kryo_values import ObjectWriter, elements_of
-from savepoint_formats.values.masks import read_mask, write_mask
 from savepoint_formats.values.pojo_values import (
     IS_NULL,
     IS_SUBCLASS,
@@ -32,6 +31,7 @@ from savepoint_formats.values.pojo_values import (
     NO_SUBCLASS,
     subclass_of,
 )
+from savepoint_formats.values.separable_parts import Times, parts_of
 from savepoint_formats.values.state_entries import (
     DELIMITER,
     Delimited,
@@ -52,8 +52,6 @@ if TYPE_CHECKING:
 _ADVICE = (
     ": describe the class with its fields, as kryo_class(…) or by --classes, or leave the state out"
 )
-_KIND_BITS = 2
-_TIMESTAMP_SIZE = 8
 
 
 @lru_cache(maxsize=1000)
@@ -132,45 +130,28 @@ class ValueWalk:
                 self.kryo(old, new)
             case layouts.Nullable(), layouts.Nullable():
                 self._nullable(old, new)
-            case layouts.Repeated(element), layouts.Repeated(other):
-                for _ in range(self._count()):
+            case Times(element, count), Times(other):
+                for _ in range(count):
                     self.recode(element, other)
-            case layouts.MapOf(key, value), layouts.MapOf(other_key, other_value):
-                for _ in range(self._count()):
-                    self._fields((key, value), (other_key, other_value))
-            case layouts.Struct(_, fields), layouts.Struct(_, others):
-                self._fields(fields, others)
-            case layouts.MaskedStruct(), layouts.MaskedStruct():
-                self._masked(old, new)
-            case layouts.MaskedRepeated(element), layouts.MaskedRepeated(other):
-                nulls = self._mask(self._count())
-                self._fields([element] * nulls.count(False), [other] * nulls.count(False))
-            case layouts.Tagged(), layouts.Tagged():
-                tag = self._byte()
-                index = old.tags.index(tag)
-                self.recode(old.fields[index], new.fields[index])
             case layouts.Pojo(), layouts.Pojo():
                 self._pojo(old, new)
-            case layouts.Ttl(value), layouts.Ttl(other):
-                self.target.write_bytes(self.view.read_bytes(_TIMESTAMP_SIZE))
-                self.recode(value, other)
             case layouts.Framed(inner), layouts.Framed(other):
                 self._framed(inner, other)
-            case layouts.Varying(inner), layouts.Varying(other):
-                self.recode(inner, other)
             case Suffixed(inner), Suffixed(other):
                 self._suffixed(inner, other)
             case Delimited(element), Delimited(other):
                 self._delimited(element, other)
             case NullableRest(inner), NullableRest(other):
-                if self._bool():
+                is_null = self.view.read_bool()
+                self.target.write_bool(is_null)
+                if is_null:
                     self.target.write_bytes(self.view.read_rest())
                 else:
                     self.recode(inner, other)
             case KeyPrefix(size), _:
                 self.target.write_bytes(self.view.read_bytes(size))
             case _:
-                raise self.refusal(f"a {type(old).__name__}, whose parts can't be told apart")
+                self._inside(old, new)
 
     def enters(self, layout: Layout) -> bool:
         """Whether values of a layout that stays may change inside."""
@@ -223,21 +204,19 @@ class ValueWalk:
             self.target.write_bool(not new.is_null)
             self.recode(old.inner, new.inner)
 
+    def _inside(self, old: Layout, new: Layout) -> None:
+        """Copies flags and counts, and recodes the values behind them."""
+        start = self.view.position
+        values = parts_of(old, self.view) if type(old) is type(new) else None
+        if values is None:
+            raise self.refusal(f"a {type(old).__name__}, whose values can't be told apart")
+        self.target.write_bytes(self.view.buffer[start : self.view.position])
+        self.view.position = start
+        self._fields(values, parts_of(new, self.view) or ())
+
     def _fields(self, old: Sequence[Layout], new: Sequence[Layout]) -> None:
         for old_field, new_field in zip(old, new, strict=True):
             self.recode(old_field, new_field)
-
-    def _masked(self, old: layouts.MaskedStruct, new: layouts.MaskedStruct) -> None:
-        kind_bits = _KIND_BITS if old.has_kind else 0
-        nulls = self._mask(kind_bits + len(old.fields))[kind_bits:]
-        for old_field, new_field, is_null in zip(old.fields, new.fields, nulls, strict=True):
-            if not is_null:
-                self.recode(old_field, new_field)
-
-    def _mask(self, count: int) -> list[bool]:
-        mask = read_mask(count, self.view)
-        write_mask(mask, self.target)
-        return mask
 
     def _pojo(self, old: layouts.Pojo, new: layouts.Pojo) -> None:
         start = self.view.position
@@ -283,25 +262,12 @@ class ValueWalk:
     def _delimited(self, old: Layout, new: Layout) -> None:
         while self.view.remaining:
             self.recode(old, new)
-            if self.view.remaining and self._byte() != DELIMITER:
-                self.view.position -= 1
-                byte = self.view.buffer[self.view.position]
-                raise self.view.error(f"a byte of {byte} between elements, expected a comma")
-
-    def _count(self) -> int:
-        count = self.view.read_count(element_size=0)
-        self.target.write_int(count)
-        return count
-
-    def _byte(self) -> int:
-        byte = self.view.read_unsigned_byte()
-        self.target.write_byte(byte)
-        return byte
-
-    def _bool(self) -> bool:
-        flag = self.view.read_bool()
-        self.target.write_bool(flag)
-        return flag
+            if self.view.remaining:
+                byte = self.view.read_unsigned_byte()
+                if byte != DELIMITER:
+                    self.view.position -= 1
+                    raise self.view.error(f"a byte of {byte} between elements, expected a comma")
+                self.target.write_byte(byte)
 
     def refusal(self, message: str) -> UnencodableError:
         """The error of a value that can be read, but not written."""
