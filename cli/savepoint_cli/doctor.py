@@ -15,7 +15,7 @@ from savepoint_cli.local import usage_errors
 from savepoint_cli.terminal.help import command
 from savepoint_formats.compatibility.operator_rules import BACKENDS
 from savepoint_formats.compatibility.releases import TARGETS, release_text
-from savepoint_formats.compatibility.verdicts import Verdict, worst
+from savepoint_formats.compatibility.rules import Verdict, worst
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -91,8 +91,6 @@ from savepoint_formats.checks.faults import (
 )
 from savepoint_formats.compatibility.rules import (
     Finding,
-)
-from savepoint_formats.compatibility.verdicts import (
     Verdict,
 )
 from savepoint_formats.errors import (
@@ -161,6 +159,10 @@ from savepoint_formats.errors import (
 from savepoint_formats.key_groups.ranges import (
     KeyGroupRange,
 )
+from savepoint_formats.layout.general import (
+    KryoClass,
+    KryoField,
+)
 from savepoint_formats.scan.scan import (
     TableScan,
 )
@@ -178,10 +180,6 @@ from savepoint_formats.tables.unread import (
 )
 from savepoint_formats.values.kryo.descriptions import (
     kryo_class,
-)
-from savepoint_formats.values.kryo.dialect import (
-    KryoClass,
-    KryoField,
 )
 from savepoint_functions.aggregating.aggregates import (
     Aggregate,

@@ -18,7 +18,8 @@ from savepoint_formats.values.kryo.writer import write_nodes
 from support.any_layout import LONGS, ints
 
 if TYPE_CHECKING:
-    from savepoint_formats.values.kryo.dialect import KryoClass, KryoDialect
+    from savepoint_formats.layout import KryoClass
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 Strategy = st.SearchStrategy[Any]
 

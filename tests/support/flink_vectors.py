@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.layout import Layout, parts
+from savepoint_formats.layout import KryoClass, KryoField, Layout, parts
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView
-from savepoint_formats.values.kryo.dialect import KryoClass, KryoDialect, KryoField, KryoVersion
+from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.values import ValueReader
 
 ROOT = Path(__file__).parents[2]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.layout import Kryo, KryoRegistration, TypeArgument
+from savepoint_formats.layout import Kryo, KryoClass, KryoField, KryoRegistration, TypeArgument
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView
-from savepoint_formats.values.kryo.dialect import KryoClass, KryoDialect, KryoField, KryoVersion
+from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo.graph import read_kryo
 from support.flink_vectors import load
 

@@ -11,13 +11,8 @@ from savepoint_formats.compatibility.releases import (
     on,
     to_another,
 )
-from savepoint_formats.compatibility.rules import Rule
-from savepoint_formats.compatibility.verdicts import Verdict
-from savepoint_formats.metadata import (
-    ChangelogHandle,
-    IncrementalHandle,
-    KeyedHandleType,
-)
+from savepoint_formats.compatibility.rules import Rule, Verdict
+from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle, KeyedHandleType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,12 +54,8 @@ def _handles(operator: OperatorFacts) -> Iterator[KeyedStateHandle]:
 
 
 def _types(operator: OperatorFacts) -> set[KeyedHandleType]:
-    """The types of the files of its keyed state; those that a changelog begins with among them."""
-    return {
-        base.type
-        for handle in _handles(operator)
-        for base in (handle.base if isinstance(handle, ChangelogHandle) else (handle,))
-    }
+    """The types of the files of its keyed state, including those below a changelog."""
+    return {handle.type for handle in _bases(operator)}
 
 
 def _of_type(what: str, *types: KeyedHandleType) -> Callable[[OperatorFacts], Iterator[str]]:
@@ -151,9 +142,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
         Verdict.AFTER_MIGRATION,
         on(HASHMAP),
         _of_type(
-            "files of RocksDB or ForSt",
-            KeyedHandleType.INCREMENTAL,
-            KeyedHandleType.INCREMENTAL_V1,
+            "files of RocksDB or ForSt", KeyedHandleType.INCREMENTAL, KeyedHandleType.INCREMENTAL_V1
         ),
         "the hashmap backend does not read them",
         CONVERT,
@@ -164,9 +153,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
         Verdict.UNKNOWN,
         on(FORST),
         _of_type(
-            "files of RocksDB or ForSt",
-            KeyedHandleType.INCREMENTAL,
-            KeyedHandleType.INCREMENTAL_V1,
+            "files of RocksDB or ForSt", KeyedHandleType.INCREMENTAL, KeyedHandleType.INCREMENTAL_V1
         ),
         "ForSt reads its own files; those of RocksDB have handles of the same type",
         "ask who wrote them: the job's state.backend.type",

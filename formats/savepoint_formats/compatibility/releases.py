@@ -1,4 +1,4 @@
-"""Releases of Flink, as those name them who are about to upgrade."""
+"""Releases of Flink, and the upgrade from one to another."""
 
 from __future__ import annotations
 
@@ -21,11 +21,7 @@ _RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.\d+)?")
 
 
 def release(text: str) -> Release:
-    """The release that a text names: ``2.2``, or ``2.2.1``.
-
-    Raises:
-        ValueError: It names none.
-    """
+    """The release of a text such as ``2.2`` or ``2.2.1``; else ``ValueError``."""
     match = _RELEASE.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is no release of Flink, expected one such as 2.2")
@@ -33,11 +29,7 @@ def release(text: str) -> Release:
 
 
 def target_release(text: str) -> Release:
-    """The release that is to restore a snapshot.
-
-    Raises:
-        ValueError: The text names none, or one that the rules do not know.
-    """
+    """The release of a text, if the rules know it; else ``ValueError``."""
     target = release(text)
     if target not in TARGETS:
         known = ", ".join(map(release_text, TARGETS))
@@ -51,20 +43,20 @@ def is_flink_2(number: Release) -> bool:
 
 
 def release_text(number: Release) -> str:
-    """The release as people write it."""
+    """The release as a text."""
     return ".".join(map(str, number))
 
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """From which release to which a snapshot is taken.
+    """The upgrade of a snapshot from one release to another.
 
     Attributes:
         written: The releases that may have written it.
         metadata_version: The version of its ``_metadata``.
-        target: The release that is to restore it.
-        backend: The state backend of the job that is to restore it; empty if nobody has said.
-        is_nameless: Whether no operator has a name, though the version of ``_metadata`` has names.
+        target: The release that will restore it.
+        backend: The state backend of the restoring job; empty if nobody has said.
+        is_nameless: Whether no operator has a name, though this ``_metadata`` has room for names.
     """
 
     written: FlinkVersionRange
@@ -80,20 +72,20 @@ class Crossing:
 
 
 def always(_crossing: Crossing) -> bool:
-    """Whatever the releases are."""
+    """Holds for all releases."""
     return True
 
 
 def from_1_to_2(crossing: Crossing) -> bool:
-    """Whether Flink 1 wrote the snapshot, and Flink 2 is to restore it."""
+    """Whether Flink 1 wrote the snapshot, and Flink 2 will restore it."""
     return crossing.written.newest < FLINK_2 <= crossing.target
 
 
 def made_by_1_to_2(crossing: Crossing) -> bool:
-    """Whether the job of Flink 1 made the state that Flink 2 is to restore, migrated or not.
+    """Whether a job of Flink 1 made the state that Flink 2 will restore, migrated or not.
 
-    Flink 2 stores the name of each operator, Flink 1 none: what is written for Flink 2 and has no
-    names was migrated. Migration changes the bytes of Kryo, and no state that is others' own.
+    Flink 2 stores the names of operators, Flink 1 does not. So a snapshot for Flink 2 without names was
+    migrated. Migration changes only the bytes of Kryo.
     """
     is_migrated = crossing.is_nameless and crossing.target >= FLINK_2
     return is_migrated or from_1_to_2(crossing)
@@ -105,7 +97,7 @@ def to_another(crossing: Crossing) -> bool:
 
 
 def on(*backends: str) -> Callable[[Crossing], bool]:
-    """Whether the job has one of these state backends; ``""`` is that nobody has said."""
+    """Whether the job has one of these state backends; ``""`` means that nobody has said."""
     return lambda crossing: crossing.backend in backends
 
 
@@ -115,15 +107,15 @@ def is_too_new(crossing: Crossing) -> bool:
 
 
 def is_back_only(crossing: Crossing) -> bool:
-    """Whether the target is older, and knows the version of ``_metadata`` all the same."""
+    """Whether the target is older, but knows the version of ``_metadata``."""
     return crossing.is_back and not is_too_new(crossing)
 
 
 def knows_uids(crossing: Crossing) -> bool:
-    """Whether ``_metadata`` has a place for the uids of those operators that have one."""
+    """Whether ``_metadata`` has room for uids."""
     return crossing.metadata_version >= MetadataVersion.OPERATOR_NAMES
 
 
 def knows_hashes(crossing: Crossing) -> bool:
-    """Whether ``_metadata`` has but the hashes of uids."""
+    """Whether ``_metadata`` has only the hashes of uids."""
     return not knows_uids(crossing)

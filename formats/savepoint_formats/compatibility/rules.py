@@ -1,30 +1,58 @@
-"""What a rule is: what it looks for, and what follows where that is found."""
+"""Rules of compatibility, their findings and verdicts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from savepoint_formats.compatibility.releases import Crossing
-    from savepoint_formats.compatibility.verdicts import Verdict
+
+
+class Verdict(StrEnum):
+    """The future of state in another Flink, from the worst to the best.
+
+    | value                      | meaning                                                     |
+    |----------------------------|-------------------------------------------------------------|
+    | silent corruption          | Flink may restore wrong values without an error             |
+    | not restorable             | Flink refuses it; no change of the savepoint helps          |
+    | restorable after migration | Flink refuses it as it is; the savepoint can be rewritten   |
+    | unknown                    | the savepoint does not tell                                 |
+    | restorable                 | no rule speaks against it                                   |
+    """
+
+    SILENT_CORRUPTION = "silent corruption"
+    NOT_RESTORABLE = "not restorable"
+    AFTER_MIGRATION = "restorable after migration"
+    UNKNOWN = "unknown"
+    RESTORABLE = "restorable"
+
+
+_ORDER = tuple(Verdict)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The worst verdict; ``restorable`` if there is none."""
+    return min(verdicts, key=_ORDER.index, default=Verdict.RESTORABLE)
+
 
 SubjectT = TypeVar("SubjectT")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule says of a snapshot, an operator, a state or a serializer.
+    """A rule's answer about a snapshot, an operator, a state or a serializer.
 
     Attributes:
-        verdict: What becomes of it; ``restorable`` where there is but a condition.
+        verdict: The verdict; ``restorable`` if there is only a condition.
         rule: The name of the rule.
-        where: Which part of the state it is about, with its class; empty if all of it.
-        reason: Why.
+        where: The place in the state, with its class; empty for all of it.
+        reason: The reason.
         advice: What to do.
-        source: Where Flink says so: a page, an issue, a class.
+        source: Flink's source: a page, an issue, a class.
     """
 
     verdict: Verdict
@@ -37,16 +65,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Rule(Generic[SubjectT]):
-    """A row of the table of rules.
+    """A row of the table of rules; for the other attributes see ``Finding``.
 
     Attributes:
-        name: What it is called in answers; it does not change.
-        verdict: What becomes of what it is about.
-        crosses: From which releases, to which, and with which backend it holds.
-        finds: The parts of a subject that it is about.
-        reason: Why.
-        advice: What to do.
-        source: Where Flink says so.
+        name: Its name in answers, which never changes.
+        crosses: Whether the rule holds for an upgrade.
+        finds: The places in a subject that it applies to.
     """
 
     name: str
@@ -58,7 +82,7 @@ class Rule(Generic[SubjectT]):
     source: str
 
     def findings(self, subject: SubjectT, crossing: Crossing) -> Iterator[Finding]:
-        """What the rule says of a subject."""
+        """The rule's answers about a subject."""
         if self.crosses(crossing):
             for where in self.finds(subject):
                 yield Finding(self.verdict, self.name, where, self.reason, self.advice, self.source)
@@ -67,5 +91,5 @@ class Rule(Generic[SubjectT]):
 def all_findings(
     rules: Iterable[Rule[SubjectT]], subject: SubjectT, crossing: Crossing
 ) -> tuple[Finding, ...]:
-    """What all rules say of a subject."""
+    """The answers of all rules about a subject."""
     return tuple(finding for rule in rules for finding in rule.findings(subject, crossing))

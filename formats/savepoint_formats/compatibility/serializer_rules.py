@@ -1,22 +1,16 @@
 """Rules about serializers: a row each.
 
-Which snapshot classes Flink 2 lacks was found by comparing the classes of the distributions of
-1.20.5 and 2.2.1; what becomes of Kryo's state, by restoring in 2.2.1 what 1.20.5 wrote: objects of
-ints and texts were right, floats were wrong, lists and POJOs with collections failed.
+The snapshot classes that Flink 2 lacks were found by comparing the distributions of 1.20.5 and 2.2.1.
+State of Kryo from 1.20.5 was restored in 2.2.1: objects of ints and texts were right, floats were wrong,
+lists and POJOs with collections failed.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.compatibility.releases import (
-    always,
-    from_1_to_2,
-    made_by_1_to_2,
-    to_another,
-)
-from savepoint_formats.compatibility.rules import Rule
-from savepoint_formats.compatibility.verdicts import Verdict
+from savepoint_formats.compatibility.releases import always, from_1_to_2, made_by_1_to_2, to_another
+from savepoint_formats.compatibility.rules import Rule, Verdict
 from savepoint_formats.layout import FLINK_2_COLLECTIONS
 from savepoint_formats.snapshots.kryo import KRYO
 from savepoint_formats.snapshots.legacy import LEGACY_VERSION
@@ -44,7 +38,7 @@ _REPLACED = (
 
 
 HEALED_BY_MIGRATION = frozenset(["kryo", "kryo-collection"])
-"""The rules about what ``migrate`` writes for Flink 2; nothing else is restorable by it."""
+"""The rules about state that ``migrate`` makes restorable."""
 
 
 def _is_collection_field(use: SerializerUse) -> bool:
@@ -63,7 +57,7 @@ def _kryo(use: SerializerUse) -> Iterator[str]:
 
 
 def _of_class(*beginnings: str) -> Callable[[SerializerUse], Iterator[str]]:
-    """What finds serializers whose snapshot class begins like this."""
+    """Finds serializers whose snapshot class begins like this."""
 
     def finds(use: SerializerUse) -> Iterator[str]:
         if use.snapshot_class.startswith(beginnings):

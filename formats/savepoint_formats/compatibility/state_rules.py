@@ -21,9 +21,8 @@ from savepoint_formats.compatibility.releases import (
     on,
     to_another,
 )
-from savepoint_formats.compatibility.rules import Rule
+from savepoint_formats.compatibility.rules import Rule, Verdict
 from savepoint_formats.compatibility.serializer_rules import NOTES_2_0
-from savepoint_formats.compatibility.verdicts import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

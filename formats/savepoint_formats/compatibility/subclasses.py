@@ -1,7 +1,7 @@
-"""Which states have values of subclasses of POJOs that nobody has described.
+"""Finds states with values of subclasses of POJOs that nobody has described.
 
-Flink writes such a value by a serializer that it makes of the class when it meets it. No header says
-how it lies, so that the bytes of values are looked at: in bulk, and of large states the first ones.
+Flink makes a serializer for such a class when it meets a value. No header has its layout, so the bytes
+of values are searched: in bulk, and in large states only the first ones.
 """
 
 from __future__ import annotations
@@ -39,21 +39,17 @@ if TYPE_CHECKING:
     Values = Iterator[tuple[Layout, pa.LargeBinaryArray]]
 
 MOST_BYTES = 256 << 20
-_PIECE_SIZE = 16 << 20
+_CHUNK_SIZE = 16 << 20
 
 
 @dataclass
 class Glance:
-    """How much is looked at.
-
-    Attributes:
-        left: The bytes that may still be looked at; None if all may.
-    """
+    """The number of bytes that may still be searched; None for all."""
 
     left: int | None = MOST_BYTES
 
     def takes(self, data: pa.LargeBinaryArray) -> bool:
-        """Whether these bytes may be looked at, which counts them."""
+        """Whether these bytes may be searched; they count then."""
         if self.left is None:
             return True
         if self.left <= 0:
@@ -64,11 +60,11 @@ class Glance:
 
 @dataclass(frozen=True, slots=True)
 class SeenSubclasses:
-    """What is known of the values of a state.
+    """The undescribed subclasses of a state.
 
     Attributes:
-        values: Subclass that nobody has described -> the number of values in which it is the first.
-        unseen: Why not all values were looked at; empty if all were.
+        values: Subclass -> the number of values in which it is the first.
+        unseen: Reason why not all values were searched, or empty.
     """
 
     values: Counter[Subclass] = field(default_factory=Counter)
@@ -82,15 +78,7 @@ def seen_subclasses(
     kryo: KryoDialect,
     glance: Glance,
 ) -> dict[str, SeenSubclasses]:
-    """Those of some states of an operator that may have values of subclasses, and what they have.
-
-    Args:
-        directory: Where the snapshot is.
-        record: The operator.
-        states: States of it, to which the user's classes are known.
-        kryo: What is known of the Kryo that wrote object graphs.
-        glance: How much is looked at.
-    """
+    """The subclasses in states of an operator; only states that may have any are in the result."""
     values = _StoredValues(directory, record, kryo)
     likely = (state for state in states if not state.kind.is_raw and _may_have(state))
     return {state.name: _seen(values.of(state), kryo, glance) for state in likely}
@@ -114,14 +102,14 @@ def _seen(values: Values, kryo: KryoDialect, glance: Glance) -> SeenSubclasses:
 
 @dataclass(frozen=True)
 class _StoredValues:
-    """The values of an operator's states, as the bytes that they are."""
+    """The bytes of the values of an operator's states."""
 
     directory: SnapshotDirectory
     record: OperatorState
     kryo: KryoDialect
 
     def of(self, state: State) -> Values:
-        """Those of a state: keys, namespaces and values, or elements."""
+        """The bytes of a state: keys, namespaces and values, or elements."""
         return self._keyed(state) if state.kind.is_keyed else self._elements(state)
 
     def _keyed(self, state: State) -> Values:
@@ -152,9 +140,9 @@ class _StoredValues:
             header = OperatorBackendHeader.of_handle(self.directory, handle)
             file = self.directory.file(handle.stream)
             for piece in read_elements(
-                file, handle, state.name, is_compressed=header.is_compressed, size=_PIECE_SIZE
+                file, handle, state.name, is_compressed=header.is_compressed, size=_CHUNK_SIZE
             ):
                 chunk = Chunk(piece.data, file.path, piece.base)
                 yield layout, bytes_of(chunk, Spans(piece.starts, piece.ends))
             if state.kind is StateKind.BROADCAST:
-                return  # all subtasks have the same
+                return  # all subtasks have equal elements

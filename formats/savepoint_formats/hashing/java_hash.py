@@ -54,9 +54,9 @@ from savepoint_formats.hashing.unstable_hashes import (
 from savepoint_formats.key_groups.ranges import finish, mix_word
 from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
 from savepoint_formats.values.kinds import moments, times, unbounded
+from savepoint_formats.values.kinds.codec import pairs_of
 from savepoint_formats.values.kinds.scalars import canonical, unscaled_at
 from savepoint_formats.values.kinds.texts import shows_half
-from savepoint_formats.values.map_entries import pairs_of
 from savepoint_formats.values.value_writer import write_value
 
 if TYPE_CHECKING:

@@ -1,11 +1,11 @@
-"""How the bytes of a value lie: the treaty between serializer snapshots and columns.
+"""Layouts of the bytes of values: the treaty between serializer snapshots and columns.
 
-A snapshot (which knows Java) returns a layout; the columns (which know Arrow) read and write by
-it. Neither knows the other. A layout is a frozen tree of the nodes below: hashable, comparable
-and small to pickle. All numbers are big endian, but for the content of binary rows.
+A snapshot (which knows Java) returns a layout; the columns (which know Arrow) read and write by it.
+A layout is a frozen tree of the nodes below: hashable, comparable and small to pickle. All numbers are
+big endian, except in binary rows.
 
-Nullness is a node of its own (``Nullable``) wherever it is a flag in front of the value; nodes
-that carry a null inside their own encoding say so.
+A flag of null in front of a value is a node of its own, ``Nullable``. The docstring of a node names the
+null in its own encoding, if there is one.
 """
 
 from savepoint_formats.layout.composites import (
@@ -37,10 +37,7 @@ from savepoint_formats.layout.general import (
     Opaque,
     TypeArgument,
 )
-from savepoint_formats.layout.node import (
-    Layout,
-    node,
-)
+from savepoint_formats.layout.node import Layout, node
 from savepoint_formats.layout.properties import (
     VARIABLE,
     as_records,
@@ -91,89 +88,4 @@ from savepoint_formats.layout.scalars import (
     Variant,
     VoidNamespace,
 )
-from savepoint_formats.layout.sql import (
-    BinaryArray,
-    BinaryMap,
-    BinaryRow,
-    LogicalType,
-)
-
-__all__ = [
-    "FLINK_2_COLLECTIONS",
-    "VARIABLE",
-    "BigDecimal",
-    "BigInteger",
-    "BinaryArray",
-    "BinaryMap",
-    "BinaryRow",
-    "BlockMap",
-    "BlockRepeated",
-    "Boolean",
-    "Byte",
-    "Bytes",
-    "Char",
-    "DecimalData",
-    "Double",
-    "Enum",
-    "FixedBytes",
-    "Float",
-    "Framed",
-    "IndexedUnion",
-    "Instant",
-    "Int",
-    "JavaDate",
-    "JavaObject",
-    "JavaUtf",
-    "Kryo",
-    "KryoClass",
-    "KryoField",
-    "KryoRegistration",
-    "Layout",
-    "LocalDate",
-    "LocalDateTime",
-    "LocalTime",
-    "LogicalType",
-    "Long",
-    "MapOf",
-    "Marker",
-    "MaskedRepeated",
-    "MaskedStruct",
-    "MutableText",
-    "NamedClass",
-    "NullCount",
-    "Nullable",
-    "Opaque",
-    "PackedTexts",
-    "Pojo",
-    "Repeated",
-    "Short",
-    "SqlTimestamp",
-    "Struct",
-    "Tagged",
-    "Text",
-    "TimerTimestamp",
-    "TimestampData",
-    "Ttl",
-    "TypeArgument",
-    "Utf8",
-    "Variant",
-    "Varying",
-    "VoidNamespace",
-    "as_records",
-    "has_open_values",
-    "node",
-    "opaque_parts",
-    "parts",
-    "rebuilt",
-    "serializer_length",
-    "stream_record",
-    "timer_namespace",
-    "varying",
-    "with_kryo",
-    "with_kryo_classes",
-    "with_named_classes",
-    "with_open_kryo",
-    "with_open_pojos",
-    "without_ttl",
-    "written_kryo",
-]
+from savepoint_formats.layout.sql import BinaryArray, BinaryMap, BinaryRow, LogicalType

@@ -12,8 +12,7 @@ from savepoint_formats.layout.node import Layout, node
 class Nullable(Layout):
     """A flag byte, then the value if there is one.
 
-    ``is_null`` is what a flag of 1 says: null, or present. A null is followed by
-    ``padding`` zero bytes.
+    A flag of 1 means null if ``is_null``, else present. ``padding`` zero bytes follow a null.
     """
 
     inner: Layout
@@ -25,9 +24,7 @@ class Nullable(Layout):
 class Repeated(Layout):
     """i32 count, then the elements.
 
-    Attributes:
-        element: The layout of an element.
-        is_array: Whether it is an array of Java, which hashes otherwise than a list of the same bytes.
+    An array of Java (``is_array``) has another hash code than a list of the same bytes.
     """
 
     element: Layout
@@ -81,7 +78,7 @@ class MaskedStruct(Layout):
 
 @node
 class Tagged(Layout):
-    """u8 tag, then the alternative of that tag. One column per alternative, null but for one."""
+    """u8 tag, then the alternative of that tag. One column per alternative; all but one are null."""
 
     tags: tuple[int, ...]
     names: tuple[str, ...]
@@ -92,12 +89,12 @@ class Tagged(Layout):
 class Pojo(Layout):
     """u8 flags, then by flag: 1 null; 2 the fields; 4 or 8 a value of a subclass.
 
-    4 is followed by the subclass' name (u16 size, modified UTF-8), 8 by its u8 index in
-    ``registered``; then the value by the subclass' own layout, with flags of its own.
-    Each field has a null flag in front (the fields are ``Nullable``).
+    Behind 4 lies the subclass' name (u16 size, modified UTF-8), behind 8 its u8 index in
+    ``registered``; then the value by the subclass' own layout, with flags of its own. All fields are
+    ``Nullable``.
 
-    ``is_open`` says that readers see the bytes of what cannot be decoded, instead of an error.
-    ``declared`` has all that each field may be declared as; empty if that is not known.
+    Readers of an open POJO see undecodable bytes instead of an error. ``declared`` has all types that
+    each field may be declared as; empty if they are not known.
     """
 
     class_name: str
@@ -125,10 +122,10 @@ class Framed(Layout):
 
 @node
 class Varying(Layout):
-    """A value as ``inner`` lies, of a serializer that says that sizes vary, though they do not.
+    """The bytes of ``inner``, by a serializer that claims varying sizes.
 
-    Avro's and those of classes that write themselves say so of every class. It matters to keys:
-    ``serializer_length`` decides how they are stored.
+    Avro's serializer does so, and those of classes that write themselves. The claim changes how keys are
+    stored; see ``serializer_length``.
     """
 
     inner: Layout

@@ -7,10 +7,7 @@ from savepoint_formats.layout.node import Layout, node
 
 @node
 class KryoRegistration:
-    """A class that Kryo writes as a number.
-
-    ``serializer`` is the name of a custom serializer class, or empty.
-    """
+    """A class that Kryo writes as a number; ``serializer`` is a custom serializer class, or empty."""
 
     class_name: str
     serializer: str = ""
@@ -18,12 +15,12 @@ class KryoRegistration:
 
 @node
 class TypeArgument:
-    """What stands between the brackets of a type: the ``List<String>`` of a ``Set<List<String>>``.
+    """An argument of a type: the ``List<String>`` of a ``Set<List<String>>``.
 
     Attributes:
         type: As ``Class.getName`` gives it.
-        arguments: Its own, or those of an array's components.
-        wildcard: ``extends`` or ``super`` of ``? extends T``; empty if it is none.
+        arguments: Its own arguments, or those of an array's components.
+        wildcard: ``extends`` or ``super`` of ``? extends T``, or empty.
     """
 
     type: str
@@ -33,15 +30,14 @@ class TypeArgument:
 
 @node
 class KryoField:
-    """A field of a class.
+    """A field of a class; Kryo sorts fields by their names.
 
     Attributes:
-        name: Its name; Kryo orders fields by it.
-        type: The declared type as ``Class.getName`` gives it: ``int``, ``java.lang.String``,
-            ``[B``, ``[Ljava.lang.String;``.
-        arguments: Of a collection or map, the declared types of its elements, or of its keys and
-            values: ``(TypeArgument("java.lang.String"),)`` of a ``List<String>``, or of a
-            ``List<String>[]``.
+        name: Its name.
+        type: The declared type as ``Class.getName`` gives it: ``int``, ``java.lang.String``, ``[B``,
+            ``[Ljava.lang.String;``.
+        arguments: The declared types of a collection's elements, or of a map's keys and values:
+            ``(TypeArgument("java.lang.String"),)`` for ``List<String>`` and ``List<String>[]``.
     """
 
     name: str
@@ -55,11 +51,11 @@ class KryoClass:
 
     Attributes:
         class_name: As ``Class.getName`` gives it.
-        fields: Those that are neither static nor transient, of superclasses too.
-        is_final: Whether the class is final; so is an enum of constants without bodies.
+        fields: Fields that are neither static nor transient, including those of superclasses.
+        is_final: Whether the class is final; an enum of constants without bodies is.
         constants: The names of an enum's constants.
-        is_pojo: Whether Flink takes it as a POJO; None if nobody has said.
-        superclass: Of a POJO, the one that it extends.
+        is_pojo: Whether Flink treats it as a POJO; None if nobody has said.
+        superclass: The POJO that a POJO extends.
     """
 
     class_name: str
@@ -76,12 +72,9 @@ class KryoClass:
 
 @node
 class NamedClass:
-    """A class whose fields the snapshot of a serializer names, but not their declared types.
+    """A class whose fields a serializer's snapshot names, but not their declared types.
 
-    Attributes:
-        class_name: As ``Class.getName`` gives it.
-        fields: The fields; of each all that it may be declared as.
-        constants: The names of an enum's constants.
+    ``fields`` has for each field all types that it may be declared as.
     """
 
     class_name: str
@@ -91,13 +84,15 @@ class NamedClass:
 
 @node
 class Kryo(Layout):
-    """An object graph of Kryo; its version (2.24 or 5.6) is that of the savepoint's Flink.
+    """An object graph of Kryo; the Kryo that wrote it (2.24 or 5.6) is that of the savepoint's Flink.
 
-    ``registrations`` are the snapshot's, in order; their numbers follow the built-in ones.
-    ``classes`` are the user's, if ``class_name`` is one of them: no snapshot has their fields.
-    ``version`` is that of the Kryo that new objects are written for, empty if none are. The struct of
-    a class that is described has a field for the bytes of what does not fit, if it ``is_open``.
-    ``named`` are classes of which serializers of the same file name the fields.
+    Attributes:
+        class_name: The declared class.
+        registrations: Those of the snapshot, in order; their numbers follow the built-in ones.
+        classes: The user's descriptions, if ``class_name`` is described.
+        version: The Kryo that new objects are written for, empty if none are.
+        is_open: Whether the struct of a described class has a field for bytes that do not fit.
+        named: Classes whose fields other serializers of the same file name.
     """
 
     class_name: str
@@ -115,7 +110,7 @@ FLINK_2_COLLECTIONS = {
     "java.lang.Iterable": "list",
     "java.util.Set": "set",
 }
-"""Declared type -> what Flink 2.x has a serializer for, if the type has arguments; 1.x has Kryo.
+"""Declared type with arguments -> the serializer of Flink 2.x; Flink 1.x uses Kryo.
 
 Flink: ``TypeExtractor``, which asks each type whether it takes a ``Map``, a ``List`` or a ``Set``.
 """
@@ -128,12 +123,12 @@ class JavaObject(Layout):
 
 @node
 class Opaque(Layout):
-    """Bytes up to the end of the value that holds them, because ``reason``."""
+    """Bytes up to the end of the value around them, because of a ``reason``."""
 
     class_name: str
     reason: str
 
     @property
     def note(self) -> str:
-        """The reason, behind the class if there is one."""
+        """The class, if there is one, and the reason."""
         return f"{self.class_name}: {self.reason}" if self.class_name else self.reason

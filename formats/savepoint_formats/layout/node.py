@@ -1,4 +1,4 @@
-"""What every node of a layout is."""
+"""The base of all nodes of a layout."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""What follows from a layout: its parts, its length, what of it is opaque."""
+"""Properties of layouts: nodes inside, length, and changed forms."""
 
 from __future__ import annotations
 
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from savepoint_formats.layout import scalars
 from savepoint_formats.layout.composites import (
     Framed,
     MapOf,
@@ -18,28 +19,6 @@ from savepoint_formats.layout.composites import (
 )
 from savepoint_formats.layout.general import Kryo, KryoClass, NamedClass, Opaque
 from savepoint_formats.layout.node import Layout
-from savepoint_formats.layout.scalars import (
-    Boolean,
-    Byte,
-    Char,
-    Double,
-    Enum,
-    FixedBytes,
-    Float,
-    Instant,
-    Int,
-    JavaDate,
-    LocalDate,
-    LocalDateTime,
-    LocalTime,
-    Long,
-    Marker,
-    Short,
-    SqlTimestamp,
-    TimerTimestamp,
-    TimestampData,
-    VoidNamespace,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,8 +26,8 @@ if TYPE_CHECKING:
 
 def parts(layout: Layout) -> Iterator[Layout]:
     """The layouts that a node holds, one level down."""
-    for part in fields(layout):  # type: ignore[arg-type]  # every node is a dataclass
-        yield from _layouts_in(getattr(layout, part.name))
+    for field in fields(layout):  # type: ignore[arg-type]  # every node is a dataclass
+        yield from _layouts_in(getattr(layout, field.name))
 
 
 def _layouts_in(value: object) -> Iterator[Layout]:
@@ -76,19 +55,19 @@ def rebuilt(value: ValueT, change: Callable[[Layout], Layout]) -> ValueT:
     if isinstance(value, tuple):
         result = tuple(rebuilt(item, change) for item in value)
     elif isinstance(value, Layout):
-        names = [part.name for part in fields(value)]  # type: ignore[arg-type]  # as above
-        parts_of_it = {name: rebuilt(getattr(value, name), change) for name in names}
-        result = change(replace(value, **parts_of_it))  # type: ignore[type-var]
+        names = [field.name for field in fields(value)]  # type: ignore[arg-type]  # as above
+        changed = {name: rebuilt(getattr(value, name), change) for name in names}
+        result = change(replace(value, **changed))  # type: ignore[type-var]
     return result  # type: ignore[return-value]  # each is rebuilt as what it was
 
 
 def with_kryo(value: ValueT, change: Callable[[Kryo], Kryo]) -> ValueT:
-    """The layout, or tuple of layouts, with a change of all of Kryo's in it."""
+    """The layout, or tuple of layouts, with each ``Kryo`` in it changed."""
     return rebuilt(value, lambda layout: change(layout) if isinstance(layout, Kryo) else layout)
 
 
 def with_kryo_classes(value: ValueT, classes: tuple[KryoClass, ...]) -> ValueT:
-    """The layout, or tuple of layouts, with these classes wherever one of them is an object's."""
+    """The layout, or tuple of layouts, with these classes in each ``Kryo`` of one of them."""
 
     def change(kryo: Kryo) -> Kryo:
         is_known = any(described.class_name == kryo.class_name for described in classes)
@@ -98,7 +77,7 @@ def with_kryo_classes(value: ValueT, classes: tuple[KryoClass, ...]) -> ValueT:
 
 
 def with_named_classes(layouts: ValueT) -> ValueT:
-    """The layouts of a file, whose Kryo knows the classes that serializers of the file name."""
+    """The layouts of a file, with the classes that serializers of the file name in each ``Kryo``."""
     named = {
         named_class.class_name: named_class
         for layout in _layouts_in(layouts)
@@ -114,29 +93,28 @@ def with_named_classes(layouts: ValueT) -> ValueT:
 
 
 def _named(layout: Layout) -> Iterator[NamedClass]:
-    """The classes whose fields, or constants, a layout names."""
     if isinstance(layout, Pojo) and layout.declared:
         yield NamedClass(layout.class_name, layout.declared)
-    elif isinstance(layout, Enum) and not layout.numbers:
+    elif isinstance(layout, scalars.Enum) and not layout.numbers:
         yield NamedClass(layout.class_name, constants=layout.constants)
     for part in parts(layout):
         yield from _named(part)
 
 
 def written_kryo(layout: Layout) -> Kryo | None:
-    """The first of a layout's objects of Kryo that is written anew, if there is one."""
+    """The first ``Kryo`` in a layout that is written anew, if there is one."""
     if isinstance(layout, Kryo) and layout.version:
         return layout
     return next(filter(None, map(written_kryo, parts(layout))), None)
 
 
 def with_open_kryo(layout: Layout, *, is_open: bool) -> Layout:
-    """The layout, in which structs of described classes have their bytes beside them, or not."""
+    """The layout, with structs of described classes open or not."""
     return with_kryo(layout, lambda kryo: replace(kryo, is_open=is_open))
 
 
 def with_open_pojos(layout: Layout) -> Layout:
-    """The layout of values, whose outermost POJOs are open; keys of maps stay as they are."""
+    """The layout with its outermost POJOs open, except in keys of maps."""
     match layout:
         case Pojo():
             return replace(layout, is_open=True)
@@ -153,7 +131,7 @@ def with_open_pojos(layout: Layout) -> Layout:
 
 
 def has_open_values(layout: Layout) -> bool:
-    """Whether one of a layout's POJOs, or of its described objects of Kryo, is open."""
+    """Whether a POJO or a described ``Kryo`` in a layout is open."""
     match layout:
         case Pojo(is_open=True):
             return True
@@ -168,7 +146,7 @@ def has_open_values(layout: Layout) -> bool:
 def without_ttl(layout: Layout) -> Layout:
     """The layout as a reader sees it, without the times of the last access.
 
-    They lie around a value, each element of a list, or each value of a map.
+    Times lie around a value, each element of a list, or each value of a map.
     """
     match layout:
         case Ttl(value):
@@ -184,7 +162,7 @@ def without_ttl(layout: Layout) -> Layout:
 
 
 def stream_record(layout: Layout) -> Layout | None:
-    """The layout of the value in a stream element, if the layout is that of stream elements."""
+    """The layout of the value in a stream element; None if the layout has no stream elements."""
     match layout:
         case Tagged(_, ("record", "record_without_timestamp", *_), (_, record, *_)):
             return record
@@ -193,21 +171,21 @@ def stream_record(layout: Layout) -> Layout | None:
 
 
 def as_records(layout: Layout) -> Layout:
-    """The layout as a reader sees it, where it is a list of stream elements.
+    """The layout as a reader sees it; a list of stream elements becomes a list of records.
 
-    A window with an evictor keeps its elements so, and none of them but records.
+    A window with an evictor stores its elements so, and only records.
     """
     match layout:
         case Repeated(element) if record := stream_record(element):
-            return Repeated(Struct(("timestamp", "value"), (Long(), record)))
+            return Repeated(Struct(("timestamp", "value"), (scalars.Long(), record)))
         case _:
             return layout
 
 
 def timer_namespace(timer: Layout) -> Layout | None:
-    """The layout of the namespace of timers; None if they have but the void one."""
+    """The layout of the namespace of timers; None if it is the void one."""
     match timer:
-        case Struct(_, (_, _, namespace)) if not isinstance(namespace, VoidNamespace):
+        case Struct(_, (_, _, namespace)) if not isinstance(namespace, scalars.VoidNamespace):
             return namespace
         case _:
             return None
@@ -216,38 +194,38 @@ def timer_namespace(timer: Layout) -> Layout | None:
 VARIABLE = -1
 
 _LENGTHS: dict[type[Layout], int] = {
-    Boolean: 1,
-    Byte: 1,
-    Short: 2,
-    Int: 4,
-    Long: 8,
-    Float: 4,
-    Double: 8,
-    Char: 2,
-    Enum: 4,
-    JavaDate: 8,
-    SqlTimestamp: 12,
-    Instant: 12,
-    LocalDate: 6,
-    LocalTime: 7,
-    LocalDateTime: 13,
-    TimerTimestamp: 8,
-    VoidNamespace: 0,
+    scalars.Boolean: 1,
+    scalars.Byte: 1,
+    scalars.Short: 2,
+    scalars.Int: 4,
+    scalars.Long: 8,
+    scalars.Float: 4,
+    scalars.Double: 8,
+    scalars.Char: 2,
+    scalars.Enum: 4,
+    scalars.JavaDate: 8,
+    scalars.SqlTimestamp: 12,
+    scalars.Instant: 12,
+    scalars.LocalDate: 6,
+    scalars.LocalTime: 7,
+    scalars.LocalDateTime: 13,
+    scalars.TimerTimestamp: 8,
+    scalars.VoidNamespace: 0,
 }
 
 
 def serializer_length(layout: Layout) -> int:
-    """What ``TypeSerializer.getLength`` says: the bytes of each value, or -1 where they vary.
+    """The result of ``TypeSerializer.getLength``: the bytes of each value, or -1 if they vary.
 
-    The backends decide by it whether keys and namespaces carry a suffix of their length. It is
-    0 for a ``VoidNamespace``, which nevertheless is one byte.
+    By this length the backends decide whether keys and namespaces have a suffix. It is 0 for a
+    ``VoidNamespace``, which has one byte.
     """
     match layout:
-        case Marker(value):
+        case scalars.Marker(value):
             return 0 if value is None else 1
-        case FixedBytes(size):
+        case scalars.FixedBytes(size):
             return size
-        case TimestampData(precision):
+        case scalars.TimestampData(precision):
             return 8 if precision <= 3 else 12
         case Nullable(_, _, padding):
             return 1 + padding if padding else VARIABLE
@@ -259,5 +237,5 @@ def serializer_length(layout: Layout) -> int:
 
 
 def varying(layout: Layout) -> Layout:
-    """The layout, where a serializer says that sizes vary."""
+    """The layout of a serializer that claims varying sizes."""
     return layout if serializer_length(layout) == VARIABLE else Varying(layout)

@@ -9,19 +9,19 @@ from savepoint_formats.layout.scalars import Variant
 
 @node
 class LogicalType:
-    """A SQL type, as binary rows and arrays are laid out by it.
+    """A SQL type; the layout of binary rows and arrays follows from it.
 
     Attributes:
         root: The constant of ``LogicalTypeRoot``: ``BIGINT``, ``VARCHAR``, ``ROW``...
         is_nullable: Whether the type admits null.
-        length: Of CHAR, VARCHAR, BINARY and VARBINARY.
+        length: Length of CHAR, VARCHAR, BINARY and VARBINARY.
         precision: Digits of DECIMAL, fractional digits of times and timestamps.
-        scale: Of DECIMAL.
+        scale: Scale of DECIMAL.
         names: Field names of ROW and STRUCTURED_TYPE.
         children: Fields of rows, element of ARRAY and MULTISET, key and value of MAP, source of
             DISTINCT_TYPE.
-        class_name: Of RAW and STRUCTURED_TYPE, where it is known.
-        raw: Of RAW, how its values lie, if the type tells.
+        class_name: Class of RAW and STRUCTURED_TYPE, if it is known.
+        raw: Layout of RAW, if the type tells it.
     """
 
     root: str
@@ -36,7 +36,7 @@ class LogicalType:
 
     @property
     def piece(self) -> Layout | None:
-        """How the values lie that are pieces of a row for another serializer; None if they are not."""
+        """The layout of values that another serializer writes into a row; None for other types."""
         match self.root:
             case "RAW":
                 return self.raw or Opaque(self.class_name, "a RAW value of SQL")

@@ -39,10 +39,9 @@ from savepoint_formats.program.source_columns import SourceColumns
 from savepoint_formats.program.spans import large_binary
 from savepoint_formats.values.collections import Collections
 from savepoint_formats.values.kinds.codec import NullError
-from savepoint_formats.values.kinds.equality import comparable
 from savepoint_formats.values.kryo.dialect import written_dialect
 from savepoint_formats.values.kryo.structs import OBJECT_TYPE, UNDECODED, UNDECODED_TYPE
-from savepoint_formats.values.plain_values import plain_values
+from savepoint_formats.values.plain_values import comparable, plain_values
 from savepoint_formats.values.state_entries import EntryWriter, knows_null
 
 if TYPE_CHECKING:

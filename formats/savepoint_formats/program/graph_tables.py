@@ -17,22 +17,25 @@ from savepoint_formats.program.kernel.kryo_objects import (
     SORTED,
     WITHOUT_NULL,
 )
-from savepoint_formats.values.kryo.body_table import described_body, known_body
-from savepoint_formats.values.kryo.classes import JAVA_SERIALIZED, WRAPPERS
+from savepoint_formats.values.kryo.body import Part, Parts
+from savepoint_formats.values.kryo.classes import CODES, WRAPPERS
 from savepoint_formats.values.kryo.collections import (
-    COLLECTIONS,
     EMPTY_COLLECTIONS,
     LIST_FORMS,
     MAP_FORMS,
     SINGLE_ENTRIES,
     SINGLE_LISTS,
 )
-from savepoint_formats.values.kryo.jdk import JDK_CLASSES
-from savepoint_formats.values.kryo.known_classes import KnownClasses, known_classes
+from savepoint_formats.values.kryo.known_classes import (
+    CLASSES,
+    JAVA_SERIALIZED,
+    KnownClasses,
+    described_body,
+    known_body,
+    known_classes,
+)
 from savepoint_formats.values.kryo.lists import final_class, inner_arguments
 from savepoint_formats.values.kryo.output import KryoOutput
-from savepoint_formats.values.kryo.parts import Part, Parts
-from savepoint_formats.values.kryo.structs import CODES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -61,7 +64,7 @@ _OBJECTS_OF_2: dict[str, int] = {
 
 def _part_of(primitive: str) -> Part:
     """A value of a primitive type."""
-    parts = JDK_CLASSES[_BOXED[primitive]].parts[1]
+    parts = CLASSES[_BOXED[primitive]].parts[1]
     assert parts is not None  # of all wrappers they are known
     return parts[0]
 
@@ -143,7 +146,7 @@ class _Table:
             names.append(f"[L{described.class_name};")
         own = () if known.is_5 else tuple(_OBJECTS_OF_2)
         names += ["java.util.ArrayList", "java.util.HashMap", *known.registered.values()]
-        names += [_BYTES, *JDK_CLASSES, *own, *COLLECTIONS, *known.fixed]
+        names += [_BYTES, *CLASSES, *own]
         names += [f"[{code}" for code in _CODES]
         names += [f"[L{name};" for name in ("java.lang.String", "java.lang.Object", *WRAPPERS)]
         return list(dict.fromkeys(names))
@@ -190,7 +193,7 @@ class _Table:
         return (kinds.UNKNOWN if is_unknown(name, known) else kinds.GENERAL), 0, 0
 
     def _parts_of(self, name: str) -> Parts | None:
-        row = JDK_CLASSES.get(name)
+        row = CLASSES.get(name)
         return row.parts[self._known.is_5] if row else None
 
     def _collection(self, name: str) -> tuple[int, int] | None:

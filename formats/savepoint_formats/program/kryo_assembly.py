@@ -35,7 +35,7 @@ from savepoint_formats.program.kernel.kryo_objects import (
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.kryo_singles import SINGLES, Single
 from savepoint_formats.program.program import Storage
-from savepoint_formats.values.kryo.classes import WRAPPERS
+from savepoint_formats.values.kryo.classes import CODES, WRAPPERS
 from savepoint_formats.values.kryo.collections import (
     EMPTY_COLLECTIONS,
     LIST_FORMS,
@@ -43,12 +43,10 @@ from savepoint_formats.values.kryo.collections import (
     SINGLE_ENTRIES,
     SINGLE_LISTS,
 )
-from savepoint_formats.values.kryo.jdk import KRYO_TYPES
-from savepoint_formats.values.kryo.known_classes import known_classes
+from savepoint_formats.values.kryo.known_classes import KRYO_TYPES, known_classes
 from savepoint_formats.values.kryo.lists import final_class, inner_arguments
 from savepoint_formats.values.kryo.scala import SCALA, SCALA_LISTS, SCALA_NONE, SCALA_ONE
 from savepoint_formats.values.kryo.structs import (
-    CODES,
     OPTIONAL,
     UNDECODED,
     WITHOUT_NULL_CLASSES,

@@ -1,16 +1,20 @@
 """Which instructions read a class of Kryo whose objects are single values, and what they fill.
 
-They follow from the rows of ``values/kryo/jdk.py``.
+They follow from the table of classes in ``values/kryo/known_classes.py``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.program import Storage
-from savepoint_formats.values.kryo.jdk import JDK_CLASSES, JdkClass
-from savepoint_formats.values.kryo.parts import Part, Parts, SingleValue
+from savepoint_formats.values.kryo.body import Part, Parts, SingleValue
+from savepoint_formats.values.kryo.known_classes import CLASSES
+
+if TYPE_CHECKING:
+    from savepoint_formats.values.kryo.types import ClassRow
 
 Instructions = tuple[tuple[Op, int, int], ...]
 
@@ -63,7 +67,7 @@ class Single:
         return self.storage == Storage.STRUCT
 
 
-def _single(name: str, row: JdkClass, value: SingleValue) -> Single:
+def _single(name: str, row: ClassRow, value: SingleValue) -> Single:
     op = Op[value.instruction]
     of_2, of_5 = (parts or () for parts in row.parts)
     argument: tuple[int, int] = value.kinds or (0, 0)
@@ -98,7 +102,5 @@ def _instruction(part: Part, place: int) -> tuple[Op, int, int]:
 
 
 SINGLES: dict[str, Single] = {
-    name: _single(name, row, row.value)
-    for name, row in JDK_CLASSES.items()
-    if row.value is not None
+    name: _single(name, row, row.value) for name, row in CLASSES.items() if row.value is not None
 }

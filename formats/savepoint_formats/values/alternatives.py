@@ -1,7 +1,7 @@
-"""Values that are one of several things: a tag or an index says which.
+"""Values with alternatives: a tag or an index in front tells which one follows.
 
-The value is a dict with a key per alternative, all null but for one. Avro's null branch has no
-key, for there the whole value is null; where a single other branch is left, the value is its own.
+The value is a dict with a key per alternative; all but one are null. Avro's null branch has no key,
+because then the whole value is null. With a single other branch, the value is that of the branch.
 """
 
 from __future__ import annotations
@@ -32,14 +32,11 @@ def read_tagged(layout: Tagged, reader: ValueReader) -> dict[str, Value]:
 
 
 def write_tagged(
-    layout: Tagged,
-    value: dict[str, Value],
-    writer: ValueWriter,
-    has_null: Callable[[Layout], bool],
+    layout: Tagged, value: dict[str, Value], writer: ValueWriter, has_null: Callable[[Layout], bool]
 ) -> None:
     """The mirror of ``read_tagged``."""
     given = [index for index, name in enumerate(layout.names) if value[name] is not None]
-    # Nothing but nulls: the first alternative that can be null, the only one as a rule.
+    # Only nulls: the first alternative that can be null, usually the only one.
     given = given or [index for index, branch in enumerate(layout.fields) if has_null(branch)][:1]
     index = _only(given, layout.names)
     writer.view.write_byte(layout.tags[index])

@@ -1,4 +1,4 @@
-"""The Arrow type of a layout, and what Spark calls it.
+"""The Arrow type of a layout, and its name in Spark.
 
 | layout                                    | Arrow                                             |
 |-------------------------------------------|---------------------------------------------------|
@@ -28,13 +28,13 @@
 | Tagged                                    | struct of the alternatives, all null but for one  |
 | IndexedUnion                              | the same without Avro's null, which is a null     |
 |                                           | struct; null and one other branch: that branch    |
-| Pojo                                      | struct; ``pojo_columns`` if it has subclasses;    |
+| Pojo                                      | struct, see ``pojo_columns`` for subclasses;      |
 |                                           | if it is open, the last field is $undecoded       |
 | Ttl(x)                                    | struct<timestamp: timestamp[ms, UTC], value: x>   |
 | BinaryRow                                 | struct of its fields and $row_kind                |
 | BinaryArray, BinaryMap                    | list, map                                         |
-| Kryo of a class of ``kryo_types``         | the type there                                    |
-| Kryo of a class that the user described   | struct, see ``kryo_structs``                      |
+| Kryo of a final class with a column       | the type in its row, see ``known_classes``        |
+| Kryo of a class that the user described   | struct, see ``structs``                           |
 | other Kryo                                | struct<json: utf8, bytes: binary, reason: utf8>   |
 | JavaObject, Opaque                        | struct<bytes: binary, reason: utf8>               |
 
@@ -50,7 +50,7 @@
 | RAW                                       | the type of what its serializer writes            |
 | all others                                | as the layout of the same values                  |
 
-``$row_kind`` is utf8: +I, -U, +U or -D. Every field is nullable, but for the keys of maps.
+``$row_kind`` is utf8: +I, -U, +U or -D. All fields are nullable, except the keys of maps.
 """
 
 from __future__ import annotations
@@ -153,11 +153,7 @@ _SPARK_NAMES: dict[pa.DataType, str] = {
 
 
 def arrow_type(layout: Layout) -> pa.DataType:
-    """The Arrow type of the layout's values.
-
-    Raises:
-        UndecodableError: The layout nests deeper than ``MAX_DEPTH``.
-    """
+    """The Arrow type of the layout's values."""
     return _arrow_type(layout, 0)
 
 
@@ -173,16 +169,13 @@ def _arrow_type(layout: Layout, depth: int) -> pa.DataType:  # noqa: PLR0912 - a
         ):
             return pa.list_(_arrow_type(element, depth))
         case layouts.MapOf(key, value):
-            key_type, value_type = _arrow_type(key, depth), _arrow_type(value, depth)
-            return (
-                _entries(key_type, value_type)
-                if is_nullable_key(key)
-                else pa.map_(key_type, value_type)
-            )
+            if is_nullable_key(key):
+                return pa.list_(_struct(("key", "value"), (key, value), depth))
+            return pa.map_(_arrow_type(key, depth), _arrow_type(value, depth))
         case layouts.BlockMap(value):
             return pa.map_(pa.utf8(), _arrow_type(value, depth))
         case layouts.MaskedStruct(names, fields, True):
-            return _struct(names, fields, depth, trailing=ROW_KIND)
+            return _with_kind(_struct(names, fields, depth))
         case (
             layouts.Struct(names, fields)
             | layouts.MaskedStruct(names, fields)
@@ -194,14 +187,14 @@ def _arrow_type(layout: Layout, depth: int) -> pa.DataType:  # noqa: PLR0912 - a
         case layouts.Pojo():
             return _pojo_type(layout, depth)
         case layouts.Ttl(value):
-            timestamp = pa.field("timestamp", pa.timestamp("ms", _UTC))
-            return pa.struct([timestamp, pa.field("value", _arrow_type(value, depth))])
+            timestamp = ("timestamp", pa.timestamp("ms", _UTC))
+            return pa.struct([timestamp, ("value", _arrow_type(value, depth))])
         case layouts.DecimalData(precision, scale):
             return _decimal_type(precision, scale)
         case layouts.TimestampData(precision):
             return _timestamp_type(precision)
         case layouts.BinaryRow(names, types):
-            return _row_type(names, types, depth, trailing=ROW_KIND)
+            return _with_kind(_struct(names, types, depth))
         case layouts.BinaryArray(element):
             return pa.list_(_sql_type(element, depth))
         case layouts.BinaryMap(key, value):
@@ -223,7 +216,7 @@ def _sql_type(sql: LogicalType, depth: int) -> pa.DataType:
         case "TIMESTAMP_WITH_LOCAL_TIME_ZONE", _:
             return _timestamp_type(sql.precision, _UTC)
         case "ROW" | "STRUCTURED_TYPE", types:
-            return _row_type(sql.names, types, depth)
+            return _struct(sql.names, types, depth)
         case "ARRAY", (element,):
             return pa.list_(_sql_type(element, depth))
         case "MAP", (key, value):
@@ -241,7 +234,7 @@ def _sql_type(sql: LogicalType, depth: int) -> pa.DataType:
 
 
 def visible_key_type(key_type: pa.DataType) -> pa.DataType:
-    """The type of a key as readers see it: that of a row without its kind, which says nothing."""
+    """The type of a key as readers see it: without the kind of a row."""
     if not pa.types.is_struct(key_type) or key_type.get_field_index(ROW_KIND) < 0:
         return key_type
     return pa.struct([field for field in key_type if field.name != ROW_KIND])
@@ -253,10 +246,10 @@ def _timestamp_type(precision: int, zone: str | None = None) -> pa.DataType:
 
 
 def is_nullable_key(key: Layout) -> bool:
-    """Whether a map with such keys is a list of entries: a flag, or their type, makes them null.
+    """Whether a map with such keys is a list of entries, because a flag makes keys null.
 
-    Keys that can be null by their own encoding, such as ``Text``, make a map all the same; a
-    null among them is an error, for it is too rare to spoil the type of every such map.
+    Keys such as ``Text``, whose own encoding has a null, still make a map. A null among them is too
+    rare to change the type of every such map; it is an error.
     """
     match key:
         case layouts.Framed(inner) | layouts.Varying(inner):
@@ -267,19 +260,16 @@ def is_nullable_key(key: Layout) -> bool:
 
 def value_branches(union: layouts.IndexedUnion) -> tuple[int, ...]:
     """The indexes of the branches that are not null."""
-    return tuple(
-        index
-        for index, branch in enumerate(union.branches)
-        if not isinstance(branch, layouts.Marker)
-    )
+    branches = enumerate(union.branches)
+    return tuple(index for index, branch in branches if not isinstance(branch, layouts.Marker))
 
 
 def _union_type(union: layouts.IndexedUnion, depth: int) -> pa.DataType:
     indexes = value_branches(union)
-    types = [_arrow_type(union.branches[index], depth) for index in indexes]
-    if len(types) == 1:
-        return types[0]
-    return _named([union.names[index] for index in indexes], types, trailing="")
+    if len(indexes) == 1:
+        return _arrow_type(union.branches[indexes[0]], depth)
+    branches = {union.names[index]: union.branches[index] for index in indexes}
+    return _struct(branches, branches.values(), depth)
 
 
 def _decimal_type(precision: int, scale: int) -> pa.DataType:
@@ -288,28 +278,18 @@ def _decimal_type(precision: int, scale: int) -> pa.DataType:
     return pa.decimal128(precision, scale)
 
 
-def _entries(key: pa.DataType, value: pa.DataType) -> pa.DataType:
-    return pa.list_(pa.struct([pa.field("key", key), pa.field("value", value)]))
-
-
 def _struct(
-    names: Iterable[str], fields: Iterable[Layout], depth: int, trailing: str = ""
+    names: Iterable[str], fields: Iterable[Layout | LogicalType], depth: int
 ) -> pa.DataType:
-    types = [_arrow_type(field, depth) for field in fields]
-    return _named(names, types, trailing)
+    types = [
+        _arrow_type(field, depth) if isinstance(field, layouts.Layout) else _sql_type(field, depth)
+        for field in fields
+    ]
+    return pa.struct(list(zip(names, types, strict=True)))
 
 
-def _row_type(
-    names: Iterable[str], types: Iterable[LogicalType], depth: int, trailing: str = ""
-) -> pa.DataType:
-    return _named(names, [_sql_type(sql_type, depth) for sql_type in types], trailing)
-
-
-def _named(names: Iterable[str], types: list[pa.DataType], trailing: str) -> pa.DataType:
-    fields = [pa.field(name, field_type) for name, field_type in zip(names, types, strict=True)]
-    if trailing:
-        fields.append(pa.field(trailing, pa.utf8()))
-    return pa.struct(fields)
+def _with_kind(struct: pa.DataType) -> pa.DataType:
+    return pa.struct([*struct, pa.field(ROW_KIND, pa.utf8())])
 
 
 def _pojo_type(layout: layouts.Pojo, depth: int) -> pa.DataType:
@@ -330,8 +310,8 @@ def _deeper(depth: int) -> int:
 def spark_type_name(data_type: pa.DataType) -> str:
     """The type in Spark's DDL, e.g. ``STRUCT<f0: BIGINT>``.
 
-    A time of day is a STRING, ``01:02:03.000000004``: Spark has no such type before 4.1, and
-    later ones end at microseconds.
+    A time of day is a STRING, ``01:02:03.000000004``: Spark has no such type before 4.1, and later
+    ones end at microseconds.
     """
     if is_precise(data_type):
         return spark_type_name(data_type.field(0).type)

@@ -1,14 +1,14 @@
-"""Names of classes in the bytes of values, and how a class gets another name there.
+"""Renames classes in the bytes of values.
 
-| bytes                        | where they name a class                                             |
+| bytes                        | place of a class name                                               |
 |------------------------------|---------------------------------------------------------------------|
-| POJO                         | a value of a subclass that is not registered begins with its name   |
-| Kryo's object                | a class that is not registered, where it comes first in the object  |
+| POJO                         | front of a value of a subclass that is not registered               |
+| Kryo's object                | first object of a class that is not registered                      |
 | Java's stream, in Kryo or    | every class, with its serial version: such a name is refused        |
 | of a serializer              |                                                                     |
 
-All else stays the bytes that it is, also within the object: what follows a name refers to it by
-number, not by place. Lengths around a value follow those of the names.
+All other bytes stay, because bytes behind a name refer to it by number, not by offset. Lengths around a
+value change with its names.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
     class Rename(Protocol):
-        """A class that gets another name."""
+        """A new name for a class."""
 
         @property
         def old(self) -> str:
-            """The name that it has."""
+            """The old name."""
 
         def name(self, name: str) -> str:
-            """The name that a class, or an array of it, has then."""
+            """The new name of a class, or of an array of it."""
 
         def is_in(self, data: bytes) -> bool:
             """Whether bytes hold the old name."""
@@ -48,21 +48,17 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1000)
 def may_name_classes(layout: Layout) -> bool:
-    """Whether values of a layout may have names of classes in their bytes."""
+    """Whether the bytes of a layout's values may name classes."""
     naming = layouts.Kryo | layouts.Pojo | layouts.JavaObject | layouts.Opaque
     return isinstance(layout, naming) or any(map(may_name_classes, parts(layout)))
 
 
 @dataclass(frozen=True)
 class Renaming:
-    """How values of a layout get other names of classes.
+    """Renames classes in values of a layout.
 
-    All names change in one walk, for the user's descriptions of classes have the old ones.
-
-    Attributes:
-        layout: The layout, be it that of an entry's key or value.
-        kryo: The Kryo that wrote the objects.
-        renames: The classes, in order: one may have the name that another has had.
+    All names change in one walk, because the user's descriptions have the old names. ``renames`` are
+    in order: a class may get the old name of another.
     """
 
     layout: Layout
@@ -73,8 +69,8 @@ class Renaming:
         """The bytes of one value, with the new names.
 
         Raises:
-            SchemaChangeError: They have an old one where it can't be changed.
-            FormatError: They are damaged.
+            SchemaChangeError: An old name can't be changed where it is.
+            FormatError: The bytes are damaged.
         """
         named = next((rename for rename in self.renames if rename.is_in(data)), None)
         if named is None:
@@ -84,7 +80,7 @@ class Renaming:
             walk.recode(self.layout, self.layout)
         except (UndecodableError, UnencodableError) as error:
             raise SchemaChangeError(
-                f"class {named.old} cannot be renamed, for a value holds its name in bytes"
+                f"class {named.old} cannot be renamed, because a value has its name in bytes"
                 f" that can't be told apart: {error.message}"
             ) from error
         walk.view.expect_end()
@@ -92,8 +88,6 @@ class Renaming:
 
 
 class _RenamingWalk(ValueWalk):
-    """One value on its way."""
-
     def __init__(self, view: DataInputView, kryo: KryoDialect, renames: tuple[Rename, ...]) -> None:
         super().__init__(view, kryo, kryo)
         self._renames = renames
@@ -127,7 +121,7 @@ class _RenamingWalk(ValueWalk):
         self.target.write_bytes(self.view.buffer[start : self.view.position])
 
     def class_name(self, name: str) -> str:
-        """What a class is to be called."""
+        """The new name of a class."""
         for rename in self._renames:
             name = rename.name(name)
         return name
@@ -139,11 +133,11 @@ class _RenamingWalk(ValueWalk):
 
 
 class _NamedGraph(KryoGraph):
-    """Reads a graph, and notes where in its bytes classes are named.
+    """Reads a graph and notes the places of class names.
 
     Attributes:
-        places: Where each name begins and ends, and what it is.
-        streams: Where each object of Java's serialization does.
+        places: Start and end of each name, and the name.
+        streams: Start and end of each object of Java's serialization.
     """
 
     def __init__(self, layout: layouts.Kryo, view: DataInputView, dialect: KryoDialect) -> None:

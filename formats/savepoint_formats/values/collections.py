@@ -1,6 +1,6 @@
-"""The elements of lists and maps, and the rows that they belong to.
+"""The elements of lists and maps, and their rows.
 
-A null may have elements behind it, and a slice shares the elements of its whole: both are left out.
+A null may have elements behind it, and a sliced array still has all elements: both are left out.
 """
 
 from __future__ import annotations
@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Collections:
-    """A column of lists or maps.
-
-    Attributes:
-        column: The column.
-    """
+    """A column of lists or maps."""
 
     column: pa.ListArray | pa.MapArray
 
@@ -41,7 +37,7 @@ class Collections:
 
     @property
     def offsets(self) -> pa.Array:
-        """Where the elements of each row begin among those that are left; null where the row is."""
+        """Arrow's offsets into ``elements``; null where the row is."""
         starts = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int32)
         is_null = np.append(self.column.is_null().to_numpy(zero_copy_only=False), False)
         return pa.array(starts, mask=is_null)
@@ -65,7 +61,7 @@ class Collections:
 
     @cached_property
     def _starts(self) -> NDArray[np.int64]:
-        """Where the elements of each row begin among those of the whole, and where the last end."""
+        """Offsets of the rows in the elements of the unsliced array."""
         if not len(self.column):
             return np.zeros(1, np.int64)
         offsets = np.frombuffer(self.column.buffers()[1], np.int32)

@@ -1,4 +1,4 @@
-"""What ``separation`` finds out, for the general path to go by."""
+"""Results of ``separation``: ends of values that cannot be decoded."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Hides = Literal["nothing", "fields", "all"]
-"""What may be among the bytes of a value that cannot be decoded, so that it is missing.
+"""Values that may hide in the bytes of one that cannot be decoded.
 
-| value   | then                                                           |
-|---------|----------------------------------------------------------------|
-| nothing | it is an error if anything is                                  |
-| fields  | fields behind it may be, and are null; of lists all must be there |
-| all     | elements and entries may be, too, so that there are fewer      |
+| value   | then                                                          |
+|---------|---------------------------------------------------------------|
+| nothing | any hidden value is an error                                  |
+| fields  | hidden fields are null; hidden elements are an error          |
+| all     | hidden elements and entries are missing                       |
 """
 
 
 def hidden_advice(wanted: str) -> str:
-    """What to do about an error, where ``wanted`` of ``undescribed_subclasses`` shows more."""
+    """Advice for an error that ``undescribed_subclasses=wanted`` avoids."""
     return (
         "; describe the class (kryo_classes, --classes), or see what can be told apart with"
         f" undescribed_subclasses={wanted!r} (--undescribed-subclasses {wanted})"
@@ -26,12 +26,12 @@ def hidden_advice(wanted: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HiddenEnds:
-    """Where values end that cannot be decoded, all as offsets.
+    """Offsets of values that cannot be decoded.
 
     Attributes:
-        of_values: Where one begins -> where it ends.
-        of_elements: Where the first element of a collection begins -> where each one begins, and
-            where the last one ends. In an element more may be hidden.
+        of_values: Start of a value -> its end.
+        of_elements: Start of the first element of a collection -> the starts of all, and the end of
+            the last one. An element may hide more.
     """
 
     of_values: dict[int, int] = field(default_factory=dict)

@@ -1,7 +1,6 @@
-"""Collections that Flink 1.x hands to Kryo and Flink 2.x does not: declared as List, Map, Set or the like.
+"""Collections that Flink 1.x gives to Kryo and Flink 2.x does not: declared as List, Map, Set or the like.
 
-Of what type their elements are declared no snapshot of 1.x says. Their objects say of which class
-they are, where there is one.
+No snapshot of 1.x has the declared type of the elements. Only the objects have classes.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ _GENERIC = ("java.util.Optional", "java.util.AbstractMap$SimpleEntry")
 
 @dataclass(frozen=True, slots=True)
 class CollectionPlace:
-    """Where in a layout a collection of Kryo is.
+    """The place of a collection of Kryo in a layout.
 
     Attributes:
         class_name: The declared type: ``java.util.List``.
         pojo: The class of the POJO whose field it is, or nothing.
         field: The field.
-        path: In a tuple, the numbers that lead to it, of the tuple's parts.
+        path: Indexes of the fields of tuples that lead to it.
     """
 
     class_name: str
@@ -55,14 +54,14 @@ class CollectionPlace:
 
 @node
 class Probe(Layout):
-    """What takes the place of a collection that is looked into: the collection of this number."""
+    """Stands in for the collection of this number, which is looked into."""
 
     number: int
 
 
 @lru_cache(maxsize=100)
 def collection_places(layout: Layout) -> tuple[CollectionPlace, ...]:
-    """The places of a layout's collections, from the first of its parts to the last."""
+    """The places of a layout's collections, in order."""
     return tuple(_places(layout, CollectionPlace("")))
 
 

@@ -1,15 +1,15 @@
-"""Objects that Kryo wrote, written with the serializers that Flink has for their classes.
+"""Objects that Kryo wrote, written with Flink's serializers for their classes.
 
 | serializer         | objects                                                                       |
 |--------------------|-------------------------------------------------------------------------------|
 | Kryo               | any                                                                           |
-| list, set, map     | collections; an element has to be what its own serializer is for              |
+| list, set, map     | collections, whose elements fit their own serializer                          |
 | array              | arrays                                                                        |
-| POJO               | those of the class, or of a described subclass, with all fields               |
+| POJO               | objects of the class, or of a described subclass, with all fields             |
 | enum               | its constants                                                                 |
-| of a single value  | those of its class, and primitives                                            |
+| of a single value  | objects of its class, and primitives                                          |
 
-What was one object for Kryo is written at each place. An object inside itself has no end there.
+An object that comes several times is written at each place. An object inside itself is refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.errors import UnencodableError
 from savepoint_formats.values.kinds import times
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
-from savepoint_formats.values.kryo.jdk import DECLARED_TYPES
+from savepoint_formats.values.kryo.known_classes import DECLARED_TYPES
 from savepoint_formats.values.kryo.objects import Detailed, KryoNode, flattened
 from savepoint_formats.values.kryo.types import UnfitError
 from savepoint_formats.values.kryo.writer import write_nodes
@@ -58,27 +58,18 @@ _CLASSES: dict[type[Layout], tuple[str, ...]] = {
     layouts.LocalDateTime: ("java.time.LocalDateTime",),
     layouts.Bytes: ("[B",),
 }
-"""Layout of single values -> the classes whose objects they are."""
+"""Layout of single values -> the classes of their objects."""
 
 
 class ObjectWriter:
-    """Writes objects.
-
-    Args:
-        target: Where to.
-        dialect: The Kryo that is to read what stays with it.
-    """
+    """Writes objects; ``dialect`` is the Kryo that will read those that stay with Kryo."""
 
     def __init__(self, target: DataOutputView, dialect: KryoDialect) -> None:
         self._target, self._dialect = target, dialect
         self._depth = 0
 
     def write(self, node: Value, layout: Layout) -> None:
-        """An object: a node, a primitive value, or null.
-
-        Raises:
-            UnencodableError: It is none that the serializer has bytes for.
-        """
+        """A node, a primitive value, or null; ``UnencodableError`` if the serializer has no bytes."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise UnencodableError(f"objects nested deeper than {MAX_DEPTH}, or in themselves")
@@ -144,7 +135,10 @@ class ObjectWriter:
         if isinstance(layout, layouts.Enum):
             # A constant with a body is of a class of its own.
             is_fit = isinstance(node, KryoNode) and node.content in layout.constants
-            is_fit = is_fit and layout.class_name in (node.class_name, _around(node.class_name))
+            is_fit = is_fit and layout.class_name in (
+                node.class_name,
+                node.class_name.rpartition("$")[0],
+            )
         else:
             is_fit = node.class_name in classes if isinstance(node, KryoNode) else node is not None
         is_fit = is_fit or (node is None and has_null(layout))
@@ -158,20 +152,12 @@ class ObjectWriter:
 
 
 def elements_of(node: KryoNode | None) -> list[Value]:
-    """The elements of a collection or an array, or the pairs of a map.
-
-    Raises:
-        UnencodableError: It is none.
-    """
+    """The elements of a collection or array, or the pairs of a map; else ``UnencodableError``."""
     content = None if node is None else node.content
     values = content.values if isinstance(content, Detailed) else content
     if not isinstance(values, list):
         raise UnencodableError(f"{_named(node)} where a collection is expected")
     return values
-
-
-def _around(class_name: str) -> str:
-    return class_name.rpartition("$")[0]
 
 
 def _named(node: Value) -> str:
@@ -181,7 +167,7 @@ def _named(node: Value) -> str:
 
 
 def _value(node: Value) -> Value:
-    """The value of an object as Arrow's lists have it."""
+    """The value of an object, as ``to_pylist`` gives it."""
     if not isinstance(node, KryoNode):
         return node
     plain = flattened(node)

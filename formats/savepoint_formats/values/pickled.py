@@ -1,8 +1,7 @@
 """Pickled values of PyFlink state, read without running anything.
 
-PyFlink stores what Python pickled, as bytes. Unpickling runs whatever code the bytes name, so that
-nothing in this project does it by itself; who asks for it here gets plain data only. A pickle that
-names anything else is refused.
+PyFlink stores pickles of Python as bytes. Unpickling runs any code that the bytes name, so this project
+never unpickles unasked. Here you get plain data only; a pickle that names anything else is refused.
 
 | bytes | field  | meaning                        |
 |-------|--------|--------------------------------|
@@ -37,24 +36,24 @@ _PLAIN = {
 
 
 def _bytearray(content: bytes | str, *encoding: str) -> bytearray:
-    """Of bytes or a text, as pickles have one; of a number it would be so many zeros."""
+    """A bytearray of bytes or a text; a number would become so many zeros."""
     return bytearray(content.encode(*encoding) if isinstance(content, str) else bytes(content[:]))
 
 
 _BYTEARRAY = pickle.BYTEARRAY8[0]
 
 
-# That of C takes memory for any number that a few bytes say is that of an object.
+# The unpickler in C reserves memory for any object number that a few bytes name.
 _Unpickler: Any = pickle._Unpickler
 
 
 class _PlainUnpickler(_Unpickler):  # type: ignore[misc]
-    """Knows the classes of plain data, and no function at all."""
+    """Knows the classes of plain data, and no functions."""
 
     dispatch: ClassVar = dict(_Unpickler.dispatch)
 
     def _load_bytearray(self) -> None:
-        """As many bytes as there are; Python's own makes as many zeros first as the size says."""
+        """Reads the bytes that are there; Python's own first makes zeros of the claimed size."""
         size = int.from_bytes(self.read(8), "little")
         self.append(bytearray(self.read(size)))
 
@@ -69,10 +68,7 @@ class _PlainUnpickler(_Unpickler):  # type: ignore[misc]
 
 
 def unpickle_plain(data: bytes) -> Any:
-    """The value of a pickle that holds plain data only.
-
-    Args:
-        data: The pickle, with PyFlink's size in front or without.
+    """The value of a pickle of plain data, with or without PyFlink's size in front.
 
     Raises:
         UndecodableError: It is damaged, or names a class or function that is no plain data.

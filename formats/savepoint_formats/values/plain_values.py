@@ -1,4 +1,4 @@
-"""Values of a column, one by one, for the general path."""
+"""Values of a column as Python objects, for the general path and for comparing them."""
 
 from __future__ import annotations
 
@@ -8,25 +8,41 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
     from savepoint_formats.values.kinds.codec import Value
 
     Leaf = Callable[[pa.Array], list[Value] | None]
 
-_INTEGERS = {32: pa.int32(), 64: pa.int64()}
+_INTEGERS = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
 def plain_values(array: pa.Array) -> list[Value]:
-    """All values, as ``to_pylist`` gives them, but dates and times as Arrow's integers.
+    """The values as ``to_pylist`` gives them, but Arrow's integers for dates and times.
 
-    Python has not all of them: its dates end with the year 9999, its times at microseconds.
+    Python's dates end with the year 9999, its times at microseconds.
     """
-    return values_with(array, _integers)
+    return values_with(array, lambda leaf: _integers(leaf, pa.types.is_temporal(leaf.type)))
+
+
+def comparable(array: pa.Array) -> list[Hashable]:
+    """Hashable objects; equal ones for values that Java takes for equal.
+
+    Java compares floating point numbers by their bits.
+    """
+
+    def bits(leaf: pa.Array) -> list[Value] | None:
+        is_number = pa.types.is_floating(leaf.type) or pa.types.is_temporal(leaf.type)
+        return _integers(leaf, is_number)
+
+    values = values_with(array, bits)
+    if not pa.types.is_nested(array.type):
+        return values
+    return [_hashable(value, array.type) for value in values]
 
 
 def values_with(array: pa.Array, leaf: Leaf) -> list[Value]:
-    """All values, as ``to_pylist`` gives them, but for those that ``leaf`` does not give None for."""
+    """The values as ``to_pylist`` gives them, except for columns of which ``leaf`` gives a list."""
     values = leaf(array)
     if values is not None:
         return values
@@ -41,14 +57,24 @@ def values_with(array: pa.Array, leaf: Leaf) -> list[Value]:
     return list(array.to_pylist())
 
 
-def _integers(array: pa.Array) -> list[Value] | None:
-    if not pa.types.is_temporal(array.type):
-        return None
-    return list(array.view(_INTEGERS[array.type.bit_width]).to_pylist())
+def _integers(array: pa.Array, is_wanted: bool) -> list[Value] | None:
+    return list(array.view(_INTEGERS[array.type.bit_width]).to_pylist()) if is_wanted else None
+
+
+def _hashable(value: Value, kind: pa.DataType) -> Hashable:
+    if value is None or not pa.types.is_nested(kind):
+        return value  # type: ignore[no-any-return]
+    if pa.types.is_struct(kind):
+        return tuple(_hashable(value[field.name], field.type) for field in kind)
+    if pa.types.is_map(kind):
+        return frozenset(
+            (_hashable(key, kind.key_type), _hashable(item, kind.item_type)) for key, item in value
+        )
+    return tuple(_hashable(element, kind.value_type) for element in value)
 
 
 def _lists(array: pa.ListArray | pa.MapArray, leaf: Leaf) -> list[Value]:
-    """A list of elements, or of pairs of key and value, for each row."""
+    """Elements of each row; of a map, pairs of key and value."""
     offsets = array.offsets.to_pylist()
     first, end = offsets[0], offsets[-1]
     elements: list[Value]

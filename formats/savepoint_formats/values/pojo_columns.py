@@ -1,12 +1,10 @@
-"""Which columns a POJO has when values of its subclasses lie beside its own.
+"""Columns of a POJO if values of subclasses lie beside its own.
 
-The struct begins with ``$class``, the class of each value. Then come the POJO's own fields, then
-those that its subclasses add, registered ones first. Fields of the same name and layout share a
-column. One whose name is taken by a field of another layout is called ``name@Subclass``, after
-the last part of the class' name (the whole name if that is taken too). A subclass that is no
-POJO has one column, ``$value``.
-
-A POJO without subclasses has no ``$class``: its columns are its fields.
+The columns of a POJO without subclasses are its fields. Otherwise the struct begins with ``$class``, the
+class of each value. Then come the POJO's own fields, then those that its subclasses add, registered
+ones first. Fields of the same name and layout share a column. A field whose name another layout has
+is called ``name@Subclass``, after the last part of the class' name (the whole name if that is taken
+too). A subclass that is no POJO has one column, ``$value``.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ class PojoColumns:
 
     Attributes:
         layouts: Name and layout of each column.
-        of_class: The columns of each class and layout, in the order of its fields.
+        of_class: The columns of each class, in the order of its fields.
     """
 
     layouts: Mapping[str, Layout]
@@ -70,7 +68,7 @@ def _classes(layout: Pojo) -> Iterator[tuple[str, Layout]]:
 
 
 def _column(layouts: dict[str, Layout], class_name: str, name: str, field: Layout) -> str:
-    """The name of the field's column, which is added unless it is there."""
+    """The name of the field's column, which is added if it is missing."""
     simple_name = class_name.replace("$", ".").rpartition(".")[2]
     for column in (name, f"{name}@{simple_name}", f"{name}@{class_name}"):
         if layouts.setdefault(column, field) == field:

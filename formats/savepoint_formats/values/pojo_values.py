@@ -7,8 +7,8 @@
 | 4    | UTF name of a subclass, then the value by its own layout, with its own flags    |
 | 8    | u8 index of a registered subclass, then as above                                |
 
-A value of a subclass that the snapshot does not describe is an error, but of an open POJO: there it
-is ``$undecoded``, its bytes and the reason, and its fields are null.
+A value of a subclass that the snapshot does not describe is an error. In an open POJO its bytes and
+the reason are ``$undecoded``, and its fields are null.
 
 Flink: ``PojoSerializer``.
 """
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values.value_writer import ValueWriter
     from savepoint_formats.values.values import ValueReader
 
+
 _ADVICE = ": describe the class and what it extends, as kryo_class(…) or by --classes"
 
 IS_NULL = 1
@@ -43,7 +44,7 @@ IS_TAGGED_SUBCLASS = 8
 
 
 def read_pojo(layout: Pojo, reader: ValueReader) -> dict[str, Value] | None:
-    """The next POJO; of an open one that cannot be decoded, its bytes and the reason."""
+    """The next POJO; if it is open and cannot be decoded, its bytes and the reason."""
     if not layout.is_open:
         return _read_pojo(layout, reader)
     view, start, described = reader.view, reader.view.position, reader.described
@@ -52,7 +53,7 @@ def read_pojo(layout: Pojo, reader: ValueReader) -> dict[str, Value] | None:
         value = _read_pojo(layout, reader)
         undecoded = None
     except UndecodableError as error:
-        # It may come from deep within, where a frame has a view of its own.
+        # A value deep inside may have had a view of its own.
         reader.view, reader.described = view, described
         reader.is_lost, (reader.hides, reader.hides_elements) = False, hides
         view.position = start
@@ -111,7 +112,7 @@ def _with_class(
 
 
 def subclass_of(layout: Pojo, flags: int, view: DataInputView) -> tuple[str, Layout]:
-    """The name and the layout of the subclass that a value with these flags is of."""
+    """The name and the layout of the subclass of a value with these flags."""
     start = view.position
     if flags == IS_TAGGED_SUBCLASS:
         index = view.read_unsigned_byte()
@@ -135,21 +136,19 @@ def _write_subclass(layout: Pojo, class_name: str, writer: ValueWriter) -> Layou
     view = writer.view
     if class_name == layout.class_name:
         return layout
-    for index, (name, class_layout) in enumerate(layout.registered):
-        if name == class_name:
-            view.write_byte(IS_TAGGED_SUBCLASS)
-            view.write_byte(index)
-            return class_layout
-    for name, class_layout in layout.unregistered:
-        if name == class_name:
-            view.write_byte(IS_SUBCLASS)
-            view.write_utf(class_name)
-            return class_layout
-    raise ValueError(f"{class_name} is no known subclass of {layout.class_name}")
+    registered, unregistered = dict(layout.registered), dict(layout.unregistered)
+    if class_name in registered:
+        view.write_byte(IS_TAGGED_SUBCLASS)
+        view.write_byte(list(registered).index(class_name))
+        return registered[class_name]
+    if class_name not in unregistered:
+        raise ValueError(f"{class_name} is no known subclass of {layout.class_name}")
+    view.write_byte(IS_SUBCLASS)
+    view.write_utf(class_name)
+    return unregistered[class_name]
 
 
 def _read_class(layout: Layout, reader: ValueReader) -> list[Value]:
-    """The fields of a subclass, whose value has flags of its own."""
     if not isinstance(layout, Pojo):
         return [reader.read(layout)]
     flags = reader.view.read_unsigned_byte()

@@ -1,19 +1,19 @@
-"""Values written anew for another Kryo, and for serializers that Flink 2.x has and 1.x has not.
+"""Values written anew for another Kryo, and for serializers that Flink 2.x has and 1.x does not have.
 
-Two layouts are walked side by side: that of the bytes, and that of the bytes to be. What has no
-object of Kryo in it, and stays as it is, is copied byte by byte. An object graph is read with all
-that its bytes tell, and written again. A collection of Kryo becomes one of Flink's where the new
-layout says so.
+The old and the new layout are walked side by side. A value without objects of Kryo is copied if its
+layout stays. An object graph is read with all that its bytes tell, and written again. A collection of
+Kryo becomes one of Flink's if the new layout has one there.
 
-| old           | new                      | what is written                                   |
+| old           | new                      | written                                           |
 |---------------|--------------------------|---------------------------------------------------|
-| Kryo          | Kryo                     | the graph as the other version has it             |
-| Kryo          | any other                | the objects in it; see ``kryo_values``            |
-| any other     | the same kind            | its parts                                         |
+| Kryo          | Kryo                     | the graph in the form of the other version        |
+| Kryo          | any other                | its objects; see ``kryo_values``                  |
+| any other     | the same kind            | the values inside it                              |
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,6 @@ from savepoint_formats.layout import parts
 from savepoint_formats.values.kryo.graph import NodeGraph
 from savepoint_formats.values.kryo_collections import Probe, probed
 from savepoint_formats.values.kryo_values import ObjectWriter, elements_of
-from savepoint_formats.values.masks import read_mask, write_mask
 from savepoint_formats.values.pojo_values import (
     IS_NULL,
     IS_SUBCLASS,
@@ -32,6 +31,7 @@ from savepoint_formats.values.pojo_values import (
     NO_SUBCLASS,
     subclass_of,
 )
+from savepoint_formats.values.separable_parts import Times, parts_of
 from savepoint_formats.values.state_entries import (
     DELIMITER,
     Delimited,
@@ -52,40 +52,33 @@ if TYPE_CHECKING:
 _ADVICE = (
     ": describe the class with its fields, as kryo_class(…) or by --classes, or leave the state out"
 )
-_KIND_BITS = 2
-_TIMESTAMP_SIZE = 8
 
 
 @lru_cache(maxsize=1000)
 def holds_kryo(layout: Layout) -> bool:
-    """Whether an object of Kryo may be in values of a layout."""
+    """Whether values of a layout may hold objects of Kryo."""
     return isinstance(layout, layouts.Kryo) or any(map(holds_kryo, parts(layout)))
 
 
+@dataclass(frozen=True, slots=True)
 class Recoding:
-    """How values of one layout become those of another.
+    """Turns values of an old layout and Kryo into values of a new layout and Kryo."""
 
-    Args:
-        old: The layout of the bytes, be it that of an entry's key or value.
-        new: The layout of the bytes to be.
-        reads: The Kryo that wrote them.
-        writes: The Kryo that is to read them.
-    """
-
-    def __init__(self, old: Layout, new: Layout, reads: KryoDialect, writes: KryoDialect) -> None:
-        self._old, self._new = old, new
-        self._reads, self._writes = reads, writes
+    old: Layout
+    new: Layout
+    reads: KryoDialect
+    writes: KryoDialect
 
     def of(self, data: bytes) -> bytes:
-        """The bytes of one value, anew.
+        """The new bytes of one value.
 
         Raises:
-            UndecodableError: An object is of a class that nobody can read.
-            UnencodableError: One can be read, but not be written for the other Flink.
+            UndecodableError: An object has a class that nobody can read.
+            UnencodableError: An object can't be written for the other Flink.
             FormatError: The bytes are damaged.
         """
-        walk = ValueWalk(DataInputView(data), self._reads, self._writes)
-        walk.recode(self._old, self._new)
+        walk = ValueWalk(DataInputView(data), self.reads, self.writes)
+        walk.recode(self.old, self.new)
         walk.view.expect_end()
         return walk.target.to_bytes()
 
@@ -93,19 +86,12 @@ class Recoding:
 def element_classes(
     layout: Layout, data: bytes, reads: KryoDialect
 ) -> Iterator[tuple[int, tuple[str | None, ...]]]:
-    """The classes of what is in the collections of a value.
+    """The number of a collection among ``collection_places``, and the classes in it.
 
-    Args:
-        layout: The layout of the value.
-        data: Its bytes.
-        reads: The Kryo that wrote them.
-
-    Returns:
-        The number of a collection among ``collection_places``, and the class of an element, or
-        those of the key and the value of an entry; None of a null.
+    These are the class of each element, or the classes of each key and value; None for null.
 
     Raises:
-        UndecodableError: An object is of a class that nobody can read.
+        UndecodableError: An object has a class that nobody can read.
         FormatError: The bytes are damaged.
     """
     walk = ValueWalk(DataInputView(data), reads, reads)
@@ -114,13 +100,7 @@ def element_classes(
 
 
 def unknown_class(layout: Layout, data: bytes, reads: KryoDialect) -> str | None:
-    """The first class in a value whose fields nobody knows; None if there is none.
-
-    Arguments are those of ``element_classes``.
-
-    Raises:
-        FormatError: The bytes are damaged.
-    """
+    """The first class in a value whose fields nobody knows; None if there is none."""
     walk = ValueWalk(DataInputView(data), reads, reads)
     try:
         walk.recode(layout, layout)
@@ -130,7 +110,7 @@ def unknown_class(layout: Layout, data: bytes, reads: KryoDialect) -> str | None
 
 
 class ValueWalk:
-    """One value on its way from a view to a target."""
+    """One value, read from a view and written to a target."""
 
     unknown: str | None = None
 
@@ -150,55 +130,46 @@ class ValueWalk:
                 self.kryo(old, new)
             case layouts.Nullable(), layouts.Nullable():
                 self._nullable(old, new)
-            case layouts.Repeated(element), layouts.Repeated(other):
-                self._repeated(self._count(), element, other)
-            case layouts.MapOf(key, value), layouts.MapOf(other_key, other_value):
-                for _ in range(self._count()):
-                    self._fields((key, value), (other_key, other_value))
-            case layouts.Struct(_, fields), layouts.Struct(_, others):
-                self._fields(fields, others)
-            case layouts.MaskedStruct(), layouts.MaskedStruct():
-                self._masked(old, new)
-            case layouts.MaskedRepeated(element), layouts.MaskedRepeated(other):
-                nulls = self._mask(self._count())
-                self._fields([element] * nulls.count(False), [other] * nulls.count(False))
-            case layouts.Tagged(), layouts.Tagged():
-                tag = self._byte()
-                index = old.tags.index(tag)
-                self.recode(old.fields[index], new.fields[index])
+            case Times(element, count), Times(other):
+                for _ in range(count):
+                    self.recode(element, other)
             case layouts.Pojo(), layouts.Pojo():
                 self._pojo(old, new)
-            case layouts.Ttl(value), layouts.Ttl(other):
-                self.target.write_bytes(self.view.read_bytes(_TIMESTAMP_SIZE))
-                self.recode(value, other)
             case layouts.Framed(inner), layouts.Framed(other):
                 self._framed(inner, other)
-            case layouts.Varying(inner), layouts.Varying(other):
-                self.recode(inner, other)
             case Suffixed(inner), Suffixed(other):
                 self._suffixed(inner, other)
             case Delimited(element), Delimited(other):
                 self._delimited(element, other)
             case NullableRest(inner), NullableRest(other):
-                if self._bool():
+                is_null = self.view.read_bool()
+                self.target.write_bool(is_null)
+                if is_null:
                     self.target.write_bytes(self.view.read_rest())
                 else:
                     self.recode(inner, other)
             case KeyPrefix(size), _:
                 self.target.write_bytes(self.view.read_bytes(size))
             case _:
-                raise self.refusal(f"a {type(old).__name__}, whose parts can't be told apart")
+                self._inside(old, new)
 
     def enters(self, layout: Layout) -> bool:
-        """Whether something may change in values of a layout that stays."""
+        """Whether values of a layout that stays may change inside."""
         return holds_kryo(layout)
 
     def kryo(self, old: layouts.Kryo, new: Layout) -> None:
         """An object of Kryo."""
-        self._graph(self._read(old), new)
+        node = self._read(old)
+        try:
+            if isinstance(new, Probe):
+                self._look_into(new.number, node)
+            else:
+                ObjectWriter(self.target, self._writes).write(node, new)
+        except UnencodableError as error:
+            raise self.refusal(error.message) from error
 
     def class_name(self, name: str) -> str:
-        """What a class is to be called that the bytes of a POJO name."""
+        """The new name of a class that the bytes of a POJO name."""
         return name
 
     def _read(self, layout: layouts.Kryo) -> KryoNode | None:
@@ -218,20 +189,10 @@ class ValueWalk:
             raise self.view.error(reader.reason, UndecodableError)
         self.target.write_bytes(self.view.buffer[start : self.view.position])
 
-    def _graph(self, node: KryoNode | None, new: Layout) -> None:
-        """An object, for Kryo or for a serializer of its own."""
-        try:
-            if isinstance(new, Probe):
-                self._look_into(new.number, node)
-            else:
-                ObjectWriter(self.target, self._writes).write(node, new)
-        except UnencodableError as error:
-            raise self.refusal(error.message) from error
-
     def _look_into(self, number: int, node: KryoNode | None) -> None:
         for element in [] if node is None else elements_of(node):
-            parts_of_it = element if isinstance(element, tuple) else (element,)
-            names = tuple(None if part is None else part.class_name for part in parts_of_it)
+            nodes = element if isinstance(element, tuple) else (element,)
+            names = tuple(None if inner is None else inner.class_name for inner in nodes)
             self.seen.append((number, names))
 
     def _nullable(self, old: layouts.Nullable, new: layouts.Nullable) -> None:
@@ -243,25 +204,19 @@ class ValueWalk:
             self.target.write_bool(not new.is_null)
             self.recode(old.inner, new.inner)
 
+    def _inside(self, old: Layout, new: Layout) -> None:
+        """Copies flags and counts, and recodes the values behind them."""
+        start = self.view.position
+        values = parts_of(old, self.view) if type(old) is type(new) else None
+        if values is None:
+            raise self.refusal(f"a {type(old).__name__}, whose values can't be told apart")
+        self.target.write_bytes(self.view.buffer[start : self.view.position])
+        self.view.position = start
+        self._fields(values, parts_of(new, self.view) or ())
+
     def _fields(self, old: Sequence[Layout], new: Sequence[Layout]) -> None:
-        for old_part, new_part in zip(old, new, strict=True):
-            self.recode(old_part, new_part)
-
-    def _repeated(self, count: int, old: Layout, new: Layout) -> None:
-        for _ in range(count):
-            self.recode(old, new)
-
-    def _masked(self, old: layouts.MaskedStruct, new: layouts.MaskedStruct) -> None:
-        kind_bits = _KIND_BITS if old.has_kind else 0
-        nulls = self._mask(kind_bits + len(old.fields))[kind_bits:]
-        for old_field, new_field, is_null in zip(old.fields, new.fields, nulls, strict=True):
-            if not is_null:
-                self.recode(old_field, new_field)
-
-    def _mask(self, count: int) -> list[bool]:
-        mask = read_mask(count, self.view)
-        write_mask(mask, self.target)
-        return mask
+        for old_field, new_field in zip(old, new, strict=True):
+            self.recode(old_field, new_field)
 
     def _pojo(self, old: layouts.Pojo, new: layouts.Pojo) -> None:
         start = self.view.position
@@ -307,26 +262,13 @@ class ValueWalk:
     def _delimited(self, old: Layout, new: Layout) -> None:
         while self.view.remaining:
             self.recode(old, new)
-            if self.view.remaining and self._byte() != DELIMITER:
-                self.view.position -= 1
-                byte = self.view.buffer[self.view.position]
-                raise self.view.error(f"a byte of {byte} between elements, expected a comma")
-
-    def _count(self) -> int:
-        count = self.view.read_count(element_size=0)
-        self.target.write_int(count)
-        return count
-
-    def _byte(self) -> int:
-        byte = self.view.read_unsigned_byte()
-        self.target.write_byte(byte)
-        return byte
-
-    def _bool(self) -> bool:
-        flag = self.view.read_bool()
-        self.target.write_bool(flag)
-        return flag
+            if self.view.remaining:
+                byte = self.view.read_unsigned_byte()
+                if byte != DELIMITER:
+                    self.view.position -= 1
+                    raise self.view.error(f"a byte of {byte} between elements, expected a comma")
+                self.target.write_byte(byte)
 
     def refusal(self, message: str) -> UnencodableError:
-        """The error of what can be read, and not be written."""
+        """The error of a value that can be read, but not written."""
         return UnencodableError(f"{message}, at offset {self.view.offset} of the value")

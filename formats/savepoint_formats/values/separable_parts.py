@@ -1,4 +1,4 @@
-"""What values are made of, so that ``separation`` can look for the ends of each part."""
+"""The values inside a value, so that ``separation`` can look for the end of each."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _TIMESTAMP_SIZE = 8
 
 @node
 class Times(Layout):
-    """So many values, one behind the other."""
+    """``count`` values, one behind the other."""
 
     element: Layout
     count: int
 
 
 class StrictReader(EntryReader):
-    """Believes no flag that Flink does not write, and copies nothing that it can't decode.
+    """Refuses flags that Flink does not write, and copies no undecoded bytes.
 
     Attributes:
-        lost_at: Where the last value begins that hides where it ends.
+        lost_at: Start of the last value with an unknown end.
     """
 
     lost_at: int = 0
@@ -47,7 +47,7 @@ class StrictReader(EntryReader):
         return shown
 
     def nullable(self, layout: layouts.Nullable) -> Value:
-        """A flag of 0 or 1, and what follows it."""
+        """A flag of 0 or 1, and a value behind it unless it is null."""
         self.view.read_strict_bool()
         self.view.position -= 1
         return super().nullable(layout)
@@ -56,7 +56,7 @@ class StrictReader(EntryReader):
 def parts_of(  # noqa: PLR0912 - the table of layouts
     layout: Layout, view: DataInputView
 ) -> Sequence[Layout] | None:
-    """What a value is made of, behind its flags and counts; None if nobody can tell."""
+    """The values inside a value, behind its flags and counts; None if nobody can tell."""
     match layout:
         case layouts.Nullable():
             is_null = view.read_strict_bool() == layout.is_null
@@ -105,7 +105,7 @@ def _pojo_parts(layout: Pojo, view: DataInputView) -> Sequence[Layout] | None:
 
 
 def least_of(layout: Layout) -> int:
-    """The bytes that any value takes; of a fixed length, exactly."""
+    """The fewest bytes of a value; for a fixed length, all of them."""
     match layout:
         case Times(element, count):
             return count * least_of(element)

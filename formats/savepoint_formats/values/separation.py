@@ -1,9 +1,8 @@
-"""Where values end that cannot be decoded, if all that lies around them fits in one way only.
+"""Finds the ends of values that cannot be decoded, if everything around them fits in one way only.
 
-Such a value hides where it ends. But the number of elements of a list is known, what can be decoded
-ends where it ends, and all of it together fills the record. Ends are those with which everything
-fits. If there are others that fit too, none are believed. The elements of a list may be told apart
-all the same, if not the fields in each.
+The bytes of such a value do not tell its end. But the number of elements of a list is known, other
+values tell their ends, and all of them together fill the record. If they fit in several ways, no end
+is believed. The elements of a list may still be told apart, even if the fields in each cannot.
 """
 
 from __future__ import annotations
@@ -30,42 +29,38 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _MOST_WORK = 1 << 18
-"""Values that are read before a record is given up; one of many bytes counts as several."""
+"""Limit of values read for one record; a large value counts as several."""
 
 _WORK_SIZE = 64
 
 
 class _Hidden(NamedTuple):
-    """A value that cannot be decoded, and where it ends."""
+    """A value that cannot be decoded."""
 
     start: int
     end: int
 
 
 class _Elements(NamedTuple):
-    """Where elements begin, and where the last one ends."""
+    """The starts of elements, and the end of the last one."""
 
     borders: tuple[int, ...]
 
 
 _Way = tuple["_Hidden | _Elements | _Way", ...]
-"""All that is hidden, in the parts in which it was found."""
+"""All hidden values, nested like the values around them."""
 
 
 class _GaveUpError(Exception):
-    """It takes too long."""
+    """The search takes too long."""
 
 
 def ends_of_hidden(
     layout: Layout, view: DataInputView, kryo: KryoDialect | None, distrusted: Container[int]
 ) -> HiddenEnds | None:
-    """Where each value of a record that cannot be decoded ends; None if that is not certain.
+    """The end of each undecodable value in the record that fills a view; None if that is not certain.
 
-    Args:
-        layout: The layout of the record.
-        view: The record, and nothing else.
-        kryo: What is known of the Kryo that wrote its object graphs.
-        distrusted: Where objects lie whose description does not fit what follows them.
+    ``distrusted`` are the places of objects whose description does not fit the bytes behind them.
     """
     way = _Separation(view, kryo, distrusted).only_way(layout)
     if way is None:
@@ -77,8 +72,8 @@ def ends_of_hidden(
                 ends.of_values[base + start] = base + end
             case _Elements(borders):
                 ends.of_elements[base + borders[0]] = tuple(base + border for border in borders)
-            case part:
-                left += part
+            case inner:
+                left += inner
     return ends
 
 
@@ -89,14 +84,9 @@ def starts_of_entries(
     kryo: KryoDialect | None,
     may_begin: Callable[[int], bool],
 ) -> tuple[int, ...] | None:
-    """Where each of some entries begins, of which some cannot be decoded; None if it is not certain.
+    """The start of each of ``count`` entries that fill a view; None if that is not certain.
 
-    Args:
-        entry: The layout of an entry.
-        count: How many there are.
-        view: The entries, and nothing else.
-        kryo: What is known of the Kryo that wrote object graphs.
-        may_begin: Tells whether one may begin at a position, where its layout allows it.
+    ``may_begin`` tells whether an entry may begin at a position where its layout allows it.
     """
     entries = Times(entry, count)
     for distrusted in (frozenset[int](), EVERYWHERE):
@@ -108,7 +98,7 @@ def starts_of_entries(
 
 
 class _Everywhere(Container[int]):
-    """All places there are."""
+    """All places."""
 
     def __contains__(self, place: object) -> bool:
         return True
@@ -118,7 +108,7 @@ EVERYWHERE = _Everywhere()
 
 
 class _Separation:
-    """Looks for the ways in which values fill bytes; of each question, two at most."""
+    """Looks for the ways in which values fill bytes, and stops at the second way."""
 
     def __init__(
         self,
@@ -135,7 +125,7 @@ class _Separation:
         self._lost_at = 0
 
     def only_way(self, layout: Layout) -> _Way | None:
-        """The way in which a value fills the record; None if there are others, or none."""
+        """The way in which a value fills the record; None if there are several, or none."""
         try:
             ways = self.ways((layout,), 0, self._record.end)
         except _GaveUpError:
@@ -161,7 +151,7 @@ class _Separation:
     def _joined(
         self, first: Layout, rest: Sequence[Layout], start: int, until: tuple[Sequence[int], int]
     ) -> Iterator[_Way]:
-        """The ways in which a value ends at one of some places, and the rest behind it."""
+        """The ways in which a value ends at one of some places, and others fill the rest."""
         places, end = until
         for place in places:
             for other in self.ways(rest, place, end):
@@ -169,7 +159,7 @@ class _Separation:
                     yield (*way, other)
 
     def _ends(self, rest: Sequence[Layout], start: int, end: int) -> Sequence[int]:
-        """Where a value may end, so that the rest has room behind it."""
+        """The places where a value may end, with room for the rest behind it."""
         last = end - sum(map(least_of, rest))
         is_fixed = all(
             not isinstance(part, Times) and serializer_length(part) >= 0 for part in rest
@@ -177,7 +167,7 @@ class _Separation:
         return range(last if is_fixed else start, last + 1)
 
     def _within(self, layout: Layout, start: int, end: int) -> list[_Way]:
-        """The ways in which a value that has something hidden fills these bytes."""
+        """The ways in which a value with something hidden fills these bytes."""
         if start > end:
             return []
         match layout:
@@ -206,7 +196,7 @@ class _Separation:
         return False
 
     def _in_turn(self, times: Times, start: int, end: int, rest: Sequence[Layout]) -> list[_Way]:
-        """The ways of so many values, and the rest behind them."""
+        """The ways of several values of one layout, and the rest behind them."""
         element, count, begin = times.element, times.count, start
         starts: list[int] = []
         while len(starts) < count:
@@ -225,13 +215,13 @@ class _Separation:
             ends = self._ends(rest, start, end)
             return list(islice(self._joined(times, rest, begin, (ends, end)), 2))
         if can_be_empty(element):
-            return []  # anywhere may be any number of them
+            return []  # empty elements fit anywhere
         places = self._places(times, start, end)
         ways = ways_between(places, end, left, partial(self._fills, element, {}))
         return [self._elements(element, (*starts, *way, end), 0) for way in ways]
 
     def _delimited(self, element: Layout, start: int, end: int) -> list[_Way]:
-        """The ways of elements with a comma between them, of which nobody knows the number."""
+        """The ways of any number of elements with a comma between them."""
         data = self._record.buffer
         places = [
             place
@@ -257,15 +247,12 @@ class _Separation:
         return known[start, end]
 
     def _elements(self, element: Layout, borders: tuple[int, ...], gap: int) -> _Way:
-        """Elements that are told apart, and what is told apart in each."""
+        """Elements that are told apart, and the values that are told apart in each."""
         ways = (self.ways((element,), start, end - gap) for start, end in pairwise(borders))
         return (_Elements(borders), *(way[0] for way in ways if len(way) == 1))
 
     def _places(self, times: Times, start: int, end: int) -> list[Place]:
-        """Where values may begin, the first of which does at the start.
-
-        What can be decoded ends where another one may begin.
-        """
+        """Places where values may begin; one that can be decoded ends where another may begin."""
         entries = self._entries
         may_begin = entries[1] if entries is not None and entries[0] is times else None
         places: list[Place] = []
@@ -291,7 +278,7 @@ class _Separation:
         return True
 
     def _read(self, layout: Layout, start: int, end: int) -> tuple[int | None, bool]:
-        """Where a value ends, None if that is hidden; and whether nothing within it is hidden."""
+        """The end of a value, None if it is hidden; and whether nothing inside is hidden."""
         reader = StrictReader(self._view(start, end), self._kryo)
         reader.distrusted = self._distrusted
         reader.read(layout)

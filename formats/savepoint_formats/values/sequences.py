@@ -1,4 +1,4 @@
-"""Things of a known number that lie one behind the other, each at one of some places."""
+"""Fills bytes with a known number of values, each of which begins at one of some places."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     _Way = tuple[int, "_Way | None"]
-    """A place, and the way from the one behind it."""
+    """A place, and the way from the next place on."""
 
 _MOST_STEPS = 1 << 20
-"""How many pairs of places are looked at before all is given up."""
+"""Limit of the pairs of places that are tried."""
 
 
 class Place(NamedTuple):
-    """Where a thing may begin.
+    """A place where a value may begin.
 
     Attributes:
-        start: Where it begins.
-        least: Where it ends, or else where it may end at the earliest.
-        is_exact: Whether it ends just there.
+        start: Its start.
+        least: Its end, or the earliest end if that is not known.
+        is_exact: Whether ``least`` is the end.
     """
 
     start: int
@@ -34,16 +34,10 @@ class Place(NamedTuple):
 def ways_between(
     places: Sequence[Place], end: int, count: int, fills: Callable[[int, int], bool]
 ) -> list[tuple[int, ...]]:
-    """The ways in which things of a number fill some bytes; two at most, none if it takes too long.
+    """The starts of ``count`` values that fill the bytes up to ``end``, for each way.
 
-    Args:
-        places: Where one may begin, in order; one does begin at the first.
-        end: Where the last one ends.
-        count: How many there are, one at least.
-        fills: Tells whether one may fill the bytes between two places.
-
-    Returns:
-        Where each begins, for each way.
+    There are two ways at most, and none if the search takes too long. The first place is the start of
+    the first value. ``fills`` tells whether a value may fill the bytes between two places.
     """
     candidates = _by_number(places, end, count)
     steps = sum(len(some) * len(others) for some, others in pairwise(candidates))
@@ -58,7 +52,7 @@ def ways_between(
 
 
 def _by_number(places: Sequence[Place], end: int, count: int) -> list[list[int]]:
-    """Where the first thing may begin, the second, and so on."""
+    """The places where the first value may begin, the second, and so on."""
     in_front, behind = _in_front(places), _behind(places, end)
     candidates: list[list[int]] = [[] for _ in range(count)]
     for place in places:
@@ -69,7 +63,7 @@ def _by_number(places: Sequence[Place], end: int, count: int) -> list[list[int]]
 
 
 def _in_front(places: Sequence[Place]) -> dict[int, int]:
-    """How many things there may be in front of each place, at most."""
+    """The most values in front of each place."""
     most = {places[0].start: 0}
     left: list[tuple[int, int]] = []
     reached = -1
@@ -89,7 +83,7 @@ def _in_front(places: Sequence[Place]) -> dict[int, int]:
 
 
 def _behind(places: Sequence[Place], end: int) -> dict[int, int]:
-    """How many things there may be from each place on, at most."""
+    """The most values from each place on."""
     starts = [place.start for place in places]
     most = {end: 0}
     best = [0] * (len(places) + 1)

@@ -1,4 +1,4 @@
-"""How few bytes a value takes, so that room can be kept for all that fit into the input."""
+"""The fewest bytes of a value, which limit the number of values in an input."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEAST: dict[type[Layout], int] = {
 
 
 def least_size(layout: Layout) -> int:
-    """The bytes that any value of the layout takes, if not more."""
+    """The fewest bytes of a value of the layout."""
     match layout:
         case layouts.Struct(_, fields):
             return sum(map(least_size, fields))
@@ -44,5 +44,5 @@ def least_size(layout: Layout) -> int:
 
 
 def least_entry_size(key: LogicalType, value: LogicalType) -> int:
-    """The same for an entry of a binary map."""
+    """The fewest bytes of an entry of a binary map."""
     return element_size(key) + element_size(value)

@@ -1,16 +1,15 @@
-"""Keys and values of keyed state as canonical files and RocksDB store them.
+"""Keys and values of keyed state in canonical files and RocksDB.
 
 | state            | key                                                       | value            |
 |------------------|-----------------------------------------------------------|------------------|
 | value, reducing, | prefix, key, [size], namespace, [size]                    | the value        |
 | aggregating      |                                                           |                  |
-| list             | the same                                                  | ``Delimited``    |
-| map              | the same, then the user key                               | ``NullableRest`` |
+| list             | as above                                                  | ``Delimited``    |
+| map              | as above, then the user key                               | ``NullableRest`` |
 | timers           | prefix, timer                                             | nothing          |
 
-The sizes are there if both key and namespace vary in length: ``Suffixed``. None of this is a
-serializer's doing, so that the nodes are not among the layouts; they hold layouts, and a
-``Struct`` may hold them.
+The sizes are there if both key and namespace vary in length: ``Suffixed``. No serializer has the nodes
+below, so they are not among the layouts. They hold layouts, and a ``Struct`` may hold them.
 
 Flink: ``SerializedCompositeKeyBuilder``, ``ListDelimitedSerializer``, ``RocksDBMapState``.
 """
@@ -40,7 +39,7 @@ DELIMITER = ord(",")
 
 @node
 class KeyPrefix(Layout):
-    """The key group, in ``size`` bytes; the file knows it already. Always null."""
+    """The key group, in ``size`` bytes. Its value is null, because the file knows it."""
 
     size: int
 
@@ -54,7 +53,7 @@ class Suffixed(Layout):
 
 @node
 class Sized(Layout):
-    """A value of which nothing but the number of its bytes is of interest."""
+    """A value of which only the size is read."""
 
     inner: Layout
 
@@ -68,33 +67,33 @@ class Delimited(Layout):
 
 @node
 class NullableRest(Layout):
-    """A flag of null, then the value; behind a null lie bytes without meaning, or none."""
+    """A flag of null, then the value; bytes behind a null have no meaning."""
 
     inner: Layout
 
 
 def is_ambiguous(key: Layout, namespace: Layout) -> bool:
-    """Whether key and namespace have suffixes of their sizes, as both vary in length."""
+    """Whether key and namespace are ``Suffixed``, because both vary in length."""
     return VARIABLE == serializer_length(key) == serializer_length(namespace)
 
 
 def entry_key(
     prefix_size: int, key: Layout, namespace: Layout, user_key: Layout | None = None
 ) -> Struct:
-    """The key of an entry; ``user_key`` is that of a map state."""
+    """The key of an entry; a map state has a ``user_key``."""
     has_suffixes = is_ambiguous(key, namespace)
-    parts: dict[str, Layout] = {
+    fields: dict[str, Layout] = {
         "prefix": KeyPrefix(prefix_size),
         "key": Suffixed(key) if has_suffixes else key,
         "namespace": Suffixed(namespace) if has_suffixes else namespace,
     }
     if user_key is not None:
-        parts["user_key"] = user_key
-    return Struct(tuple(parts), tuple(parts.values()))
+        fields["user_key"] = user_key
+    return Struct(tuple(fields), tuple(fields.values()))
 
 
 def entry_type(layout: Layout) -> pa.DataType:
-    """The Arrow type of an entry's key or value; ``arrow_type`` where it is but a layout."""
+    """The Arrow type of an entry's key or value, of a node here or any layout."""
     match layout:
         case KeyPrefix():
             return pa.null()
@@ -107,7 +106,7 @@ def entry_type(layout: Layout) -> pa.DataType:
         case Struct(names, fields):
             types = map(entry_type, fields)
             return pa.struct(
-                [pa.field(name, part) for name, part in zip(names, types, strict=True)]
+                [pa.field(name, kind) for name, kind in zip(names, types, strict=True)]
             )
         case _:
             return arrow_type(layout)
@@ -181,12 +180,12 @@ class EntryWriter(ValueWriter):
                 self.write(inner, value)
                 view.write_bytes(length_suffix(view.position - start))
             case Delimited() if value is None:
-                raise NullError("null, which Delimited has not")
+                raise NullError("null, which Delimited cannot be")
             case Delimited(element):
-                for index, part in enumerate(value):
+                for index, item in enumerate(value):
                     if index:
                         view.write_byte(DELIMITER)
-                    self.write(element, part)
+                    self.write(element, item)
             case NullableRest(inner):
                 view.write_bool(value is None)
                 if value is not None:
@@ -196,7 +195,7 @@ class EntryWriter(ValueWriter):
 
 
 def knows_null(layout: Layout) -> bool:
-    """Whether null is a value of the layout, be it one of the nodes here or not."""
+    """Whether null is a value of a node here or of any layout."""
     match layout:
         case KeyPrefix() | NullableRest():
             return True
@@ -215,7 +214,7 @@ def _read_suffix(size: int, view: DataInputView) -> None:
 
 
 def length_suffix(size: int) -> bytes:
-    """What ``Suffixed`` writes behind a value of so many bytes."""
+    """The suffix of ``Suffixed`` behind a value of ``size`` bytes."""
     return size.to_bytes(_suffix_size(size), "little")
 
 

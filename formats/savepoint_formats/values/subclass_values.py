@@ -1,7 +1,7 @@
-"""Values of subclasses that no serializer's snapshot describes, and how they are found in bulk.
+"""Finds values of subclasses that no serializer's snapshot describes, in bulk.
 
-Such a value has the flag 4 and the name of its class somewhere in its bytes; see ``pojo_values``.
-Bytes in which nothing looks like that have none. The others are walked one by one.
+The bytes of such a value have the flag 4 and the name of its class; see ``pojo_values``. Only values
+with bytes that look so are walked one by one.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
-# Longer names have no class file: a path has few thousand bytes, and a file name 255.
+# Longer names have no class file: file names have at most 255 bytes, paths a few thousand.
 _LONGEST_NAME = 0x03FF
 _LOOKS_NAMED = rf"(?s)\x04[\x00-\x{_LONGEST_NAME >> 8:02x}].[A-Za-z_$\x{{80}}-\x{{ff}}]"
 """The flag, the size of the name in two bytes, and the first byte of the name."""
 
 
 class Subclass(NamedTuple):
-    """A class of values, and the POJO that they stand for."""
+    """The class of values, and the POJO that they stand for."""
 
     class_name: str
     superclass: str
@@ -40,26 +40,18 @@ class Subclass(NamedTuple):
 
 @lru_cache(maxsize=1000)
 def holds_pojo(layout: Layout) -> bool:
-    """Whether a POJO may be in values of a layout, but for those that Kryo writes."""
+    """Whether values of a layout may hold POJOs that Kryo does not write."""
     return isinstance(layout, layouts.Pojo) or any(map(holds_pojo, parts(layout)))
 
 
 def undescribed_subclasses(
     layout: Layout, data: pa.LargeBinaryArray, kryo: KryoDialect
 ) -> Iterator[Subclass]:
-    """The subclasses in values that no snapshot and no description knows.
-
-    Args:
-        layout: The layout of the values.
-        data: The bytes of each.
-        kryo: The Kryo that wrote the objects.
-
-    Returns:
-        Of each value that has any, the first: nobody knows where it ends.
+    """The first subclass in each value that neither a snapshot nor a description knows.
 
     Raises:
         FormatError: A value is damaged.
-        UnencodableError: It lies in another serializer, whose parts can't be told apart.
+        UnencodableError: The values inside another serializer's value can't be told apart.
     """
     if not holds_pojo(layout):
         return
@@ -74,11 +66,7 @@ def undescribed_subclasses(
 
 
 class _LookingWalk(ValueWalk):
-    """One value.
-
-    Attributes:
-        undescribed: The subclass that the value could not be read beyond.
-    """
+    """Stops at the first subclass that is not described."""
 
     undescribed: Subclass | None = None
 

@@ -1,7 +1,7 @@
-"""Values with a time to live: the times of their last access are hidden, and put back.
+"""Values with a time to live: hides the times of their last access, and puts them back.
 
-What TTL stores is ``struct<timestamp, value>``: a time with each value, each element of a list, and
-each value of a map. A reader sees the values; a row of a DataFrame has one time for all of them.
+TTL stores ``struct<timestamp, value>``: a time with each value, each element of a list, and each value
+of a map. A reader sees the values; a row of a DataFrame has one time for all of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def without_times(values: pa.Array, stored: Layout) -> pa.Array:
-    """Decoded values of the layout ``stored`` without the times of their last access."""
+    """Decoded values of a stored layout, without the times."""
     match stored:
         case Ttl():
             return pc.struct_field(values, "value")
@@ -31,7 +31,7 @@ def without_times(values: pa.Array, stored: Layout) -> pa.Array:
             items = pc.struct_field(values.items, "value")
             return pa.MapArray.from_arrays(_bounds(values), values.keys, items)
         case MapOf(_, Ttl() | Nullable(Ttl())):
-            # Where a key can be null a map is a list of its entries.
+            # A map whose keys can be null is a list of its entries.
             key, value = values.type.value_type
             items = pc.struct_field(values.values, [1, 1])
             fields = [key, value.with_type(items.type)]
@@ -43,13 +43,7 @@ def without_times(values: pa.Array, stored: Layout) -> pa.Array:
 
 
 def with_times(values: pa.Array, times: pa.Array, stored: Layout) -> pa.Array:
-    """The values as ``stored`` has them, each with the time of its row: the mirror.
-
-    Args:
-        values: Of the type without times.
-        times: When each row was accessed last, ms since the epoch; no nulls.
-        stored: What the serializer writes.
-    """
+    """The mirror of ``without_times``; ``times`` has ms since the epoch for each row, no nulls."""
     wanted = arrow_type(stored)
     times = times.cast(pa.timestamp("ms", "UTC"))
     match stored:

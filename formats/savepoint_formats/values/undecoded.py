@@ -1,4 +1,4 @@
-"""Why parts of a column may be bytes that nobody can decode."""
+"""Reasons why columns have bytes that nobody can decode."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ JAVA_REASON = "Java serialized the object itself, and only Java reads it for cer
 
 
 def notes(layout: Layout) -> Iterator[str]:
-    """Why parts of a layout can be shown as bytes only; some more than once."""
+    """Reasons why values in a layout are shown as bytes; some come more than once."""
     match layout:
         case Opaque():
             yield layout.note
@@ -31,21 +31,21 @@ def notes(layout: Layout) -> Iterator[str]:
 
 
 def remarks(layout: Layout) -> Iterator[str]:
-    """Why parts of a layout, and of rows of SQL in it, are shown as bytes; some more than once."""
+    """The ``notes`` of a layout, and of the types of SQL's rows in it."""
     yield from notes(layout)
     yield from _remarks_on_types(layout)
 
 
-def _remarks_on_types(part: object) -> Iterator[str]:
-    match part:
+def _remarks_on_types(value: object) -> Iterator[str]:
+    match value:
         case LogicalType():
-            if part.piece is not None:
-                yield from remarks(part.piece)
-            for child in part.children:
+            if value.piece is not None:
+                yield from remarks(value.piece)
+            for child in value.children:
                 yield from _remarks_on_types(child)
         case Layout():
-            for own in fields(part):  # type: ignore[arg-type]  # every node is a dataclass
-                yield from _remarks_on_types(getattr(part, own.name))
+            for field in fields(value):  # type: ignore[arg-type]  # every node is a dataclass
+                yield from _remarks_on_types(getattr(value, field.name))
         case tuple():
-            for item in part:
+            for item in value:
                 yield from _remarks_on_types(item)

@@ -7,24 +7,13 @@ from typing import TYPE_CHECKING
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.values import binary_rows
-from savepoint_formats.values.alternatives import (
-    write_tagged,
-    write_union,
-)
-from savepoint_formats.values.arrow_types import (
-    ROW_KIND,
-    ROW_KINDS,
-)
-from savepoint_formats.values.kinds import moments, scalars
-from savepoint_formats.values.kinds.codec import NullError
-from savepoint_formats.values.kinds.scalars import SCALARS
+from savepoint_formats.values.alternatives import write_tagged, write_union
+from savepoint_formats.values.kinds import moments
+from savepoint_formats.values.kinds.codec import NullError, pairs_of
+from savepoint_formats.values.kinds.scalars import SCALARS, SIZED
 from savepoint_formats.values.kryo.structs import column_type, has_others
 from savepoint_formats.values.kryo.values import write_kryo_value
-from savepoint_formats.values.map_entries import pairs_of
-from savepoint_formats.values.masks import (
-    write_masked_list,
-    write_masked_struct,
-)
+from savepoint_formats.values.masks import write_masked_list, write_masked_struct
 from savepoint_formats.values.pojo_values import write_pojo
 from savepoint_formats.values.variants import write_variant
 
@@ -38,11 +27,7 @@ _ENTRY = ("key", "value")
 
 
 def write_value(layout: Layout, value: Value, view: DataOutputView) -> None:
-    """Writes a value as Flink does; the mirror of ``read_value``.
-
-    Raises:
-        ValueError: The value is none of the layout, or one that only Java can write.
-    """
+    """Writes a value; ``ValueError`` if the layout does not have it, or only Java can write it."""
     ValueWriter(view).write(layout, value)
 
 
@@ -59,15 +44,15 @@ class ValueWriter:
         if scalar is None:
             self._write_composite(layout, value)
         elif value is None and not scalar.is_nullable:
-            raise NullError(f"null, which {type(layout).__name__} has not")
+            raise NullError(f"null, which {type(layout).__name__} cannot be")
         else:
             scalar.write(value, self.view)
 
-    def _write_composite(  # noqa: PLR0912, PLR0915 - the table of layouts
+    def _write_composite(  # noqa: PLR0912 - the table of layouts
         self, layout: Layout, value: Value
     ) -> None:
         if value is None and not isinstance(layout, _WITH_NULL) and not _is_typed(layout):
-            raise NullError(f"null, which {type(layout).__name__} has not")
+            raise NullError(f"null, which {type(layout).__name__} cannot be")
         view = self.view
         match layout:
             case layouts.Nullable():
@@ -94,25 +79,10 @@ class ValueWriter:
                 self._framed(inner, value)
             case layouts.Varying(inner):
                 self.write(inner, value)
-            case layouts.Enum():
-                scalars.write_enum(layout, value, view)
-            case layouts.Marker():
-                scalars.write_marker(layout, value, view)
-            case layouts.FixedBytes():
-                scalars.write_fixed_bytes(layout, value, view)
-            case layouts.DecimalData():
-                scalars.write_decimal_data(layout, value, view)
-            case layouts.TimestampData():
-                moments.write_timestamp_data(layout, value, view)
-            case layouts.BinaryRow(names, types):
-                kind = value.get(ROW_KIND) or ROW_KINDS[0]
-                row = [value[name] for name in names]
-                view.write_bytes(binary_rows.write_row(types, row, _piece, kind))
-            case layouts.BinaryArray(element_type):
-                view.write_bytes(binary_rows.write_array(element_type, value, _piece))
-            case layouts.BinaryMap(key_type, value_type):
-                pairs = pairs_of(value)
-                view.write_bytes(binary_rows.write_map(key_type, value_type, pairs, _piece))
+            case _ if sized := SIZED.get(type(layout)):
+                sized[1](layout, value, view)
+            case layouts.BinaryRow() | layouts.BinaryArray() | layouts.BinaryMap():
+                view.write_bytes(binary_rows.write_binary(layout, value, _bytes_of))
             case layouts.Variant():
                 write_variant(layout, value, view)
             case layouts.BlockRepeated(element):
@@ -133,7 +103,7 @@ class ValueWriter:
     def fields(
         self, names: Sequence[str], fields: Sequence[Layout], values: dict[str, Value]
     ) -> None:
-        """The fields of a struct, one behind the other."""
+        """Writes the fields of a struct, one behind the other."""
         for name, field in zip(names, fields, strict=True):
             if self.is_lost:
                 break
@@ -179,18 +149,17 @@ class ValueWriter:
         self.is_lost = has_others(value)
 
     def copy(self, undecoded: dict[str, Value]) -> None:
-        """Writes what could not be decoded, with all that its bytes have of what lay behind it."""
+        """Writes the bytes of an undecoded value, with those of other values in them."""
         self.view.write_bytes(undecoded["bytes"])
         self.is_lost = has_others(undecoded)
 
     def expect_all(self, what: str) -> None:
-        """Raises ``ValueError`` if others were among the bytes of the last value, uncounted."""
+        """Raises ``ValueError`` if the bytes of the last value hold others, uncounted."""
         if self.is_lost:
             raise ValueError(f"{what} of which one could not be decoded: nobody knows how many")
 
 
-def _piece(layout: Layout, value: Value) -> bytes:
-    """The bytes of a value that fill a piece of a binary row."""
+def _bytes_of(layout: Layout, value: Value) -> bytes:
     view = DataOutputView()
     write_value(layout, value, view)
     return view.to_bytes()
@@ -207,7 +176,7 @@ _WITH_NULL = (
 
 
 def _is_typed(layout: Layout) -> bool:
-    """Whether it is an object of Kryo that has a column of its own, and not just its bytes."""
+    """Whether Kryo's objects have a column of their own, and not only their bytes."""
     return isinstance(layout, layouts.Kryo) and column_type(layout) is not None
 
 

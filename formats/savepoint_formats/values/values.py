@@ -1,12 +1,12 @@
 """The general path: one value of any layout, by plain recursion.
 
-What a layout means is said here and nowhere else; faster paths are proved equal to it. A value
-is what pyarrow's ``to_pylist`` gives for ``arrow_type(layout)``, but for two things: a time or
-date that Python has not is Arrow's integer (``times``).
+It is the meaning of each layout; tests prove faster paths equal to it. A value is what pyarrow's
+``to_pylist`` gives for ``arrow_type(layout)``, or Arrow's integer of a date or time that Python does
+not have (``times``).
 
-Where a value ends that cannot be decoded is not known, unless ``separation`` has found out: it takes
-the bytes up to the end of the frame, or else of the whole view. What follows it inside there is
-null, and its reason says so.
+Nobody knows where a value ends that cannot be decoded, unless ``separation`` has found its end. It
+takes all bytes up to the end of the ``Framed`` value around it, or of the view. Values behind it in
+there are null, and its reason names them.
 """
 
 from __future__ import annotations
@@ -19,23 +19,14 @@ from savepoint_formats.bytes.counts import MAX_EMPTY_ELEMENTS, can_be_empty
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.java.stream import read_java_object
 from savepoint_formats.values import binary_rows
-from savepoint_formats.values.alternatives import (
-    read_tagged,
-    read_union,
-)
-from savepoint_formats.values.arrow_types import (
-    ROW_KIND,
-    is_nullable_key,
-)
-from savepoint_formats.values.kinds import moments, scalars
+from savepoint_formats.values.alternatives import read_tagged, read_union
+from savepoint_formats.values.arrow_types import is_nullable_key
+from savepoint_formats.values.kinds import moments
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
-from savepoint_formats.values.kinds.scalars import SCALARS
+from savepoint_formats.values.kinds.scalars import SCALARS, SIZED
 from savepoint_formats.values.kryo.structs import ALONG, has_others
 from savepoint_formats.values.kryo.values import DescribedObject, read_kryo_value, take_rest
-from savepoint_formats.values.masks import (
-    read_masked_list,
-    read_masked_struct,
-)
+from savepoint_formats.values.masks import read_masked_list, read_masked_struct
 from savepoint_formats.values.pojo_values import read_pojo
 from savepoint_formats.values.undecoded import JAVA_REASON
 from savepoint_formats.values.variants import read_variant
@@ -53,34 +44,29 @@ _ENTRY = ("key", "value")
 
 
 def read_value(layout: Layout, view: DataInputView, kryo: KryoDialect | None = None) -> Value:
-    """The next value of ``view``, as pyarrow's ``to_pylist`` would give it.
-
-    Args:
-        layout: How it lies.
-        view: Its bytes; the position moves behind them.
-        kryo: What is known of the Kryo that wrote its object graphs.
+    """The next value of ``view``; ``kryo`` is the Kryo that wrote its object graphs.
 
     Raises:
         FormatError: The bytes are no value of the layout.
-        UndecodableError: They are one that its Arrow type cannot hold.
+        UndecodableError: The Arrow type cannot hold the value.
     """
     return ValueReader(view, kryo).read(layout)
 
 
 class ValueReader:
-    """Reads values, and keeps what it could not decode.
+    """Reads values, and notes those that it could not decode.
 
     Attributes:
         view: The bytes.
         undecoded_values: The bytes and the reason of each value that could not be decoded.
-        is_lost: Whether one of them took all bytes up to the end of the frame.
-        hides: Whether anything else was among these.
-        hides_elements: Whether elements or entries were, so that some are missing.
+        is_lost: Whether one of them took all bytes up to the end.
+        hides: Whether these bytes have other values in them.
+        hides_elements: Whether they have elements or entries in them, so that some are missing.
         is_damaged: Whether bytes that could not be decoded are no value of their layout.
         is_ambiguous: Whether a value can be decoded in several ways, unless its end is known.
-        ends: What is known of where they end.
+        ends: The known ends of such values.
         described: The last object of a class that the user described.
-        distrusted: Where objects lie whose description does not fit what follows them.
+        distrusted: Places of objects whose description does not fit the bytes behind them.
     """
 
     def __init__(self, view: DataInputView, kryo: KryoDialect | None = None) -> None:
@@ -132,28 +118,14 @@ class ValueReader:
             case layouts.Ttl(value):
                 return {"timestamp": moments.read_timestamp_millis(view), "value": self.read(value)}
             case layouts.Framed(inner):
-                return self._framed(inner)
+                return self.bounded(inner, view.read_count())
             case layouts.Varying(inner):
                 return self.read(inner)
-            case layouts.Enum():
-                return scalars.read_enum(layout, view)
-            case layouts.Marker():
-                return scalars.read_marker(layout, view)
-            case layouts.FixedBytes():
-                return scalars.read_fixed_bytes(layout, view)
-            case layouts.DecimalData():
-                return scalars.read_decimal_data(layout, view)
-            case layouts.TimestampData():
-                return moments.read_timestamp_data(layout, view)
-            case layouts.BinaryRow(names, types):
-                row = binary_rows.read_row(types, view.read_view(view.remaining), self._nesting)
-                return dict(zip([*names, ROW_KIND], row, strict=True))
-            case layouts.BinaryArray(element_type):
-                content = view.read_view(view.remaining)
-                return binary_rows.read_array(element_type, content, self._nesting)
-            case layouts.BinaryMap(key_type, value_type):
-                content = view.read_view(view.remaining)
-                return binary_rows.read_map(key_type, value_type, content, self._nesting)
+            case _ if sized := SIZED.get(type(layout)):
+                return sized[0](layout, view)
+            case layouts.BinaryRow() | layouts.BinaryArray() | layouts.BinaryMap():
+                nesting = binary_rows.Nesting(self._inside)
+                return binary_rows.read_binary(layout, view.read_view(view.remaining), nesting)
             case layouts.Variant():
                 return read_variant(layout, view)
             case layouts.BlockRepeated(element):
@@ -184,12 +156,12 @@ class ValueReader:
 
     @property
     def reason(self) -> str:
-        """Why a value could not be decoded; of several, the first that has others in its bytes."""
+        """The reason of the first undecoded value that has others in its bytes, or of the first."""
         first = self.undecoded_values[0]
         return str(next(filter(has_others, self.undecoded_values), first)["reason"])
 
     def undecoded(self, reason: str) -> dict[str, Value]:
-        """Its bytes, or all that are left if nobody knows where it ends; and the reason."""
+        """A value's bytes and the reason; all remaining bytes if nobody knows its end."""
         view, end = self.view, self.known_end(self.view.position)
         data = view.read_rest() if end is None else view.read_bytes(end - view.position)
         shown: dict[str, Value] = {"bytes": data, "reason": reason}
@@ -198,20 +170,20 @@ class ValueReader:
         return shown
 
     def known_end(self, position: int) -> int | None:
-        """Where the value at a position of the view ends, if that was found out."""
+        """The end of the value at a position of the view, if it is known."""
         base = self.view.base
         end = None if self.ends is None else self.ends.of_values.get(base + position)
         return None if end is None else end - base
 
     def take_along(self, what: str, *, are_elements: bool = False) -> None:
-        """Says of the value that took all bytes that those of something else are among them."""
+        """Names something in the reason of the value that took all bytes."""
         last = self.undecoded_values[-1]
         last["reason"] += f"{',' if has_others(last) else ALONG} {what}"
         self.hides = True
         self.hides_elements |= are_elements
 
     def _count(self, element: Layout) -> int:
-        """The number of elements, no more than the bytes that are left can hold."""
+        """The number of elements, at most what the remaining bytes can hold."""
         if not can_be_empty(element):
             return self.view.read_count()
         count = self.view.read_count(element_size=0)
@@ -230,11 +202,11 @@ class ValueReader:
         return values
 
     def known_borders(self) -> tuple[int, ...]:
-        """Where the elements lie of which the first one is next, if decoding does not tell."""
+        """The known borders of the next elements, if decoding does not tell them."""
         return () if self.ends is None else self.ends.of_elements.get(self.view.offset, ())
 
     def nullable(self, layout: layouts.Nullable) -> Value:
-        """A flag, and a value where it says so."""
+        """A flag, and a value behind it unless it is null."""
         if self.view.read_bool() == layout.is_null:
             self.view.read_bytes(layout.padding)
             return None
@@ -248,22 +220,14 @@ class ValueReader:
             return entries
         if any(entry["key"] is None for entry in entries):
             self.view.position = start
-            raise self.view.error("a null key, which Arrow's maps have not", UndecodableError)
+            raise self.view.error("a null key, which Arrow's maps do not have", UndecodableError)
         return [(entry["key"], entry["value"]) for entry in entries]
 
-    @property
-    def _nesting(self) -> binary_rows.Nesting:
-        return binary_rows.Nesting(self._inside)
-
-    def _framed(self, inner: Layout) -> Value:
-        return self.bounded(inner, self.view.read_count())
-
     def bounded(self, inner: Layout, size: int) -> Value:
-        """A value of so many bytes."""
+        """A value of ``size`` bytes."""
         return self._inside(inner, self.view.read_view(size))
 
     def _inside(self, inner: Layout, content: DataInputView) -> Value:
-        """The value that fills a view of its own."""
         outer, self.view = self.view, content
         value = self.read(inner)
         self.expect_end()
@@ -283,12 +247,12 @@ class ValueReader:
         return values
 
     def expect_end(self) -> None:
-        """Raises ``FormatError`` if bytes are left that are no object's."""
+        """Raises ``FormatError`` if bytes are left, unless a described object takes them."""
         take_rest(self)
         self.view.expect_end()
 
     def _java_object(self) -> dict[str, Value]:
-        """The bytes of an object of Java, which is read for nothing but to know where it ends."""
+        """The bytes of an object of Java, which is read only to find its end."""
         start = self.view.position
         try:
             read_java_object(self.view)

@@ -1,13 +1,13 @@
-"""VARIANT: any value of JSON and some more, which says itself what it is.
+"""VARIANT: values that carry their types; any of JSON, and some more.
 
-Metadata has the names of all fields, in a dictionary; the value refers to them. All numbers are
-little endian; ``o`` bytes, 1 to 4, are those of an offset.
+The metadata has the names of all fields; the value refers to them by number. All numbers are little
+endian. An offset has ``o`` bytes, 1 to 4.
 
 | bytes   | metadata                                                                     |
 |---------|------------------------------------------------------------------------------|
 | u8      | version, 1, in bits 0-3; whether names are sorted in bit 4; o - 1 in bits 6-7 |
 | o       | n, number of names                                                           |
-| o n+1   | where each name begins, and the last ends                                    |
+| o n+1   | start of each name, and end of the last one                                  |
 |         | the names, UTF-8                                                             |
 
 | bits 0-1 | bits 2-7                            | value behind that byte                      |
@@ -18,8 +18,7 @@ little endian; ``o`` bytes, 1 to 4, are those of an offset.
 |          | is large: 2, 2 and 1 bits           | numbers, n + 1 offsets, the values          |
 | 3        | o - 1, is large: 2 and 1 bits       | n likewise, n + 1 offsets, the values       |
 
-No value needs more values, or bytes, than it has: what refers to one twice is damaged. So is no
-value larger when it is read than its bytes and names are.
+A value that refers to another one twice is damaged. So the JSON never has more values than the bytes.
 
 Flink: ``BinaryVariant``. Format: the VARIANT encoding of Parquet and Spark, version 1.
 """
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kinds.codec import Value
 
 MAX_JSON_SIZE = 64 << 20
-"""The most characters of a value; names may stand in it as often as there are objects."""
+"""Limit of the characters of a value; each object repeats its names."""
 
 _NOT_FINITE = {"nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}
 _VERSION = 1
@@ -61,7 +60,7 @@ def read_variant(layout: Variant, view: DataInputView) -> dict[str, Value]:
 
     Raises:
         FormatError: The bytes are no VARIANT.
-        UndecodableError: Its JSON would be too long, or nests too deep.
+        UndecodableError: Its JSON would be too long, or nest too deep.
     """
     if layout.in_row:
         metadata, value = view.read_bytes(view.read_count()), view.read_rest()
@@ -73,7 +72,7 @@ def read_variant(layout: Variant, view: DataInputView) -> dict[str, Value]:
 
 
 def write_variant(layout: Variant, given: dict[str, Value], view: DataOutputView) -> None:
-    """The mirror of ``read_variant``; the bytes are written, which ``json`` must not contradict."""
+    """The mirror of ``read_variant``: writes the bytes; ``json`` must agree with them."""
     metadata, value = given["metadata"], given["value"]
     if metadata is None or value is None:
         raise NullError("null, which metadata and value of a VARIANT cannot be")
@@ -82,28 +81,25 @@ def write_variant(layout: Variant, given: dict[str, Value], view: DataOutputView
     if not layout.in_row:
         view.write_int(len(value))
     view.write_int(len(metadata))
-    for part in (metadata, value) if layout.in_row else (value, metadata):
-        view.write_bytes(part)
+    for data in (metadata, value) if layout.in_row else (value, metadata):
+        view.write_bytes(data)
 
 
 def variant_json(metadata: bytes, value: bytes, path: str) -> str:
-    """A VARIANT as JSON: times as texts, bytes in base64, NaN and infinity as texts.
+    """A VARIANT as JSON: times, NaN and infinity as texts, bytes in base64.
 
-    Args:
-        metadata: The names of its fields.
-        value: Its value.
-        path: What it is called in errors.
+    Errors name the ``path``.
     """
     names = tuple(_names(DataInputView(metadata, path)))
-    parts: list[str] = []
+    texts: list[str] = []
     size = 0
-    for part in _Value(DataInputView(value, path), names, _Left(len(value), len(value))).json(0):
-        parts.append(part)
-        size += len(part)
+    for text in _Value(DataInputView(value, path), names, _Left(len(value), len(value))).json(0):
+        texts.append(text)
+        size += len(text)
         if size > MAX_JSON_SIZE:
             message = f"a VARIANT whose JSON has more than {MAX_JSON_SIZE:,} characters"
             raise UndecodableError(message, path, 0)
-    return "".join(parts)
+    return "".join(texts)
 
 
 def _names(view: DataInputView) -> Iterator[str]:
@@ -114,7 +110,7 @@ def _names(view: DataInputView) -> Iterator[str]:
     offsets = _offsets(view, _number(view, size), size)
     start = view.position
     for begin, end in itertools.pairwise(offsets):
-        yield _text(_slice(view, start, begin, end))
+        yield _text(_range(view, start, begin, end))
 
 
 def _number(view: DataInputView, size: int) -> int:
@@ -122,13 +118,13 @@ def _number(view: DataInputView, size: int) -> int:
 
 
 def _offsets(view: DataInputView, count: int, size: int) -> list[int]:
-    """One more than there are elements."""
+    """Offsets of all elements, and of the end."""
     if (count + 1) * size > view.remaining:
         raise view.error(f"a VARIANT with {count} elements, with {view.remaining} bytes left")
     return [_number(view, size) for _ in range(count + 1)]
 
 
-def _slice(view: DataInputView, start: int, begin: int, end: int) -> DataInputView:
+def _range(view: DataInputView, start: int, begin: int, end: int) -> DataInputView:
     if not 0 <= begin <= end <= view.end - start:
         raise view.error(f"a part of a VARIANT from {begin} to {end} of {view.end - start} bytes")
     view.position = start + begin
@@ -144,7 +140,7 @@ def _text(view: DataInputView) -> str:
 
 @dataclass(slots=True)
 class _Left:
-    """What a value may still have of its own: so many values, and so many bytes of them."""
+    """The values and bytes that are not used yet."""
 
     values: int
     size: int
@@ -152,14 +148,14 @@ class _Left:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """A value at the position of its view; it ends anywhere before the view does."""
+    """A value at the position of its view; the view may end behind it."""
 
     view: DataInputView
     names: tuple[str, ...]
     left: _Left
 
     def json(self, depth: int) -> Iterator[str]:
-        """Its parts."""
+        """Its JSON, bit by bit."""
         if depth >= MAX_DEPTH:
             message = f"a VARIANT nested deeper than {MAX_DEPTH} levels"
             raise self.view.error(message, UndecodableError)
@@ -215,36 +211,29 @@ class _Value:
         yield "]"
 
     def _elements(self, count: int, size: int) -> Iterator[_Value]:
-        """The values behind a list of offsets; those of objects may lie in another order."""
+        """The values behind a list of offsets, which may be unordered in objects."""
         *offsets, end = _offsets(self.view, count, size)
         self._take((count + 1) * size)
         start = self.view.position
         for offset in offsets:
-            yield _Value(_slice(self.view, start, offset, end), self.names, self.left)
+            yield _Value(_range(self.view, start, offset, end), self.names, self.left)
 
 
 def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _constant(text: str) -> Callable[[DataInputView], str]:
-    return lambda _view: text
+def _signed(view: DataInputView, size: int) -> int:
+    return int.from_bytes(view.read_bytes(size), "little", signed=True)
 
 
-def _numeric(form: str) -> Callable[[DataInputView], str]:
-    packed = struct.Struct(form)
-
-    def read(view: DataInputView) -> str:
-        (number,) = packed.unpack(view.read_bytes(packed.size))
-        if isinstance(number, int):
-            return str(number)
-        return repr(number) if math.isfinite(number) else _NOT_FINITE[str(number)]
-
-    return read
+def _double(view: DataInputView) -> str:
+    (number,) = struct.unpack("<d", view.read_bytes(8))
+    return repr(number) if math.isfinite(number) else _NOT_FINITE[str(number)]
 
 
 def _single(view: DataInputView) -> str:
-    """A float by as many digits as it takes to tell it from others of its size."""
+    """A float with the fewest digits that tell it from other floats."""
     (number,) = struct.unpack("<f", view.read_bytes(4))
     if not math.isfinite(number):
         return _NOT_FINITE[str(number)]
@@ -259,8 +248,7 @@ def _decimal(size: int) -> Callable[[DataInputView], str]:
         scale = view.read_unsigned_byte()
         if scale > 38:  # digits
             raise view.error(f"a decimal of scale {scale}, expected 38 at most")
-        unscaled = int.from_bytes(view.read_bytes(size), "little", signed=True)
-        return f"{unbounded.decimal(unscaled, scale):f}"
+        return f"{unbounded.decimal(_signed(view, size), scale):f}"
 
     return read
 
@@ -269,30 +257,24 @@ def _moment(per_second: int, zone: str) -> Callable[[DataInputView], str]:
     digits = len(str(per_second)) - 1
 
     def read(view: DataInputView) -> str:
-        count = struct.unpack("<q", view.read_bytes(8))[0]
-        seconds, rest = divmod(count, per_second)
-        days, second = divmod(seconds, 86_400)
-        clock = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.{rest:0{digits}}"
+        seconds, rest = divmod(_signed(view, 8), per_second)
+        days, second = divmod(seconds, times.SECONDS_PER_DAY)
+        clock = f"{times.clock_text(second)}.{rest:0{digits}}"
         return _quoted(f"{_day(days)}T{clock}{zone}")
 
     return read
 
 
 def _clock(view: DataInputView) -> str:
-    (micros,) = struct.unpack("<q", view.read_bytes(8))
+    micros = _signed(view, 8)
     if not 0 <= micros < 86_400_000_000:
         raise view.error(f"{micros} microseconds are no time of a day")
     second, rest = divmod(micros, 1_000_000)
-    return _quoted(f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.{rest:06}")
-
-
-def _date(view: DataInputView) -> str:
-    return _quoted(_day(struct.unpack("<i", view.read_bytes(4))[0]))
+    return _quoted(f"{times.clock_text(second)}.{rest:06}")
 
 
 def _day(days: int) -> str:
-    year, month, day = times.date_from_days(days)
-    return f"{year:04}-{month:02}-{day:02}"
+    return times.date_text(*times.date_from_days(days))
 
 
 def _sized(view: DataInputView) -> DataInputView:
@@ -300,18 +282,18 @@ def _sized(view: DataInputView) -> DataInputView:
 
 
 _PRIMITIVES: dict[int, Callable[[DataInputView], str]] = {
-    0: _constant("null"),
-    1: _constant("true"),
-    2: _constant("false"),
-    3: _numeric("<b"),
-    4: _numeric("<h"),
-    5: _numeric("<i"),
-    6: _numeric("<q"),
-    7: _numeric("<d"),
+    0: lambda _view: "null",
+    1: lambda _view: "true",
+    2: lambda _view: "false",
+    3: lambda view: str(_signed(view, 1)),
+    4: lambda view: str(_signed(view, 2)),
+    5: lambda view: str(_signed(view, 4)),
+    6: lambda view: str(_signed(view, 8)),
+    7: _double,
     8: _decimal(4),
     9: _decimal(8),
     10: _decimal(16),
-    11: _date,
+    11: lambda view: _quoted(_day(_signed(view, 4))),
     12: _moment(1_000_000, "+00:00"),
     13: _moment(1_000_000, ""),
     14: _single,

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from savepoint_formats.compatibility.collected import operator_facts
-from savepoint_formats.compatibility.facts import SnapshotFacts
+from savepoint_formats.compatibility.facts import SnapshotFacts, operator_facts
 from savepoint_formats.compatibility.operator_rules import BACKENDS, OPERATOR_RULES
 from savepoint_formats.compatibility.releases import (
     Crossing,
@@ -20,11 +19,10 @@ from savepoint_formats.compatibility.releases import (
     release_text,
     target_release,
 )
-from savepoint_formats.compatibility.rules import Finding, all_findings
+from savepoint_formats.compatibility.rules import Finding, Verdict, all_findings, worst
 from savepoint_formats.compatibility.serializer_rules import SERIALIZER_RULES
 from savepoint_formats.compatibility.state_rules import SNAPSHOT_RULES, STATE_RULES
 from savepoint_formats.compatibility.subclasses import Glance
-from savepoint_formats.compatibility.verdicts import Verdict, worst
 from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
 from savepoint_formats.printable import html_table, without_secrets
 

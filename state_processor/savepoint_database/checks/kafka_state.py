@@ -22,10 +22,10 @@ from savepoint_formats.kafka.source_state import (
     KafkaSplit,
 )
 from savepoint_formats.kafka.versioned import Versioned
+from savepoint_formats.layout import KryoClass, KryoField
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.sinks.committer_state import CommitterState
 from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.values.kryo.dialect import KryoClass, KryoField
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

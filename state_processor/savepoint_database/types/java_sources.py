@@ -25,8 +25,8 @@ from savepoint_formats.java.class_file import ClassFile, ClassFlag, FieldOfClass
 from savepoint_formats.layout import FLINK_2_COLLECTIONS
 from savepoint_formats.values.kryo.class_files import UndescribableError
 from savepoint_formats.values.kryo.collections import COLLECTIONS
-from savepoint_formats.values.kryo.descriptions import CODES
-from savepoint_formats.values.kryo.jdk import DECLARED_TYPES
+from savepoint_formats.values.kryo.descriptions import PRIMITIVE_CODES
+from savepoint_formats.values.kryo.known_classes import DECLARED_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -280,8 +280,8 @@ class _Declaration:
 
     def _named(self, name: str) -> str:
         """The signature of a type by its name."""
-        if name in CODES:
-            return CODES[name]
+        if name in PRIMITIVE_CODES:
+            return PRIMITIVE_CODES[name]
         return f"T{name};" if self._is_variable(name) else f"L{_full_name(name, self)};"
 
     def _is_variable(self, name: str) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import MigrationError
 from savepoint_formats.snapshots.extracted import elements_of, has_own_serializer
-from savepoint_formats.values.kryo.jdk import FINAL_CLASSES
+from savepoint_formats.values.kryo.known_classes import FINAL_CLASSES
 from savepoint_formats.values.kryo_collections import collection_places, is_generic
 from savepoint_formats.values.recoding import element_classes
 

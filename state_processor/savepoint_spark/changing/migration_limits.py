@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.compatibility.collected import operator_facts
+from savepoint_formats.compatibility.facts import operator_facts
 from savepoint_formats.compatibility.releases import Crossing
-from savepoint_formats.compatibility.rules import all_findings
+from savepoint_formats.compatibility.rules import Verdict, all_findings
 from savepoint_formats.compatibility.serializer_rules import HEALED_BY_MIGRATION, SERIALIZER_RULES
 from savepoint_formats.compatibility.state_rules import STATE_RULES
 from savepoint_formats.compatibility.subclasses import Glance
-from savepoint_formats.compatibility.verdicts import Verdict
 from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
 
 if TYPE_CHECKING:

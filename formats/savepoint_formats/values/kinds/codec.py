@@ -1,4 +1,4 @@
-"""How one kind of value is read and written, and what a value is."""
+"""Values as Python objects, and the pair of functions that reads and writes one kind of them."""
 
 from __future__ import annotations
 
@@ -12,22 +12,27 @@ if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 
 Value: TypeAlias = Any
-"""A value as ``to_pylist`` gives it; no type of Python's says which."""
+"""A value as ``to_pylist`` gives it; no type of Python describes all of them."""
 
 MAX_DEPTH = 100
-"""How deep layouts, rows and object graphs may nest; no job's types come near it."""
+"""Limit of nested layouts, rows and object graphs; no job's types come near it."""
 
 
 class NullError(ValueError):
     """A null for which there are no bytes."""
 
 
-def fitting(value: Value, bits: int) -> int:
-    """The value as an integer of so many bits.
+@dataclass(frozen=True, slots=True)
+class ScalarCodec:
+    """How one kind of value is read and written; ``is_nullable`` if null has bytes."""
 
-    Raises:
-        ValueError: It does not fit.
-    """
+    read: Callable[[DataInputView], Value]
+    write: Callable[[Value, DataOutputView], None]
+    is_nullable: bool = False
+
+
+def fitting(value: Value, bits: int) -> int:
+    """The value as an integer; ``ValueError`` if it does not fit into so many bits."""
     number = index(value)
     bound = 1 << bits - 1
     if not -bound <= number < bound:
@@ -35,16 +40,11 @@ def fitting(value: Value, bits: int) -> int:
     return number
 
 
-@dataclass(frozen=True, slots=True)
-class ScalarCodec:
-    """A value's two functions, mirrors of each other.
-
-    Attributes:
-        read: The next value of a view.
-        write: Writes a value to a view.
-        is_nullable: Whether null has an encoding.
-    """
-
-    read: Callable[[DataInputView], Value]
-    write: Callable[[Value, DataOutputView], None]
-    is_nullable: bool = False
+def pairs_of(value: Value) -> list[tuple[Value, Value]]:
+    """The entries of a map: a dict, pairs, or dicts of ``key`` and ``value``."""
+    entries = value.items() if isinstance(value, dict) else value
+    if None in entries:
+        raise NullError("null, which an entry of a map cannot be")
+    return [
+        (entry["key"], entry["value"]) if isinstance(entry, dict) else entry for entry in entries
+    ]

@@ -1,6 +1,6 @@
-"""Values of time: how Java's dates and times lie in bytes, and which number of Arrow they are.
+"""Dates and times in the bytes of Flink's serializers, and their numbers in Arrow.
 
-Null is the smallest number of each field, a value that no date or time takes.
+Null is the smallest number of each field; no date or time has it.
 """
 
 from __future__ import annotations
@@ -14,22 +14,42 @@ from savepoint_formats.values.kinds.codec import NullError, ScalarCodec, fitting
 from savepoint_formats.values.kinds.times import NANOS_PER_DAY, NANOS_PER_SECOND, timestamp_unit
 
 if TYPE_CHECKING:
-    from datetime import date, datetime, time
+    from collections.abc import Callable
+    from datetime import date, datetime
 
     from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
     from savepoint_formats.values.kinds.codec import Value
 
-_MIN_BYTE, _MIN_SHORT, _MIN_INT, _MIN_LONG = (-(1 << bits - 1) for bits in (8, 16, 32, 64))
+_MIN_BYTE, _MIN_INT, _MIN_LONG = (-(1 << bits - 1) for bits in (8, 32, 64))
 _SIGN_BIT = 1 << 63
 _NANOS_PER_MILLI = 1_000_000
 
 
-def check_range(number: int, bits: int, what: str, start: int, view: DataInputView) -> int:
-    """The number, if Arrow can hold it.
+def _smallest(*sizes: int) -> bytes:
+    """The smallest numbers of these bytes each."""
+    return b"".join(b"\x80" + bytes(size - 1) for size in sizes)
 
-    Raises:
-        ValueOutOfRangeError: It has more than so many bits; the error names the byte ``start``.
-    """
+
+_NULL_DATE = _smallest(4, 2)
+_NULL_TIME = _smallest(1, 2, 4)
+
+
+def _codec(
+    read: Callable[[DataInputView], Value],
+    write: Callable[[Value, DataOutputView], None],
+    null: bytes,
+) -> ScalarCodec:
+    def write_or_null(value: Value, view: DataOutputView) -> None:
+        if value is None:
+            view.write_bytes(null)
+        else:
+            write(value, view)
+
+    return ScalarCodec(read, write_or_null, True)
+
+
+def _checked(number: int, bits: int, what: str, start: int, view: DataInputView) -> int:
+    """The number, if Arrow can hold it in ``bits``; else an error at the byte ``start``."""
     # The smallest number stays out: numpy and pandas take it for no time at all.
     if abs(number) >= 1 << bits - 1:
         view.position = start
@@ -45,17 +65,13 @@ def read_timestamp_millis(view: DataInputView) -> datetime | int:
 def write_timestamp_millis(value: datetime | int | None, view: DataOutputView) -> None:
     """The mirror of ``read_timestamp_millis``."""
     if value is None:
-        raise NullError("null, which a time of the last access has not")
+        raise NullError("null, which a time of the last access cannot be")
     view.write_long(times.from_timestamp(value, "ms"))
 
 
 def _read_java_date(view: DataInputView) -> datetime | int | None:
     millis = view.read_long()
     return None if millis == _MIN_LONG else times.to_timestamp(millis, "ms", is_utc=True)
-
-
-def _write_java_date(value: datetime | int | None, view: DataOutputView) -> None:
-    view.write_long(_MIN_LONG if value is None else times.from_timestamp(value, "ms"))
 
 
 def _read_sql_timestamp(view: DataInputView) -> Value:
@@ -67,10 +83,6 @@ def _read_sql_timestamp(view: DataInputView) -> Value:
 
 
 def _write_sql_timestamp(value: Value, view: DataOutputView) -> None:
-    if value is None:
-        view.write_long(_MIN_LONG)
-        view.write_int(0)
-        return
     count = times.from_timestamp(value, "ns")
     view.write_long(fitting(count // _NANOS_PER_MILLI, 64))
     view.write_int(count % NANOS_PER_SECOND)
@@ -85,10 +97,6 @@ def _read_instant(view: DataInputView) -> Value:
 
 
 def _write_instant(value: Value, view: DataOutputView) -> None:
-    if value is None:
-        view.write_long(_MIN_LONG)
-        view.write_int(_MIN_INT)
-        return
     seconds, nanos = divmod(times.from_timestamp(value, "ns"), NANOS_PER_SECOND)
     view.write_long(fitting(seconds, 64))
     view.write_int(nanos)
@@ -119,11 +127,7 @@ def _read_days(view: DataInputView) -> int | None:
         raise view.error(str(error)) from error
 
 
-def _write_days(days: int | None, view: DataOutputView) -> None:
-    if days is None:
-        view.write_int(_MIN_INT)
-        view.write_short(_MIN_SHORT)
-        return
+def _write_days(days: int, view: DataOutputView) -> None:
     year, month, day = times.date_from_days(days)
     view.write_int(fitting(year, 32))
     view.write_byte(month)
@@ -140,21 +144,12 @@ def _read_nanos_of_day(view: DataInputView) -> int | None:
     if not (0 <= hour < 24 and 0 <= minute < 60 and 0 <= second < 60):
         view.position = start
         raise view.error(f"no time {hour}:{minute}:{second}")
-    return (hour * 3_600 + minute * 60 + second) * NANOS_PER_SECOND + nanos
+    return times.nanos_of_day(hour, minute, second, nanos)
 
 
-def _write_nanos_of_day(nanos_of_day: int | None, view: DataOutputView) -> None:
-    if nanos_of_day is None:
-        view.write_byte(_MIN_BYTE)
-        view.write_short(_MIN_SHORT)
-        view.write_int(_MIN_INT)
-        return
-    if not 0 <= nanos_of_day < NANOS_PER_DAY:
-        raise ValueError(f"{nanos_of_day} ns is no time of a day")
-    seconds, nanos = divmod(nanos_of_day, NANOS_PER_SECOND)
-    view.write_byte(seconds // 3_600)
-    view.write_byte(seconds // 60 % 60)
-    view.write_byte(seconds % 60)
+def _write_nanos_of_day(nanos_of_day: int, view: DataOutputView) -> None:
+    *clock, nanos = times.clock(nanos_of_day)
+    view.write_bytes(bytes(clock))
     view.write_int(nanos)
 
 
@@ -163,15 +158,7 @@ def _read_local_date(view: DataInputView) -> date | int | None:
     days = _read_days(view)
     if days is None:
         return None
-    return times.to_date(check_range(days, 32, f"a date {days} days from 1970", start, view))
-
-
-def _write_local_date(value: date | int | None, view: DataOutputView) -> None:
-    _write_days(None if value is None else times.from_date(value), view)
-
-
-def _write_local_time(value: time | str | int | None, view: DataOutputView) -> None:
-    _write_nanos_of_day(None if value is None else times.from_time(value, "ns"), view)
+    return times.to_date(_checked(days, 32, f"a date {days} days from 1970", start, view))
 
 
 def _read_local_date_time(view: DataInputView) -> Value:
@@ -186,10 +173,7 @@ def _read_local_date_time(view: DataInputView) -> Value:
 
 
 def _write_local_date_time(value: Value, view: DataOutputView) -> None:
-    if value is None:
-        days = nanos_of_day = None
-    else:
-        days, nanos_of_day = divmod(times.from_timestamp(value, "ns"), NANOS_PER_DAY)
+    days, nanos_of_day = divmod(times.from_timestamp(value, "ns"), NANOS_PER_DAY)
     _write_days(days, view)
     _write_nanos_of_day(nanos_of_day, view)
 
@@ -227,7 +211,7 @@ def write_timestamp_data(layout: layouts.TimestampData, value: Value, view: Data
 def timestamp_of(
     millis: int, nanos: int, precision: int, view: DataInputView, *, is_utc: bool = False
 ) -> Value:
-    """The value of a timestamp of SQL, from its milliseconds and the nanoseconds of the last."""
+    """The value of a timestamp of SQL; ``nanos`` counts from the last millisecond."""
     if not 0 <= nanos < _NANOS_PER_MILLI:
         raise view.error(f"{nanos} nanoseconds of a millisecond")
     unit = timestamp_unit(precision)
@@ -239,7 +223,7 @@ def timestamp_of(
         text = f"a timestamp with more digits than TIMESTAMP({precision}) has"
         raise view.error(text, ValueOutOfRangeError)
     if unit != "ms":
-        check_range(count, 64, f"a timestamp of {millis} ms", view.position, view)
+        _checked(count, 64, f"a timestamp of {millis} ms", view.position, view)
     return times.to_timestamp(count, unit, is_utc=is_utc)
 
 
@@ -251,11 +235,25 @@ def millis_and_nanos(value: Value, precision: int) -> tuple[int, int]:
 
 
 SCALARS: dict[type[layouts.Layout], ScalarCodec] = {
-    layouts.JavaDate: ScalarCodec(_read_java_date, _write_java_date, True),
-    layouts.SqlTimestamp: ScalarCodec(_read_sql_timestamp, _write_sql_timestamp, True),
-    layouts.Instant: ScalarCodec(_read_instant, _write_instant, True),
-    layouts.LocalDate: ScalarCodec(_read_local_date, _write_local_date, True),
-    layouts.LocalTime: ScalarCodec(_read_nanos_of_day, _write_local_time, True),
-    layouts.LocalDateTime: ScalarCodec(_read_local_date_time, _write_local_date_time, True),
+    layouts.JavaDate: _codec(
+        _read_java_date,
+        lambda value, view: view.write_long(times.from_timestamp(value, "ms")),
+        _smallest(8),
+    ),
+    layouts.SqlTimestamp: _codec(
+        _read_sql_timestamp, _write_sql_timestamp, _smallest(8) + bytes(4)
+    ),
+    layouts.Instant: _codec(_read_instant, _write_instant, _smallest(8, 4)),
+    layouts.LocalDate: _codec(
+        _read_local_date, lambda value, view: _write_days(times.from_date(value), view), _NULL_DATE
+    ),
+    layouts.LocalTime: _codec(
+        _read_nanos_of_day,
+        lambda value, view: _write_nanos_of_day(times.from_time(value, "ns"), view),
+        _NULL_TIME,
+    ),
+    layouts.LocalDateTime: _codec(
+        _read_local_date_time, _write_local_date_time, _NULL_DATE + _NULL_TIME
+    ),
     layouts.TimerTimestamp: ScalarCodec(_read_timer_timestamp, _write_timer_timestamp),
 }

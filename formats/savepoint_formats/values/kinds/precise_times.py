@@ -1,17 +1,17 @@
-"""Times with nanoseconds, of any year: a column of seconds, and one of the nanoseconds of each.
+"""Precise times: times of any year with nanoseconds, as a struct of seconds and nanoseconds.
 
 Arrow counts nanoseconds in 64 bits, which end in the year 2262; jobs write 9999-12-31 for "never".
-So ``Instant``, ``LocalDateTime`` and timestamps of SQL with more digits than six are a struct:
+So ``Instant``, ``LocalDateTime`` and timestamps of SQL with more than six digits are a struct:
 
 | field   | Arrow                         | meaning                                             |
 |---------|-------------------------------|-----------------------------------------------------|
 | seconds | timestamp[s], or [s, tz=UTC]  | since the epoch, rounded down; the zone is the type's |
 | nanos   | int32                         | 0 to 999,999,999, to be added                       |
 
-Neither field can be null, which tells the type from every struct of a job.
+No struct of a job has this type, because neither field can be null.
 
-As a text, a precise time has all its digits: ``2026-01-31 12:00:00.000000001``, with ``Z`` behind it
-if it is of UTC. Years before 0 and after 9999 have a sign, as in Java.
+The text of a precise time has all its digits: ``2026-01-31 12:00:00.000000001``, with ``Z`` behind it
+in UTC. Years before 0 and after 9999 have a sign, as in Java.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LONG = re.compile(
 
 
 def precise_type(zone: str | None = None) -> pa.DataType:
-    """The type of precise times of a zone, ``UTC`` or none."""
+    """The type of precise times; ``zone`` is ``UTC`` or None."""
     seconds = pa.field(SECONDS, pa.timestamp("s", zone), nullable=False)
     return pa.struct([seconds, pa.field(NANOS, pa.int32(), nullable=False)])
 
@@ -53,22 +53,23 @@ _TYPES = (precise_type(), precise_type("UTC"))
 
 
 def is_precise(data_type: pa.DataType) -> bool:
-    """Whether a type is that of precise times."""
+    """Whether a type has precise times."""
     return data_type in _TYPES
 
 
 def zone_of(data_type: pa.DataType) -> str | None:
     """The zone of a type of precise times."""
-    zone: str | None = data_type.field(0).type.tz
-    return zone
+    return data_type.field(0).type.tz  # type: ignore[no-any-return]
 
 
-def made(seconds: pa.Array, nanos: pa.Array, zone: str | None) -> pa.StructArray:
-    """Precise times of their parts, integers; null where the seconds are."""
+def _made(seconds: pa.Array, nanos: pa.Array, zone: str | None) -> pa.StructArray:
+    """Precise times of integers; null where the seconds are."""
     wanted = precise_type(zone)
-    parts = [seconds.cast(pa.int64()).fill_null(0).view(wanted[0].type), nanos.cast(pa.int32())]
-    parts[1] = parts[1].fill_null(0)
-    return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=seconds.is_null())
+    columns = [
+        seconds.cast(pa.int64()).fill_null(0).view(wanted[0].type),
+        nanos.cast(pa.int32()).fill_null(0),
+    ]
+    return pa.StructArray.from_arrays(columns, fields=list(wanted), mask=seconds.is_null())
 
 
 def precise_times(timestamps: pa.Array) -> pa.StructArray:
@@ -78,13 +79,13 @@ def precise_times(timestamps: pa.Array) -> pa.StructArray:
     seconds, rest = np.divmod(counts, per_second)
     is_null = timestamps.is_null().to_numpy(zero_copy_only=False)
     nanos = pa.array(rest * (NANOS_PER_SECOND // per_second), pa.int64())
-    return made(pa.array(seconds, pa.int64(), mask=is_null), nanos, timestamps.type.tz)
+    return _made(pa.array(seconds, pa.int64(), mask=is_null), nanos, timestamps.type.tz)
 
 
 def timestamps_of(values: pa.StructArray, unit: str) -> tuple[pa.Array, NDArray[np.bool_]]:
-    """Precise times as timestamps of a unit, and which of them are not the same as such.
+    """Precise times as timestamps of a unit, and which of them changed.
 
-    Digits that the unit has not are cut off; what lies beyond its range becomes the limit.
+    Digits that the unit does not have are cut off. Times beyond its range become its limit.
     """
     seconds, nanos = parts(values)
     per_second = times.PER_SECOND[unit]
@@ -129,34 +130,30 @@ def texts_of(values: pa.StructArray) -> pa.Array:
 def _far_text(seconds: int, nanos: int) -> str:
     days, second = divmod(seconds, SECONDS_PER_DAY)
     year, month, day = times.date_from_days(days)
-    sign = "-" if year < 0 else "+"
-    clock = f"{second // 3_600:02}:{second // 60 % 60:02}:{second % 60:02}.{nanos:09}"
-    return f"{sign}{abs(year):04}-{month:02}-{day:02} {clock}"
+    date = times.date_text(abs(year), month, day)
+    return f"{'-' if year < 0 else '+'}{date} {times.clock_text(second)}.{nanos:09}"
 
 
 def from_texts(texts: pa.Array, zone: str | None) -> pa.StructArray:
-    """The mirror of ``texts_of``; fewer digits will do, and a ``T`` between date and time.
+    """The mirror of ``texts_of``; texts may have fewer digits, and a ``T`` behind the date.
 
     Raises:
-        pa.ArrowInvalid: A text is none.
+        pa.ArrowInvalid: A text is no time.
     """
     texts = texts.cast(pa.utf8())
-    parts = pc.extract_regex(texts, _SHORT)
-    is_far = pc.fill_null(pc.and_(parts.is_null(), texts.is_valid()), False)
-    seconds, fraction, end = parts.flatten()
+    matches = pc.extract_regex(texts, _SHORT)
+    is_far = pc.fill_null(pc.and_(matches.is_null(), texts.is_valid()), False)
+    seconds, fraction, end = matches.flatten()
     _check_zone(end, zone)
     digits = pc.utf8_rpad(fraction, 9, "0")
     counts = seconds.cast(pa.timestamp("s")).view(pa.int64())
     nanos = digits.cast(pa.int64())
     if pc.any(is_far).as_py():
-        far = [_far_parts(text, zone) for text in texts.filter(is_far).to_pylist()]
-        counts = pc.replace_with_mask(
-            counts, is_far, pa.array([far_seconds for far_seconds, _ in far], pa.int64())
-        )
-        nanos = pc.replace_with_mask(
-            nanos, is_far, pa.array([far_nanos for _, far_nanos in far], pa.int64())
-        )
-    return made(counts, nanos, zone)
+        far = [_of_far_text(text, zone) for text in texts.filter(is_far).to_pylist()]
+        far_seconds, far_nanos = (pa.array(column, pa.int64()) for column in zip(*far, strict=True))
+        counts = pc.replace_with_mask(counts, is_far, far_seconds)
+        nanos = pc.replace_with_mask(nanos, is_far, far_nanos)
+    return _made(counts, nanos, zone)
 
 
 def _check_zone(zones: pa.Array, zone: str | None) -> None:
@@ -166,8 +163,8 @@ def _check_zone(zones: pa.Array, zone: str | None) -> None:
         raise pa.ArrowInvalid(f"a time with nanoseconds, expected {expected}")
 
 
-def _far_parts(text: str, zone: str | None) -> tuple[int, int]:
-    """Seconds and nanoseconds of a text that is none of the years 0 to 9999."""
+def _of_far_text(text: str, zone: str | None) -> tuple[int, int]:
+    """Seconds and nanoseconds; the text does not have a year of 0 to 9999."""
     match = _LONG.fullmatch(text)
     if match is None:
         example = f"2026-01-31 12:00:00.000000001{'Z' if zone else ''}"
@@ -185,10 +182,10 @@ def _far_parts(text: str, zone: str | None) -> tuple[int, int]:
 
 
 def as_precise(values: pa.Array, wanted: pa.DataType) -> pa.StructArray:
-    """Timestamps, texts, or structs of seconds and nanoseconds, as precise times.
+    """Timestamps, dates, texts, or structs of seconds and nanoseconds, as precise times.
 
     Raises:
-        pa.ArrowInvalid: A text is no time, or nanoseconds are none of a second.
+        pa.ArrowInvalid: A text is no time, or a second does not have so many nanoseconds.
     """
     zone = zone_of(wanted)
     if values.type == wanted:
@@ -214,11 +211,11 @@ def _of_struct(values: pa.StructArray, zone: str | None) -> pa.StructArray:
     is_half = pc.and_(values.is_valid(), pc.or_(seconds.is_null(), nanos.is_null()))
     if pc.any(is_wrong).as_py() or pc.any(is_half).as_py():
         raise pa.ArrowInvalid("a time whose seconds are null, or its nanoseconds none of a second")
-    return made(seconds, nanos, zone)
+    return _made(seconds, nanos, zone)
 
 
 def mapped(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
-    """The type with ``leaf`` of all types that it is made of; a precise time is one."""
+    """The type, with ``leaf`` applied to all types inside; a precise time counts as a leaf."""
 
     def inner(field: pa.Field) -> pa.Field:
         return field.with_type(mapped(field.type, leaf))

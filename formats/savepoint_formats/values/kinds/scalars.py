@@ -1,13 +1,14 @@
-"""Values that consist of one thing: numbers, texts, bytes. Times are in ``moments``.
+"""Numbers, texts and bytes: single values, each read and written by a pair of functions.
 
-A value is what ``to_pylist`` gives for the layout's Arrow type. A pair of functions reads and
-writes it; ``SCALARS`` has the pair of each layout that needs no parameters.
+``SCALARS`` has the pair of each layout without parameters, ``SIZED`` that of layouts with parameters.
+Times are in ``moments``.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable  # noqa: TC003
+from typing import TYPE_CHECKING, Any
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView, utf16_units
@@ -17,7 +18,6 @@ from savepoint_formats.values.kinds.codec import NullError, ScalarCodec, fitting
 from savepoint_formats.values.kinds.texts import column_text, utf8_text, written_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from decimal import Decimal
 
     from savepoint_formats.values.kinds.codec import Value
@@ -38,19 +38,12 @@ _MAX_DIGITS_TO_DROP = 1_000
 def _integer(
     read: Callable[[DataInputView], int], write: Callable[[DataOutputView, int], None], bits: int
 ) -> ScalarCodec:
-    def write_checked(value: Value, view: DataOutputView) -> None:
-        write(view, fitting(value, bits))
-
-    return ScalarCodec(read, write_checked)
+    return ScalarCodec(read, lambda value, view: write(view, fitting(value, bits)))
 
 
 def canonical(value: float) -> float:
     """The number; Java knows a single NaN when it writes."""
     return _NAN if math.isnan(value) else value
-
-
-def _write_bool(value: bool, view: DataOutputView) -> None:
-    view.write_bool(value)
 
 
 def _write_float(value: float, view: DataOutputView) -> None:
@@ -60,12 +53,7 @@ def _write_float(value: float, view: DataOutputView) -> None:
         raise ValueError(f"{value} does not fit into a float") from error
 
 
-def _write_double(value: float, view: DataOutputView) -> None:
-    view.write_double(canonical(value))
-
-
-def read_big_integer(view: DataInputView) -> int | None:
-    """A ``BigInteger`` as a number."""
+def _read_big_integer(view: DataInputView) -> int | None:
     code = view.read_int()
     if code == 0:
         return None
@@ -77,31 +65,30 @@ def read_big_integer(view: DataInputView) -> int | None:
     return unbounded.from_twos_complement(view.read_bytes(code - _BIG_SIZE_OFFSET))
 
 
-def write_big_integer(number: int, view: DataOutputView) -> None:
-    """The mirror of ``read_big_integer``, with the constants as ``BigInteger.valueOf`` has them."""
-    if number in _BIG_CONSTANT_CODES:
+def _write_big_integer(number: int | None, view: DataOutputView) -> None:
+    """Writes the constants as ``BigInteger.valueOf`` has them."""
+    if number is None:
+        view.write_int(0)
+    elif number in _BIG_CONSTANT_CODES:
         view.write_int(_BIG_CONSTANT_CODES[number])
-        return
-    data = unbounded.twos_complement(number)
-    view.write_int(len(data) + _BIG_SIZE_OFFSET)
-    view.write_bytes(data)
+    else:
+        data = unbounded.twos_complement(number)
+        view.write_int(len(data) + _BIG_SIZE_OFFSET)
+        view.write_bytes(data)
 
 
 def _read_big_integer_text(view: DataInputView) -> str | None:
-    number = read_big_integer(view)
+    number = _read_big_integer(view)
     return None if number is None else unbounded.integer_text(number)
 
 
 def _write_big_integer_text(value: str | int | None, view: DataOutputView) -> None:
-    if value is None:
-        view.write_int(0)
-    else:
-        write_big_integer(unbounded.from_integer_text(value), view)
+    _write_big_integer(None if value is None else unbounded.from_integer_text(value), view)
 
 
 def _read_big_decimal(view: DataInputView) -> str | None:
-    unscaled = read_big_integer(view)
-    return None if unscaled is None else unbounded.decimal_text(unscaled, view.read_int())
+    unscaled = _read_big_integer(view)
+    return None if unscaled is None else str(unbounded.decimal(unscaled, view.read_int()))
 
 
 def _write_big_decimal(value: Decimal | str | int | None, view: DataOutputView) -> None:
@@ -109,12 +96,11 @@ def _write_big_decimal(value: Decimal | str | int | None, view: DataOutputView) 
         view.write_int(0)
         return
     unscaled, scale = unbounded.unscaled_and_scale(value)
-    write_big_integer(unscaled, view)
+    _write_big_integer(unscaled, view)
     view.write_int(fitting(scale, 32))
 
 
-def read_decimal_data(layout: layouts.DecimalData, view: DataInputView) -> Decimal:
-    """A decimal of SQL."""
+def _read_decimal_data(layout: layouts.DecimalData, view: DataInputView) -> Decimal:
     start = view.position
     if layout.precision <= _MAX_LONG_DIGITS:
         unscaled = view.read_long()
@@ -126,8 +112,7 @@ def read_decimal_data(layout: layouts.DecimalData, view: DataInputView) -> Decim
     return unbounded.decimal(unscaled, layout.scale)
 
 
-def write_decimal_data(layout: layouts.DecimalData, value: Value, view: DataOutputView) -> None:
-    """The mirror of ``read_decimal_data``."""
+def _write_decimal_data(layout: layouts.DecimalData, value: Value, view: DataOutputView) -> None:
     unscaled = unscaled_at(value, layout.precision, layout.scale)
     if layout.precision <= _MAX_LONG_DIGITS:
         view.write_long(unscaled)
@@ -136,29 +121,17 @@ def write_decimal_data(layout: layouts.DecimalData, value: Value, view: DataOutp
 
 
 def unscaled_at(value: Decimal | str | int, precision: int, scale: int) -> int:
-    """The digits of a decimal, as a number, at the scale of its type.
-
-    Raises:
-        ValueError: It has more digits than the type, before or after the point.
-    """
+    """The digits of a decimal as a number; ``ValueError`` if the type has fewer digits."""
     unscaled, own_scale = unbounded.unscaled_and_scale(value)
     shift = scale - own_scale if unscaled else 0
     if -_MAX_DIGITS_TO_DROP <= shift <= precision:
-        digits, rest = divmod(unscaled * _power_of_ten(shift), _power_of_ten(-shift))
+        digits, rest = divmod(unscaled * 10 ** max(shift, 0), 10 ** max(-shift, 0))
         if not rest and abs(digits) < 10**precision:
-            return digits
+            return int(digits)
     raise ValueError(f"{value} does not fit into DECIMAL({precision}, {scale})")
 
 
-def _power_of_ten(exponent: int) -> int:
-    return int(10**exponent) if exponent > 0 else 1
-
-
 # --- texts ------------------------------------------------------------------------------------
-
-
-def _read_char(view: DataInputView) -> str:
-    return column_text(chr(view.read_unsigned_short()))
 
 
 def _write_char(value: str, view: DataOutputView) -> None:
@@ -171,10 +144,6 @@ def _write_char(value: str, view: DataOutputView) -> None:
 def _read_text(view: DataInputView) -> str | None:
     text = view.read_string_value()
     return None if text is None else column_text(text)
-
-
-def _write_text(value: str | None, view: DataOutputView) -> None:
-    view.write_string_value(None if value is None else written_text(value))
 
 
 def _read_mutable_text(view: DataInputView) -> str:
@@ -208,27 +177,7 @@ def _write_packed_texts(values: list[str | None], view: DataOutputView) -> None:
     _write_bytes(content.to_bytes(), view)
 
 
-def _read_java_utf(view: DataInputView) -> str:
-    return column_text(view.read_utf())
-
-
-def _write_java_utf(value: str, view: DataOutputView) -> None:
-    view.write_utf(written_text(value))
-
-
-def _read_utf8(view: DataInputView) -> str:
-    return utf8_text(view.read_view(view.read_count()))
-
-
-def _write_utf8(value: str, view: DataOutputView) -> None:
-    _write_bytes(value.encode("utf-8"), view)
-
-
 # --- bytes ------------------------------------------------------------------------------------
-
-
-def _read_bytes(view: DataInputView) -> bytes:
-    return view.read_bytes(view.read_count())
 
 
 def _write_bytes(value: bytes, view: DataOutputView) -> None:
@@ -236,40 +185,24 @@ def _write_bytes(value: bytes, view: DataOutputView) -> None:
     view.write_bytes(value)
 
 
-def read_fixed_bytes(layout: layouts.FixedBytes, view: DataInputView) -> bytes:
-    """As many bytes as the layout says."""
-    return view.read_bytes(layout.size)
-
-
-def write_fixed_bytes(layout: layouts.FixedBytes, value: bytes, view: DataOutputView) -> None:
-    """The mirror of ``read_fixed_bytes``."""
+def _write_fixed_bytes(layout: layouts.FixedBytes, value: bytes, view: DataOutputView) -> None:
     if len(value) != layout.size:
         raise ValueError(f"{len(value)} bytes, expected {layout.size}")
     view.write_bytes(value)
 
 
-def read_marker(layout: layouts.Marker, view: DataInputView) -> None:
-    """A value without content."""
+def _read_marker(layout: layouts.Marker, view: DataInputView) -> None:
     if layout.value is not None and view.read_unsigned_byte() != layout.value:
         view.position -= 1
         byte = view.buffer[view.position]
         raise view.error(f"a byte of {byte}, expected {layout.value}")
 
 
-def write_marker(layout: layouts.Marker, value: None, view: DataOutputView) -> None:
-    """The mirror of ``read_marker``."""
+def _write_marker(layout: layouts.Marker, value: None, view: DataOutputView) -> None:
     if value is not None:
-        raise ValueError(f"{value!r} where nothing but null can be")
+        raise ValueError(f"{value!r} where only null can be")
     if layout.value is not None:
         view.write_byte(layout.value)
-
-
-def _read_void_namespace(view: DataInputView) -> None:
-    read_marker(layouts.Marker(0), view)
-
-
-def _write_void_namespace(value: None, view: DataOutputView) -> None:
-    write_marker(layouts.Marker(0), value, view)
 
 
 def _read_null_count(view: DataInputView) -> int:
@@ -280,8 +213,7 @@ def _read_null_count(view: DataInputView) -> int:
     return count
 
 
-def read_enum(layout: layouts.Enum, view: DataInputView) -> str:
-    """The name of a constant."""
+def _read_enum(layout: layouts.Enum, view: DataInputView) -> str:
     number = view.read_int()
     try:
         position = layout.numbers.index(number) if layout.numbers else number
@@ -293,32 +225,62 @@ def read_enum(layout: layouts.Enum, view: DataInputView) -> str:
     raise view.error(f"constant {number} of {layout.class_name}, which has no such")
 
 
-def write_enum(layout: layouts.Enum, value: str, view: DataOutputView) -> None:
-    """The mirror of ``read_enum``."""
+def _write_enum(layout: layouts.Enum, value: str, view: DataOutputView) -> None:
     if value not in layout.constants:
         raise ValueError(f"{layout.class_name} has no {value!r}, but {', '.join(layout.constants)}")
     position = layout.constants.index(value)
     view.write_int(layout.numbers[position] if layout.numbers else position)
 
 
+_VOID = layouts.Marker(0)
+
 SCALARS: dict[type[layouts.Layout], ScalarCodec] = {
     **moments.SCALARS,
-    layouts.Boolean: ScalarCodec(DataInputView.read_bool, _write_bool),
+    layouts.Boolean: ScalarCodec(
+        DataInputView.read_bool, lambda value, view: view.write_bool(value)
+    ),
     layouts.Byte: _integer(DataInputView.read_byte, DataOutputView.write_byte, 8),
     layouts.Short: _integer(DataInputView.read_short, DataOutputView.write_short, 16),
     layouts.Int: _integer(DataInputView.read_int, DataOutputView.write_int, 32),
     layouts.Long: _integer(DataInputView.read_long, DataOutputView.write_long, 64),
     layouts.Float: ScalarCodec(DataInputView.read_float, _write_float),
-    layouts.Double: ScalarCodec(DataInputView.read_double, _write_double),
-    layouts.Char: ScalarCodec(_read_char, _write_char),
+    layouts.Double: ScalarCodec(
+        DataInputView.read_double, lambda value, view: view.write_double(canonical(value))
+    ),
+    layouts.Char: ScalarCodec(
+        lambda view: column_text(chr(view.read_unsigned_short())), _write_char
+    ),
     layouts.BigInteger: ScalarCodec(_read_big_integer_text, _write_big_integer_text, True),
     layouts.BigDecimal: ScalarCodec(_read_big_decimal, _write_big_decimal, True),
-    layouts.Text: ScalarCodec(_read_text, _write_text, True),
+    layouts.Text: ScalarCodec(
+        _read_text, lambda value, view: view.write_string_value(value and written_text(value)), True
+    ),
     layouts.MutableText: ScalarCodec(_read_mutable_text, _write_mutable_text),
     layouts.PackedTexts: ScalarCodec(_read_packed_texts, _write_packed_texts),
-    layouts.JavaUtf: ScalarCodec(_read_java_utf, _write_java_utf),
-    layouts.Utf8: ScalarCodec(_read_utf8, _write_utf8),
-    layouts.Bytes: ScalarCodec(_read_bytes, _write_bytes),
-    layouts.VoidNamespace: ScalarCodec(_read_void_namespace, _write_void_namespace, True),
+    layouts.JavaUtf: ScalarCodec(
+        lambda view: column_text(view.read_utf()),
+        lambda value, view: view.write_utf(written_text(value)),
+    ),
+    layouts.Utf8: ScalarCodec(
+        lambda view: utf8_text(view.read_view(view.read_count())),
+        lambda value, view: _write_bytes(value.encode("utf-8"), view),
+    ),
+    layouts.Bytes: ScalarCodec(lambda view: view.read_bytes(view.read_count()), _write_bytes),
+    layouts.VoidNamespace: ScalarCodec(
+        lambda view: _read_marker(_VOID, view),
+        lambda value, view: _write_marker(_VOID, value, view),
+        True,
+    ),
     layouts.NullCount: _integer(_read_null_count, DataOutputView.write_int, 32),
+}
+
+SIZED: dict[
+    type[layouts.Layout],
+    tuple[Callable[[Any, DataInputView], Value], Callable[[Any, Value, DataOutputView], None]],
+] = {
+    layouts.Enum: (_read_enum, _write_enum),
+    layouts.Marker: (_read_marker, _write_marker),
+    layouts.FixedBytes: (lambda layout, view: view.read_bytes(layout.size), _write_fixed_bytes),
+    layouts.DecimalData: (_read_decimal_data, _write_decimal_data),
+    layouts.TimestampData: (moments.read_timestamp_data, moments.write_timestamp_data),
 }

@@ -1,9 +1,9 @@
-r"""Texts as columns hold them: UTF-8, which knows no half of a surrogate pair.
+r"""Texts of columns: UTF-8, which has no half of a surrogate pair.
 
 Java's strings are UTF-16 units, and may have half a pair alone: a text that was cut in the middle of an
-emoji. A column shows it as U+FFFD and an escape, ``\ufffd\ud83d``, so that no row is left out and texts
-that differ stay different. Such a text is not written again: a row has the text alone, and nothing in
-it tells whether a column has shown half a pair, or somebody has typed these very characters.
+emoji. A column shows it as U+FFFD and an escape, ``\ufffd\ud83d``, so that no row is missing and texts
+that differ stay different. Such a text is refused when it is written, because somebody may have typed
+these very characters.
 """
 
 from __future__ import annotations
@@ -26,23 +26,14 @@ _SHOWN_HALF_BYTES = re.compile(_SHOWN_HALF.pattern.encode())
 
 
 def column_text(text: str) -> str:
-    r"""The text as a column shows it.
-
-    Example:
-        >>> column_text("\ud83d")
-        '\ufffd\\ud83d'
-    """
+    r"""The text as a column shows it: ``"\ud83d"`` as ``"\ufffd\\ud83d"``."""
     if text.isascii():
         return text
     return _HALF.sub(lambda half: f"\ufffd\\u{ord(half[0]):04x}", text)
 
 
 def written_text(text: str) -> str:
-    """The text, if it may be written.
-
-    Raises:
-        ValueError: It has half a surrogate pair, or a column shows one so.
-    """
+    """The text; ``ValueError`` if it has half a surrogate pair, or a column shows one so."""
     if text.isascii():
         return text
     if (half := _HALF.search(text)) is not None:
@@ -56,16 +47,12 @@ def written_text(text: str) -> str:
 
 
 def shows_half(text: str) -> bool:
-    """Whether a column shows half a surrogate pair by this text."""
+    """Whether the text may be a column's form of half a surrogate pair."""
     return not text.isascii() and _SHOWN_HALF.search(text) is not None
 
 
 def rows_of_halves(texts: pa.Array) -> npt.NDArray[np.int64]:
-    """The rows of those texts of a column that ``written_text`` refuses.
-
-    Args:
-        texts: A column of texts; nulls are none of them.
-    """
+    """The rows of a column of texts that ``written_text`` refuses."""
     _, _, content = texts.buffers()
     if content is None or _SHOWN_HALF_BYTES.search(memoryview(content)) is None:
         return np.empty(0, np.int64)
@@ -74,7 +61,7 @@ def rows_of_halves(texts: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def shown_half_message(text: str) -> str:
-    """Why a text that a column shows for half a surrogate pair is not written."""
+    """Why a column's form of half a surrogate pair is not written."""
     return (
         f"{text!r} is how a column shows half a surrogate pair of a stored string, and nothing tells"
         " it from a text of these very characters, so that either might be written as the other:"

@@ -1,18 +1,18 @@
-"""Dates and times: Arrow's integers, and the Python values that stand for them.
+"""Calendar and clock, Arrow's integers of dates and times, and Python's values of them.
 
-Arrow stores a date as a number of days, a time or timestamp as a number of its unit. A value
-is what ``to_pylist`` gives, and Arrow's integer where Python has no such date or time:
+A value is what ``to_pylist`` gives, and Arrow's integer where Python has no such date or time:
 
 | Arrow                    | value                                                             |
 |--------------------------|-------------------------------------------------------------------|
 | date32                   | ``date``; the integer before the year 1 and after 9999            |
-| timestamp[s], [ms], [us] | ``datetime``, aware if the type has a zone; else as above           |
-| precise time           | a dict of its seconds and nanoseconds: see ``precise_times``        |
-| time32[ms]             | ``time``                                                            |
-| time64[ns]             | the integer, for the same reason                                    |
-| duration[ms], [ns]     | ``timedelta``, the integer beyond its range; the integer            |
+| timestamp[s], [ms], [us] | ``datetime``, aware if the type has a zone; else the integer      |
+| precise time             | a dict of its seconds and nanoseconds: see ``precise_times``      |
+| time32[ms]               | ``time``                                                          |
+| time64[ns]               | the integer                                                       |
+| duration[ms]             | ``timedelta``; the integer beyond its range                       |
+| duration[ns]             | the integer                                                       |
 
-``pyarrow.array`` takes both forms, side by side. So do the functions ``from_...``.
+``pyarrow.array`` and the functions ``from_...`` take both forms.
 """
 
 from __future__ import annotations
@@ -33,20 +33,16 @@ _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _MAX_ORDINAL = date.max.toordinal()
 _DAYS_PER_ERA = 146_097
 _YEARS_PER_ERA = 400
-_MONTH_SIZES = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def days_from_date(year: int, month: int, day: int) -> int:
-    """The days from 1970-01-01 to a date of any year.
-
-    Raises:
-        ValueError: There is no such day.
-    """
-    if not 1 <= month <= 12 or not 1 <= day <= month_size(year, month):
-        raise ValueError(f"no date {year}-{month}-{day}")
+    """The days from 1970-01-01 to a date of any year; ``ValueError`` if there is no such date."""
     era, year_of_era = divmod(year, _YEARS_PER_ERA)
-    # Python's calendar begins with the year 1; an era later is the same day of the week.
-    ordinal = date(year_of_era + _YEARS_PER_ERA, month, day).toordinal()
+    try:
+        # Python's calendar begins with the year 1; it repeats after an era.
+        ordinal = date(year_of_era + _YEARS_PER_ERA, month, day).toordinal()
+    except ValueError:
+        raise ValueError(f"no date {year}-{month}-{day}") from None
     return ordinal - _EPOCH_ORDINAL + (era - 1) * _DAYS_PER_ERA
 
 
@@ -57,10 +53,27 @@ def date_from_days(days: int) -> tuple[int, int, int]:
     return day.year + era * _YEARS_PER_ERA, day.month, day.day
 
 
-def month_size(year: int, month: int) -> int:
-    """The days of a month."""
-    is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    return 29 if is_leap and month == 2 else _MONTH_SIZES[month - 1]
+def date_text(year: int, month: int, day: int) -> str:
+    """A date as ``2026-01-31``."""
+    return f"{year:04}-{month:02}-{day:02}"
+
+
+def nanos_of_day(hour: int, minute: int, second: int, nano: int = 0) -> int:
+    """The nanoseconds from midnight to a time of day."""
+    return (hour * 3_600 + minute * 60 + second) * NANOS_PER_SECOND + nano
+
+
+def clock(nanos_of_day: int) -> tuple[int, int, int, int]:
+    """Hour, minute, second and nanosecond; ``ValueError`` beyond a day."""
+    if not 0 <= nanos_of_day < NANOS_PER_DAY:
+        raise ValueError(f"{nanos_of_day} ns is no time of a day")
+    seconds, nano = divmod(nanos_of_day, NANOS_PER_SECOND)
+    return seconds // 3_600, seconds // 60 % 60, seconds % 60, nano
+
+
+def clock_text(seconds: int) -> str:
+    """A time of day as ``01:02:03``."""
+    return f"{seconds // 3_600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
 def to_date(days: int) -> date | int:
@@ -84,11 +97,10 @@ def to_timestamp(count: int, unit: str, *, is_utc: bool) -> datetime | int:
 
 
 def from_timestamp(value: datetime | int | dict[str, Any], unit: str) -> int:
-    """The number of units of a timestamp, or of a precise time.
+    """The number of units of a timestamp or a precise time.
 
     Raises:
-        ValueError: The value has more digits than the unit, its nanoseconds are none of a second,
-            or a part of it is null.
+        ValueError: The value has more digits than the unit, null seconds, or too many nanoseconds.
     """
     if isinstance(value, int):
         return value
@@ -106,21 +118,19 @@ def from_timestamp(value: datetime | int | dict[str, Any], unit: str) -> int:
 
 
 def to_precise(count: int, *, is_utc: bool = False) -> dict[str, Any]:
-    """The value of a precise time, from its nanoseconds since the epoch."""
+    """The value of a precise time; ``count`` is its nanoseconds since the epoch."""
     seconds, nanos = divmod(count, NANOS_PER_SECOND)
     return {SECONDS: to_timestamp(seconds, "s", is_utc=is_utc), NANOS: nanos}
 
 
 def to_time(millis: int) -> time:
     """The value of a time32[ms]."""
-    seconds, millis = divmod(millis, 1_000)
-    minutes, second = divmod(seconds, 60)
-    hour, minute = divmod(minutes, 60)
-    return time(hour, minute, second, millis * 1_000)
+    hour, minute, second, nano = clock(millis * (NANOS_PER_SECOND // PER_SECOND["ms"]))
+    return time(hour, minute, second, nano // 1_000)
 
 
 def from_time(value: time | str | int, unit: str) -> int:
-    """The number of units of a time of day, which may be a text such as ``01:02:03.000000004``.
+    """The number of units of a time of day, also of a text such as ``01:02:03.000000004``.
 
     Raises:
         ValueError: The value has more digits than the unit, or is no time.
@@ -129,10 +139,8 @@ def from_time(value: time | str | int, unit: str) -> int:
         return value
     if isinstance(value, str):
         return _in_unit(_nanos_of_text(value), unit, value)
-    since_midnight = timedelta(
-        hours=value.hour, minutes=value.minute, seconds=value.second, microseconds=value.microsecond
-    )
-    return _in_unit(_nanos(since_midnight), unit, value)
+    nanos = nanos_of_day(value.hour, value.minute, value.second, value.microsecond * 1_000)
+    return _in_unit(nanos, unit, value)
 
 
 def to_duration(millis: int) -> timedelta | int:
@@ -149,7 +157,7 @@ def from_duration(value: timedelta | int, unit: str) -> int:
 
 
 def _nanos(delta: timedelta) -> int:
-    seconds = delta.days * 86_400 + delta.seconds
+    seconds = delta.days * SECONDS_PER_DAY + delta.seconds
     return seconds * NANOS_PER_SECOND + delta.microseconds * 1_000
 
 
@@ -159,7 +167,7 @@ def _nanos_of_text(text: str) -> int:
     if nanos >= NANOS_PER_SECOND:
         raise ValueError(f"{text!r} has more digits than nanoseconds")
     start = time.fromisoformat(clock)
-    return (start.hour * 3_600 + start.minute * 60 + start.second) * NANOS_PER_SECOND + nanos
+    return nanos_of_day(start.hour, start.minute, start.second, nanos)
 
 
 def _in_unit(nanos: int, unit: str, value: object) -> int:
@@ -170,7 +178,7 @@ def _in_unit(nanos: int, unit: str, value: object) -> int:
 
 
 def timestamp_unit(precision: int) -> str:
-    """The coarsest unit of Arrow that has this many digits of a second."""
+    """The coarsest unit of Arrow with so many digits behind the second."""
     if precision <= 3:
         return "ms"
     return "us" if precision <= 6 else "ns"

@@ -1,7 +1,7 @@
 """Numbers without bounds, as texts and as bytes in two's complement.
 
-Python refuses to print or parse integers of more than 4,300 digits; decimals have no such limit,
-so that all conversions here go through them.
+Python refuses to print or parse integers of more than 4,300 digits. Decimals have no such limit, so
+all conversions here use them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def twos_complement(value: int) -> bytes:
 
 
 def from_twos_complement(data: bytes) -> int:
-    """The number of these bytes, big endian."""
+    """The mirror of ``twos_complement``."""
     return int.from_bytes(data, "big", signed=True)
 
 
@@ -26,11 +26,7 @@ def integer_text(value: int) -> str:
 
 
 def from_integer_text(value: str | int) -> int:
-    """The number of a text.
-
-    Raises:
-        ValueError: The text is no whole number.
-    """
+    """The mirror of ``integer_text``; ``ValueError`` if the text is no whole number."""
     if isinstance(value, int):
         return value
     unscaled, scale = unscaled_and_scale(value)
@@ -45,17 +41,8 @@ def decimal(unscaled: int, scale: int) -> Decimal:
     return Decimal((sign, digits, -scale))
 
 
-def decimal_text(unscaled: int, scale: int) -> str:
-    """What ``BigDecimal.toString`` gives; the scale follows from it."""
-    return str(decimal(unscaled, scale))
-
-
 def unscaled_and_scale(value: Decimal | str | int) -> tuple[int, int]:
-    """The parts of a decimal.
-
-    Raises:
-        ValueError: The value is no number.
-    """
+    """The mirror of ``decimal``; ``ValueError`` if the value is no number."""
     try:
         sign, digits, exponent = Decimal(value).as_tuple()
     except ArithmeticError as error:

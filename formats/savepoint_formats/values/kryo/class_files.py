@@ -1,8 +1,8 @@
-"""Descriptions of classes out of their class files: the fields that Kryo writes.
+"""Descriptions of classes from their class files: the fields that Kryo writes.
 
-Kryo writes the fields of a class and of its superclasses, sorted by name, but for those that are static,
-transient or made by the compiler. Of what has a serializer of its own, as collections have, no fields
-are written.
+Kryo writes the fields of a class and of its superclasses, sorted by name. It leaves out fields that are
+static, transient or made by the compiler. Collections and other classes with a serializer of their own
+have no fields.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from savepoint_formats.java.class_file import ClassFlag
+from savepoint_formats.values.kryo.classes import CODES
 from savepoint_formats.values.kryo.descriptions import kryo_class
 
 if TYPE_CHECKING:
@@ -26,32 +27,18 @@ _OWN_SERIALIZER = (
     re.compile(r"java/util/(\w*Collection|\w*List|\w*Set|\w*Map|\w*Queue|Deque)"),
     re.compile(r"com/esotericsoftware/kryo/\w+"),
 )
-_PRIMITIVES = {
-    "B": "byte",
-    "C": "char",
-    "D": "double",
-    "F": "float",
-    "I": "int",
-    "J": "long",
-    "S": "short",
-    "Z": "boolean",
-}
 _PART = re.compile(r"[-+]?(\[*)(?:([BCDFIJSZ])|L([^;<>.]+)|T[^;]+;|(\*))")
 
 
 class UndescribableError(ValueError):
-    """A class file does not say what Kryo writes of the class."""
+    """A class file does not tell what Kryo writes of the class."""
 
 
 def described_class(class_name: str, find: Callable[[str], ClassFile | None]) -> KryoClass:
-    """What Kryo writes of a class.
-
-    Args:
-        class_name: Its name: ``com.acme.Orders$Line``.
-        find: Gives the class file of a name with slashes; None if there is none.
+    """The description of a class; ``find`` gives the class file of a name with slashes.
 
     Raises:
-        UndescribableError: Its fields, or those of a superclass, are not known, or not what is written.
+        UndescribableError: Kryo may write something else, or a class file is missing.
     """
     class_file = _expect(class_name.replace(".", "/"), find)
     is_final = bool(class_file.flags & ClassFlag.FINAL)
@@ -67,7 +54,7 @@ def described_class(class_name: str, find: Callable[[str], ClassFile | None]) ->
 
 
 def _fields(class_file: ClassFile, find: Callable[[str], ClassFile | None]) -> list[FieldOfClass]:
-    """The fields that are written, those of the class itself first."""
+    """The written fields, those of the class itself first."""
     fields: list[FieldOfClass] = []
     seen = set[str]()
     while True:
@@ -96,7 +83,7 @@ def _expect(name: str, find: Callable[[str], ClassFile | None]) -> ClassFile:
 
 
 def _source_type(field: FieldOfClass) -> str:
-    """The type of a field as Java's source has it."""
+    """The type of a field as in Java's source."""
     if field.signature is None or not field.descriptor.lstrip("[").startswith("Ljava/"):
         text, _ = _type(field.descriptor, 0)
         if field.signature is not None and field.signature.lstrip("[").startswith("T"):
@@ -119,7 +106,7 @@ def _type(text: str, start: int) -> tuple[str, int]:
         return "?", position
     if name is None and primitive is None:
         raise UndescribableError("has a type variable in its type")
-    source = _PRIMITIVES[primitive] if primitive else name.replace("/", ".")
+    source = CODES[primitive] if primitive else name.replace("/", ".")
     if name is not None:
         inside, position = _arguments(text, position)
         source += inside
@@ -128,7 +115,6 @@ def _type(text: str, start: int) -> tuple[str, int]:
 
 
 def _arguments(text: str, position: int) -> tuple[str, int]:
-    """The arguments of a class, and where its type ends."""
     arguments: list[str] = []
     if text[position : position + 1] == "<":
         position += 1

@@ -1,4 +1,4 @@
-"""The classes that Kryo writes as numbers, and those of the JDK whose fields it writes.
+"""Names of classes: primitives and their wrappers, and the classes that Kryo writes as numbers.
 
 | number   | class                                    | known to                        |
 |----------|------------------------------------------|---------------------------------|
@@ -15,10 +15,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.values.kryo.dialect import KryoClass, KryoDialect, KryoField
-
 if TYPE_CHECKING:
     from savepoint_formats.layout import KryoRegistration
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+CODES = {
+    "Z": "boolean",
+    "B": "byte",
+    "C": "char",
+    "S": "short",
+    "I": "int",
+    "J": "long",
+    "F": "float",
+    "D": "double",
+}
+"""Code of a primitive type in class files and in names of arrays -> its name."""
 
 WRAPPERS = {
     "java.lang.Integer": "int",
@@ -30,23 +41,23 @@ WRAPPERS = {
     "java.lang.Long": "long",
     "java.lang.Double": "double",
 }
-"""Wrapper classes and their primitives; what Kryo never writes references to."""
+"""Wrapper class -> its primitive type; Kryo never writes references to wrappers."""
+
+BOXED = {primitive: wrapper for wrapper, primitive in WRAPPERS.items()}
+
+
+def names_of(package: str, *names: str) -> tuple[str, ...]:
+    """Names of classes that begin alike."""
+    return tuple(f"{package}{name}" for name in names)
+
 
 _EVERY_KRYO = (
-    "java.lang.Integer",
-    "java.lang.String",
-    "java.lang.Float",
-    "java.lang.Boolean",
-    "java.lang.Byte",
-    "java.lang.Character",
-    "java.lang.Short",
-    "java.lang.Long",
-    "java.lang.Double",
+    *names_of("java.lang.", "Integer", "String", "Float", "Boolean", "Byte"),
+    *names_of("java.lang.", "Character", "Short", "Long", "Double"),
 )
 _VOID_ID = 9
 _SCALA_ID = 10
 _JDK_ID = 73
-_SNAPSHOT_ID = 85
 
 _WRAPPED = ("Seq", "Iterator", "Map", "JList", "JMap")
 _SPECIALIZED_PAIRS = ("JJ", "JI", "JD", "IJ", "II", "ID", "DJ", "DI", "DD")
@@ -75,17 +86,10 @@ _SCALA = (
     "scala.runtime.BoxedUnit",
 )
 _JDK = (
-    "java.util.Arrays$ArrayList",
-    "java.util.BitSet",
-    "java.util.PriorityQueue",
-    "java.util.regex.Pattern",
-    "java.sql.Date",
-    "java.sql.Time",
-    "java.sql.Timestamp",
-    "java.net.URI",
-    "java.net.InetSocketAddress",
-    "java.util.UUID",
-    "java.util.Locale",
+    *names_of("java.util.", "Arrays$ArrayList", "BitSet", "PriorityQueue", "regex.Pattern"),
+    *names_of("java.sql.", "Date", "Time", "Timestamp"),
+    *names_of("java.net.", "URI", "InetSocketAddress"),
+    *names_of("java.util.", "UUID", "Locale"),
     "java.text.SimpleDateFormat",
 )
 
@@ -93,7 +97,7 @@ _JDK = (
 def registered_classes(
     dialect: KryoDialect, registrations: tuple[KryoRegistration, ...]
 ) -> dict[int, str]:
-    """The class of each number."""
+    """Number -> class."""
     classes = dict(enumerate(_EVERY_KRYO))
     if not dialect.is_5:
         classes[_VOID_ID] = "java.lang.Void"
@@ -109,36 +113,3 @@ def registered_classes(
             known.add(registration.class_name)
             number += 1
     return classes
-
-
-def _fixed(class_name: str, **types: str) -> KryoClass:
-    fields = tuple(KryoField(name, type_name) for name, type_name in types.items())
-    return KryoClass(class_name, fields, is_final=True)
-
-
-_OBJECT = "java.lang.Object"
-
-FIELDS_OF_BOTH: tuple[KryoClass, ...] = (
-    _fixed("java.util.concurrent.atomic.AtomicInteger", value="int"),
-    _fixed("java.util.concurrent.atomic.AtomicLong", value="long"),
-    _fixed("java.util.AbstractMap$SimpleEntry", key=_OBJECT, value=_OBJECT),
-    _fixed("java.util.Collections$ReverseComparator"),
-    _fixed(
-        "org.apache.flink.streaming.connectors.kafka.internals.KafkaTopicPartition",
-        cachedHash="int",
-        partition="int",
-        topic="java.lang.String",
-    ),
-    *(
-        KryoClass(
-            f"org.apache.flink.api.java.tuple.Tuple{size}",
-            # By name, f10 comes before f2.
-            tuple(KryoField(name, _OBJECT) for name in sorted(f"f{at}" for at in range(size))),
-        )
-        for size in range(26)
-    ),
-)
-"""Classes whose fields both versions write."""
-
-JAVA_SERIALIZED = frozenset(["java.util.Locale", "java.text.SimpleDateFormat"])
-"""Classes that Java serializes itself inside Kryo; 5.6 has a serializer for Locale."""

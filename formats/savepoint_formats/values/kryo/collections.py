@@ -1,28 +1,135 @@
-"""Collections and maps in Kryo, by class: those of ``lists`` and ``maps``, and others.
+"""Rows of collections and maps: a name in the list of those that lie in the same way, or a body.
 
-| what                         | 2.24                              | 5.6                              |
+| class                        | 2.24                              | 5.6                              |
 |------------------------------|-----------------------------------|----------------------------------|
 | Collections.emptyX           | nothing                           | same                             |
 | Collections.singletonX       | one object; of a map, two         | same                             |
 | Arrays$ArrayList             | varint n, component class, objects| as a collection                  |
 | EnumSet                      | class, varint n, varint index + 1 | same                             |
+| map                          | varint n, n (key, value)          | varint n + 1 (0 null), pairs     |
+| TreeMap                      | comparator, then as above         | comparator behind the number     |
+| ConcurrentSkipListMap        | as any map                        | as TreeMap                       |
+
+Keys or values that are declared as final lie without their class, or are null; those of ``Map.of`` are
+never null.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from savepoint_formats.values.kryo.bodies import read_enum, write_enum
-from savepoint_formats.values.kryo.body import Body
-from savepoint_formats.values.kryo.lists import ListForm, read_objects, write_objects
-from savepoint_formats.values.kryo.maps import MapForm, read_pairs, write_pairs
+from savepoint_formats.values.kryo.body import Body, enum_body
+from savepoint_formats.values.kryo.classes import names_of
+from savepoint_formats.values.kryo.lists import (
+    ListForm,
+    final_class,
+    inner_arguments,
+    read_objects,
+    write_objects,
+)
 from savepoint_formats.values.kryo.objects import detail_of
+from savepoint_formats.values.kryo.types import ClassRow
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from savepoint_formats.layout import TypeArgument
     from savepoint_formats.values.kinds.codec import Value
     from savepoint_formats.values.kryo.graph import KryoGraph
     from savepoint_formats.values.kryo.writer import KryoWriter
+
+    Pairs = list[tuple[Value, Value]]
+
+
+_KEY_AND_VALUE = 2
+
+
+def read_pairs(count: int, graph: KryoGraph) -> Pairs:
+    """Pairs of any classes."""
+    return [(graph.read_class_and_object(), graph.read_class_and_object()) for _ in range(count)]
+
+
+def write_pairs(pairs: Pairs, writer: KryoWriter) -> None:
+    """The mirror of ``read_pairs``."""
+    for key, value in pairs:
+        writer.write_class_and_object(key)
+        writer.write_class_and_object(value)
+
+
+@dataclass(frozen=True, slots=True)
+class MapForm:
+    """How a map's class is written.
+
+    Attributes:
+        is_sorted_in_2: Whether 2.24 writes its comparator.
+        is_sorted_in_5: Whether 5.6 writes its comparator.
+        admits_null: Whether a key or a value may be null.
+    """
+
+    is_sorted_in_2: bool = False
+    is_sorted_in_5: bool = False
+    admits_null: bool = True
+
+    @property
+    def body(self) -> Body:
+        """The body of such a class."""
+        return Body(self._read, self._write)
+
+    def _read(self, graph: KryoGraph) -> Value:
+        arguments, comparator = graph.arguments, None
+        if self.is_sorted_in_2 and not graph.is_5:
+            comparator = graph.read_class_and_object()
+        count = graph.input.read_count() if graph.is_5 else graph.read_count()
+        if count is None:
+            return None
+        if self.is_sorted_in_5 and graph.is_5:
+            comparator = graph.read_class_and_object()
+        if len(arguments) == _KEY_AND_VALUE:
+            key, value = (self._reader(argument, graph) for argument in arguments)
+            pairs = [(key(), value()) for _ in range(count)]
+        else:
+            pairs = read_pairs(count, graph)
+        return graph.with_detail(comparator, pairs) if self._is_sorted(graph) else pairs
+
+    def _write(self, value: Value, writer: KryoWriter) -> None:
+        arguments = writer.arguments
+        comparator, pairs = detail_of(value)
+        if self.is_sorted_in_2 and not writer.is_5:
+            writer.write_class_and_object(comparator)
+        null = 0 if pairs is None else 1
+        writer.output.write_varint(len(pairs or ()) + (null if writer.is_5 else 0))
+        if pairs is None:
+            return
+        if self.is_sorted_in_5 and writer.is_5:
+            writer.write_class_and_object(comparator)
+        if len(arguments) == _KEY_AND_VALUE:
+            write_key, write_value = (self._writer(argument, writer) for argument in arguments)
+            for key, item in pairs:
+                write_key(key)
+                write_value(item)
+        else:
+            write_pairs(pairs, writer)
+
+    def _is_sorted(self, graph: KryoGraph) -> bool:
+        return self.is_sorted_in_5 if graph.is_5 else self.is_sorted_in_2
+
+    def _reader(self, declared: TypeArgument, graph: KryoGraph) -> Callable[[], Value]:
+        final = final_class(declared, graph.classes)
+        if final is None:
+            return partial(graph.read_class_and_object, inner_arguments(declared, graph.classes))
+        never_null = graph.is_5 and not self.admits_null
+        return partial(graph.read_object if never_null else graph.read_object_or_null, final)
+
+    def _writer(self, declared: TypeArgument, writer: KryoWriter) -> Callable[[Value], None]:
+        final = final_class(declared, writer.classes)
+        if final is None:
+            inner = inner_arguments(declared, writer.classes)
+            return partial(writer.write_class_and_object, arguments=inner)
+        never_null = writer.is_5 and not self.admits_null
+        return partial(writer.write_object if never_null else writer.write_object_or_null, final)
+
 
 _NEVER_NULL = "java.util.ImmutableCollections$"
 _OBJECT = "java.lang.Object"
@@ -53,7 +160,8 @@ def _read_enum_set(graph: KryoGraph) -> Value:
     enum_class = graph.classes.enum_class(element)
     if enum_class is None:
         raise graph.undecodable(f"a set of {element}, whose constants are not known")
-    values = [read_enum(enum_class, graph) for _ in range(graph.read_count())]
+    body = enum_body(enum_class)
+    values = [body.read(graph) for _ in range(graph.read_count())]
     return graph.with_detail(element, values)
 
 
@@ -65,72 +173,33 @@ def _write_enum_set(value: Value, writer: KryoWriter) -> None:
     writer.write_class(element)
     writer.output.write_varint(len(values))
     for constant in values:
-        write_enum(enum_class, constant, writer)
+        enum_body(enum_class).write(constant, writer)
 
 
 def objects(count: int) -> Body:
-    """So many objects, without their number."""
+    """Objects of a fixed number, each with its class."""
     return Body(partial(read_objects, count), write_objects)
 
 
-_SINGLE_ENTRY = Body(partial(read_pairs, 1), write_pairs)
-_ENUM_SET = Body(_read_enum_set, _write_enum_set)
-
-_VIEWS = ("Unmodifiable", "Synchronized")
+_COLLECTIONS = "java.util.Collections$"
+_SETS_AND_LISTS = ("Collection", "List", "RandomAccessList", "Set", "SortedSet", "NavigableSet")
 _LISTS = (
-    *(
-        f"java.util.{name}"
-        for name in (
-            "ArrayList",
-            "LinkedList",
-            "HashSet",
-            "LinkedHashSet",
-            "ArrayDeque",
-            "Vector",
-            "Stack",
-        )
-    ),
-    *(
-        f"java.util.concurrent.{name}"
-        for name in (
-            "CopyOnWriteArrayList",
-            "CopyOnWriteArraySet",
-            "ConcurrentLinkedQueue",
-            "ConcurrentLinkedDeque",
-            "LinkedBlockingQueue",
-            "LinkedBlockingDeque",
-        )
-    ),
-    *(
-        f"java.util.Collections${view}{name}"
-        for view in _VIEWS
-        for name in ("Collection", "List", "RandomAccessList", "Set", "SortedSet", "NavigableSet")
-    ),
+    *names_of("java.util.", "ArrayList", "LinkedList", "HashSet", "LinkedHashSet"),
+    *names_of("java.util.", "ArrayDeque", "Vector", "Stack"),
+    *names_of("java.util.concurrent.", "CopyOnWriteArrayList", "CopyOnWriteArraySet"),
+    *names_of("java.util.concurrent.", "ConcurrentLinkedQueue", "ConcurrentLinkedDeque"),
+    *names_of("java.util.concurrent.", "LinkedBlockingQueue", "LinkedBlockingDeque"),
+    *names_of(f"{_COLLECTIONS}Unmodifiable", *_SETS_AND_LISTS),
+    *names_of(f"{_COLLECTIONS}Synchronized", *_SETS_AND_LISTS),
 )
-_LISTS_WITHOUT_NULL = tuple(
-    f"{_NEVER_NULL}{name}" for name in ("ListN", "List12", "SetN", "Set12", "SubList")
-)
+_LISTS_WITHOUT_NULL = names_of(_NEVER_NULL, "ListN", "List12", "SetN", "Set12", "SubList")
 _MAPS = (
-    *(
-        f"java.util.{name}"
-        for name in (
-            "HashMap",
-            "LinkedHashMap",
-            "Hashtable",
-            "EnumMap",
-            "IdentityHashMap",
-            "WeakHashMap",
-            "concurrent.ConcurrentHashMap",
-        )
-    ),
-    *(
-        f"java.util.Collections${view}{name}"
-        for view in _VIEWS
-        for name in ("Map", "SortedMap", "NavigableMap")
-    ),
+    *names_of("java.util.", "HashMap", "LinkedHashMap", "Hashtable", "EnumMap"),
+    *names_of("java.util.", "IdentityHashMap", "WeakHashMap", "concurrent.ConcurrentHashMap"),
+    *names_of(f"{_COLLECTIONS}Unmodifiable", "Map", "SortedMap", "NavigableMap"),
+    *names_of(f"{_COLLECTIONS}Synchronized", "Map", "SortedMap", "NavigableMap"),
 )
-_MAPS_WITHOUT_NULL = (f"{_NEVER_NULL}MapN", f"{_NEVER_NULL}Map1")
-
+_MAPS_WITHOUT_NULL = names_of(_NEVER_NULL, "MapN", "Map1")
 
 LIST_FORMS: dict[str, ListForm] = {
     **dict.fromkeys(_LISTS, ListForm()),
@@ -138,28 +207,25 @@ LIST_FORMS: dict[str, ListForm] = {
     "java.util.TreeSet": ListForm(is_sorted=True),
     "java.util.PriorityQueue": ListForm(is_sorted=True, is_declared=False),
 }
-"""How collections are written, by class."""
-
 MAP_FORMS: dict[str, MapForm] = {
     **dict.fromkeys(_MAPS, MapForm()),
     **dict.fromkeys(_MAPS_WITHOUT_NULL, MapForm(admits_null=False)),
     "java.util.TreeMap": MapForm(is_sorted_in_2=True, is_sorted_in_5=True),
     "java.util.concurrent.ConcurrentSkipListMap": MapForm(is_sorted_in_5=True),
 }
-"""How maps are written, by class."""
+EMPTY_COLLECTIONS = names_of(f"{_COLLECTIONS}Empty", "List", "Set", "Map")
+SINGLE_LISTS = names_of(f"{_COLLECTIONS}Singleton", "List", "Set")
+SINGLE_ENTRIES = (f"{_COLLECTIONS}SingletonMap",)
 
-EMPTY_COLLECTIONS = tuple(f"java.util.Collections$Empty{kind}" for kind in ("List", "Set", "Map"))
-SINGLE_LISTS = ("java.util.Collections$SingletonList", "java.util.Collections$SingletonSet")
-SINGLE_ENTRIES = ("java.util.Collections$SingletonMap",)
-
-COLLECTIONS: dict[str, Body] = {
+_BODIES: dict[str, Body] = {
     **{name: form.body for name, form in LIST_FORMS.items()},
     **{name: form.body for name, form in MAP_FORMS.items()},
     "java.util.Arrays$ArrayList": Body(_read_arrays_list, _write_arrays_list),
     **dict.fromkeys(EMPTY_COLLECTIONS, objects(0)),
     **dict.fromkeys(SINGLE_LISTS, objects(1)),
-    **dict.fromkeys(SINGLE_ENTRIES, _SINGLE_ENTRY),
-    "java.util.RegularEnumSet": _ENUM_SET,
-    "java.util.JumboEnumSet": _ENUM_SET,
+    **dict.fromkeys(SINGLE_ENTRIES, Body(partial(read_pairs, 1), write_pairs)),
+    "java.util.RegularEnumSet": Body(_read_enum_set, _write_enum_set),
+    "java.util.JumboEnumSet": Body(_read_enum_set, _write_enum_set),
 }
-"""The bodies by class."""
+
+COLLECTIONS = {name: ClassRow((body, body)) for name, body in _BODIES.items()}

@@ -1,4 +1,4 @@
-"""Classes as users describe them: fields with types as in Java's source, in Python or as JSON.
+"""Users' descriptions of classes: fields with types as in Java's source, in Python or as JSON.
 
 ::
 
@@ -8,9 +8,9 @@
      {"class": "com.acme.Gift", "fields": {"id": "long", "to": "java.lang.String"},
       "pojo": true, "extends": "com.acme.Order"}]
 
-A type is a primitive or the full name of a class, a nested one with ``$``. It may have arguments,
-which are types of classes, and ``[]`` behind it: ``java.util.Map<java.lang.String, long[]>[]``.
-An argument may be a wildcard: ``? extends com.acme.Order``.
+A type is a primitive or the full name of a class, with ``$`` if it is nested. It may have arguments
+and ``[]`` behind it: ``java.util.Map<java.lang.String, long[]>[]``. An argument may be a wildcard:
+``? extends com.acme.Order``.
 """
 
 from __future__ import annotations
@@ -21,30 +21,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.layout import KryoClass, KryoField, TypeArgument
+from savepoint_formats.values.kryo.classes import CODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-CODES = {
-    "boolean": "Z",
-    "byte": "B",
-    "char": "C",
-    "short": "S",
-    "int": "I",
-    "long": "J",
-    "float": "F",
-    "double": "D",
-}
-"""Primitive types, and what class files and names of arrays have for them."""
-
-_NAMES = {code: name for name, code in CODES.items()}
+PRIMITIVE_CODES = {name: code for code, name in CODES.items()}
 
 _TOKEN = re.compile(r"\s*([\w$]+(?:\.[\w$]+)*|\[\s*\]|[<>,?])\s*")
 _MARKS = frozenset("<>,?")
 _BOUNDS = ("extends", "super")
 _OBJECT = "java.lang.Object"
 TUPLES = "org.apache.flink.api.java.tuple.Tuple"
-"""What the names of Flink's tuples begin with, of which each has as many arguments as parts."""
+"""The beginning of the names of Flink's tuples, which have as many arguments as fields."""
 
 _MOST_ARGUMENTS = 2
 _MOST_PARTS = 25
@@ -64,15 +53,15 @@ def kryo_class(
     """A class whose objects Kryo wrote field by field, or an enum.
 
     Args:
-        class_name: Its full name, a nested one with ``$``: ``com.acme.Orders$Line``.
-        fields: Name -> type of all fields that are neither static nor transient, those of
-            superclasses too. Kryo's order is that of their names, the column's is this one.
+        class_name: Its full name, with ``$`` if it is nested: ``com.acme.Orders$Line``.
+        fields: Name -> type of all fields that are neither static nor transient, including those
+            of superclasses. The column has this order; Kryo sorts by name.
         is_final: Whether the class is declared final, or is an enum of constants without bodies.
-            It decides what is in the bytes.
-        constants: Of an enum, the names of its constants in their order.
-        is_pojo: Whether Flink takes the class as a POJO, where it knows that it meets one; it does
-            not change the bytes of Kryo. ``migrate`` asks for it of what is in collections.
-        superclass: Of a POJO, the POJO that it extends, if objects of this class stand for it.
+            The bytes depend on it.
+        constants: Names of an enum's constants, in their order.
+        is_pojo: Whether Flink treats the class as a POJO where it is declared. The bytes of Kryo do
+            not depend on it; ``migrate`` asks for it if objects of the class are in collections.
+        superclass: The POJO that a POJO extends, if objects of this class stand for it.
 
     Raises:
         ValueError: A type cannot be read.
@@ -87,11 +76,7 @@ def kryo_class(
 
 
 def kryo_classes_of(text: str) -> tuple[KryoClass, ...]:
-    """The classes of a JSON list.
-
-    Raises:
-        ValueError: It is none of classes.
-    """
+    """The classes of a JSON list; ``ValueError`` if it has something else."""
     try:
         described = json.loads(text)
     except ValueError as error:
@@ -132,7 +117,7 @@ def kryo_classes_json(classes: Iterable[KryoClass]) -> str:
 
 
 def kryo_class_members(kryo_class: KryoClass) -> dict[str, Any]:
-    """What JSON and YAML have of a class."""
+    """A class as JSON and YAML have it."""
     plain: dict[str, Any] = {"class": kryo_class.class_name}
     if kryo_class.constants:
         plain["constants"] = list(kryo_class.constants)
@@ -152,11 +137,7 @@ def _field(name: str, text: str) -> KryoField:
 
 
 def declared_type(text: str) -> TypeArgument:
-    """A type as Java's source has it.
-
-    Raises:
-        ValueError: It is none.
-    """
+    """A type as in Java's source; ``ValueError`` if the text is none."""
     tokens, position = [], 0
     while isinstance(text, str) and position < len(text):
         match = _TOKEN.match(text, position)
@@ -178,7 +159,7 @@ _EXPECTED = (
 
 
 def _type(tokens: list[str], depth: int) -> TypeArgument:
-    """The type that the tokens begin with, which are taken away."""
+    """Takes a type from the front of the tokens."""
     name = _take(tokens)
     if name in _MARKS or name.startswith("[") or depth > _MOST_DEPTH:
         raise ValueError(_EXPECTED)
@@ -215,9 +196,7 @@ def _take(tokens: list[str]) -> str:
 
 def _class_name(name: str, dimensions: int) -> str:
     """The name as ``Class.getName`` gives it."""
-    if not dimensions:
-        return name
-    return "[" * dimensions + CODES.get(name, f"L{name};")
+    return "[" * dimensions + PRIMITIVE_CODES.get(name, f"L{name};") if dimensions else name
 
 
 def source_type(declared: TypeArgument | KryoField) -> str:
@@ -225,7 +204,7 @@ def source_type(declared: TypeArgument | KryoField) -> str:
     element = declared.type.lstrip("[")
     dimensions = len(declared.type) - len(element)
     if dimensions:
-        element = _NAMES.get(element) or element[1:-1]
+        element = CODES.get(element) or element[1:-1]
     inside = ", ".join(map(_source_argument, declared.arguments))
     return element + (f"<{inside}>" if inside else "") + "[]" * dimensions
 

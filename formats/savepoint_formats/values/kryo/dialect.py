@@ -1,7 +1,7 @@
-"""What must be known to read Kryo's object graphs, for it is not in them: version and classes.
+"""The dialect of Kryo's object graphs: version and classes, which their bytes do not tell.
 
 Flink 1.x writes with Kryo 2.24, Flink 2.x with 5.6. Objects of user classes have neither field
-names nor types; whoever knows the class can say how it looks.
+names nor types.
 """
 
 from __future__ import annotations
@@ -9,13 +9,11 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from savepoint_formats.layout import KryoClass, KryoField, Layout, written_kryo
-
-__all__ = ["KryoClass", "KryoDialect", "KryoField", "KryoVersion", "written_dialect"]
+from savepoint_formats.layout import KryoClass, Layout, written_kryo
 
 
 class KryoVersion(enum.Enum):
-    """Which Kryo wrote the bytes."""
+    """The Kryo that wrote the bytes."""
 
     V2_24 = "2.24"
     V5_6 = "5.6"
@@ -23,13 +21,13 @@ class KryoVersion(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class KryoDialect:
-    """How the bytes of Kryo are to be read.
+    """How to read the bytes of Kryo.
 
     Attributes:
-        version: Of the Kryo in the Flink that wrote them; metadata up to version 4 has 2.24.
-        classes: The user's classes that occur.
-        first_id: The number of the first class that a snapshot registers. It is 85 with the
-            classes of Flink's distribution, and 10 where only Flink's core was at hand.
+        version: The Kryo of the Flink that wrote them; metadata up to version 4 has 2.24.
+        classes: The user's classes.
+        first_id: The number of the first class that a snapshot registers: 85 with the classes of
+            Flink's distribution, 10 if the job had only Flink's core.
     """
 
     version: KryoVersion
@@ -43,6 +41,6 @@ class KryoDialect:
 
 
 def written_dialect(layout: Layout) -> KryoDialect | None:
-    """The Kryo that the objects in a layout are written for; None if none are."""
+    """The Kryo that a layout's objects are written for; None if none are."""
     kryo = written_kryo(layout)
     return None if kryo is None else KryoDialect(KryoVersion(kryo.version), kryo.classes)

@@ -1,16 +1,16 @@
-"""Object graphs of Kryo: classes, references, and who reads what is between them.
+"""Object graphs of Kryo: classes, references and bodies.
 
 | bytes of an object | meaning                                                                     |
 |--------------------|-----------------------------------------------------------------------------|
 | class              | varint 0 null; 1 by name: varint number of the name, and the name itself if |
 |                    | it is the first time; else a registered number + 2                          |
-| reference          | varint 1 a new object; else the number of an earlier one + 2. Not of        |
-|                    | wrappers, nor of enums in 5.6                                               |
-| body               | by the class: ``body_table``; or a                                          |
-|                    | Java object stream, of which only the first object has the header           |
+| reference          | varint 1 a new object; else the number of an earlier one + 2. Wrappers have |
+|                    | none, nor have enums in 5.6                                                 |
+| body               | by the class, see ``known_classes``; or a stream of Java's serialization,   |
+|                    | with a header before the first object only                                  |
 
-Where the class is known its bytes are missing, and 0 in place of a reference is null. Nothing is
-ever instantiated: an object is a ``KryoObject``, a text or a number.
+Where the class is known its bytes are missing, and 0 in place of a reference is null. No object is
+ever instantiated: an object becomes a ``KryoObject``, a text or a number.
 
 Kryo: ``DefaultClassResolver``, ``Kryo.readReferenceOrNull``.
 """
@@ -22,11 +22,13 @@ from typing import TYPE_CHECKING
 from savepoint_formats.errors import UndecodableError
 from savepoint_formats.java.stream import STREAM_HEADER, JavaObject, JavaStreamReader
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
-from savepoint_formats.values.kryo.body_table import described_body, known_body
-from savepoint_formats.values.kryo.classes import JAVA_SERIALIZED
 from savepoint_formats.values.kryo.input import KryoInput
-from savepoint_formats.values.kryo.jdk import FINAL_CLASSES
-from savepoint_formats.values.kryo.known_classes import known_classes
+from savepoint_formats.values.kryo.known_classes import (
+    JAVA_SERIALIZED,
+    described_body,
+    known_body,
+    known_classes,
+)
 from savepoint_formats.values.kryo.objects import Detailed, KryoNode, KryoObject, KryoReference
 
 if TYPE_CHECKING:
@@ -45,17 +47,17 @@ _HEADER_SIZE = 4
 
 
 class UnregisteredClassError(UndecodableError):
-    """The number of a class that is none of Kryo's, Flink's or the job's."""
+    """A class has a number that neither Kryo nor Flink nor the job has registered."""
 
 
 def read_kryo(layout: Kryo, view: DataInputView, dialect: KryoDialect | None) -> Value:
     """The next object graph.
 
-    Numbers, booleans, texts and null are themselves; lists, sets and arrays are lists, maps are
-    lists of pairs, all others are ``KryoObject``.
+    Numbers, booleans, texts and null are themselves. Lists, sets and arrays become lists, maps lists
+    of pairs, all others a ``KryoObject``.
 
     Raises:
-        UndecodableError: It has an object of an unknown class, or the dialect is not known.
+        UndecodableError: An object has an unknown class, or the dialect is not known.
     """
     if dialect is None:
         raise view.error("an object of Kryo, of which the version is not known", UndecodableError)
@@ -63,11 +65,11 @@ def read_kryo(layout: Kryo, view: DataInputView, dialect: KryoDialect | None) ->
 
 
 class KryoGraph:
-    """Reads one graph; names and references are numbered anew in each.
+    """Reads one graph; numbers of names and references start anew in each.
 
     Attributes:
-        arguments: What is declared of the object whose body is read next, as the element of a list.
-        unknown: The class that the graph could not be read beyond; None if there is none.
+        arguments: The declared type arguments of the object whose body is read next.
+        unknown: The unknown class at which reading ended; None if there is none.
     """
 
     view: DataInputView
@@ -111,14 +113,14 @@ class KryoGraph:
         return self.input.read_text() or ""
 
     def read_class_and_object(self, arguments: Arguments = ()) -> Value:
-        """An object of any class, or null, that was declared with these type arguments."""
+        """An object of any class, or null; ``arguments`` are those of its declared type."""
         class_name = self.read_class()
         return None if class_name is None else self.read_object(class_name, arguments)
 
     def read_object(self, class_name: str, arguments: Arguments = ()) -> Value:
         """An object of a known class, never null."""
         if not self.classes.has_references(class_name):
-            return self._untracked(class_name)
+            return self.untracked(class_name)
         return self._read_new_or_old(self.input.read_varint(), class_name, arguments)
 
     def read_object_or_null(self, class_name: str, arguments: Arguments = ()) -> Value:
@@ -130,14 +132,13 @@ class KryoGraph:
             return self._read_new_or_old(number, class_name, arguments)
         if number != _NEW:
             raise self.view.error(f"a flag of {number} in front of a {class_name}, expected 0 or 1")
-        return self._untracked(class_name)
+        return self.untracked(class_name)
 
-    def with_detail(self, detail: Value, values: list[Value]) -> Value:
-        """A collection, and what only its bytes tell."""
-        del detail
+    def with_detail(self, detail: Value, values: list[Value]) -> Value:  # noqa: ARG002
+        """A collection; only nodes keep its detail."""
         return values
 
-    def _untracked(self, class_name: str) -> Value:
+    def untracked(self, class_name: str) -> Value:
         """An object that nothing refers to."""
         return self._read_body(class_name)
 
@@ -150,7 +151,6 @@ class KryoGraph:
         return self._objects[index]
 
     def _new(self, class_name: str, arguments: Arguments) -> Value:
-        """An object that gets the next number, and then is read."""
         index = len(self._objects)
         self._objects.append(KryoReference(index))
         self._objects[index] = self._read_body(class_name, arguments)
@@ -179,14 +179,14 @@ class KryoGraph:
         return self.read_unknown(class_name)
 
     def read_unknown(self, class_name: str) -> Value:
-        """An object of a class that nobody described: raises ``UndecodableError``."""
+        """Refuses an object of a class that nobody described."""
         self.unknown = class_name
         raise self.undecodable(f"an object of {class_name}, whose fields are not known")
 
     def _is_java_serialized(self, class_name: str) -> bool:
-        """Whether an object is Java's own, as exceptions are: its header says so."""
+        """Whether Java's serialization wrote an object, such as an exception."""
         if class_name in JAVA_SERIALIZED:
-            return not self.is_5 or class_name not in FINAL_CLASSES
+            return known_body(class_name, self.classes) is None
         if self.classes.custom.get(class_name, "").endswith("JavaSerializer"):
             return True
         if known_body(class_name, self.classes) or self.view.remaining < _HEADER_SIZE:
@@ -194,7 +194,7 @@ class KryoGraph:
         return self.view.peek_int() == STREAM_HEADER
 
     def read_java(self, class_name: str) -> Value:
-        """An object of the stream that all objects of the same serializer share."""
+        """An object of Java's stream; all objects of one serializer share a stream."""
         is_of_jdk = class_name in JAVA_SERIALIZED
         stream = self._streams.get(is_of_jdk)
         if stream is None:
@@ -208,7 +208,7 @@ class KryoGraph:
         return self.input.check_count(self.input.read_varint())
 
     def undecodable(self, message: str) -> UndecodableError:
-        """The error of an object that nobody can read."""
+        """An error about an object that nobody can read."""
         return self.view.error(message, UndecodableError)
 
 
@@ -216,15 +216,15 @@ class NodeGraph(KryoGraph):
     """Reads a graph whose objects are nodes."""
 
     def read_nodes(self) -> KryoNode | None:
-        """The graph with all that its bytes tell; errors are those of ``read_kryo``."""
-        node: KryoNode | None = self.read_class_and_object()
-        return node
+        """The graph with all that its bytes tell; raises the errors of ``read_kryo``."""
+        return self.read_class_and_object()  # type: ignore[no-any-return]
 
     def with_detail(self, detail: Value, values: list[Value]) -> Value:
-        """Both."""
+        """A collection with its detail."""
         return Detailed(detail, values)
 
-    def _untracked(self, class_name: str) -> Value:
+    def untracked(self, class_name: str) -> Value:
+        """Its node."""
         return KryoNode(class_name, self._read_body(class_name))
 
     def _new(self, class_name: str, arguments: Arguments) -> Value:

@@ -1,11 +1,11 @@
-"""Kryo's numbers and texts, in both of its versions.
+"""Kryo's numbers and texts, in both versions.
 
 | name         | bytes                                                                            |
 |--------------|----------------------------------------------------------------------------------|
 | varint       | 7 bits per byte, lowest first, highest bit = more; at most 5                     |
-| varlong      | the same, at most 9 bytes, of which the ninth has 8 bits                         |
+| varlong      | likewise, at most 9 bytes; the ninth has 8 bits                                  |
 | zigzag       | either of them, with the sign in the lowest bit                                  |
-| flagged      | flag in the highest bit of the first byte, then 6 bits, more in its second       |
+| flagged      | flag in the highest bit of the first byte, "more" in the next, then 6 bits       |
 | text         | all ASCII: characters, highest bit in the last; else a flagged number, flag set: |
 |              | UTF-16 units + 1 (0 is null), then 1 to 3 bytes of UTF-8 per unit                |
 | fixed number | big endian in 2.24, little endian in 5.6                                         |
@@ -28,7 +28,7 @@ _FIXED_SIZES = {"h": 2, "H": 2, "i": 4, "q": 8, "f": 4, "d": 8}
 
 
 class KryoInput:
-    """Reads from a view."""
+    """Reads numbers and texts from a view."""
 
     __slots__ = ("_order", "view")
 
@@ -76,12 +76,12 @@ class KryoInput:
         return first & 0x80 != 0, number
 
     def read_count(self, more: int = 1) -> int | None:
-        """A varint of a count + 1, where 0 is null; each element has so many bytes or more."""
+        """A varint of a count + 1, 0 for null; each element has at least ``more`` bytes."""
         number = self.read_varint()
         return self.check_count(number - 1, more) if number else None
 
     def check_count(self, count: int, size: int = 1) -> int:
-        """The count, if the bytes that are left can hold so many elements."""
+        """The count, if the remaining bytes can hold so many elements of this size."""
         if count * size > self.view.remaining:
             left = self.view.remaining
             raise self.view.error(f"a count of {count} elements, with {left} bytes left")

@@ -1,297 +1,342 @@
-"""The classes of the JDK whose objects Kryo writes as single values: all that is known of each, in a row.
+"""Rows of the JDK's numbers, texts and other single values, and of classes written by their fields.
 
-Who adds a class adds a row. Columns, programs and what is passed over in looking for classes follow.
+| class                                | 2.24                                | 5.6                 |
+|--------------------------------------|-------------------------------------|---------------------|
+| Integer, Long                        | zigzag                              | same                |
+| Boolean, Byte; Short, Character,     | 1 byte; fixed                       | same                |
+| Float, Double                        |                                     |                     |
+| String, StringBuilder, URI, Currency | text                                | same                |
+| BigInteger                           | varint size + 1, two's complement   | same                |
+| BigDecimal                           | BigInteger unscaled, zigzag scale   | same                |
+| UUID                                 | zigzag high, zigzag low             | fixed               |
+| Class                                | class, byte 1 if primitive          | the byte only for   |
+|                                      |                                     | primitives, wrappers|
+| Pattern                              | text                                | and varint flags    |
+| Locale                               | Java serialization                  | three texts         |
+| BitSet                               | varint words, fixed                 | same                |
+| InetSocketAddress                    | text host, varint port              | same                |
+| GregorianCalendar                    | text zone, varlong ms, bool, two varints, zigzag cutover  |
+| Optional                             | its field                           | class and object    |
+| OptionalInt, -Long, -Double          | fields isPresent, value             | bool, fixed value   |
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import re
+import struct
+from decimal import Decimal
+from typing import TYPE_CHECKING
+from uuid import UUID
 
-from savepoint_formats.layout import KryoClass, KryoField
-from savepoint_formats.values.kryo import bodies, times, types
-from savepoint_formats.values.kryo.body import MILLIS, NOTHING, TEXT, VARINT, object_of, primitive
-from savepoint_formats.values.kryo.parts import Part, Parts, SingleValue
+import pyarrow as pa
+
+from savepoint_formats.values.kinds import unbounded
+from savepoint_formats.values.kryo.body import (
+    ANY,
+    MILLIS,
+    NOTHING,
+    PRIMITIVES,
+    TEXT,
+    VARINT,
+    Body,
+    Part,
+    SingleValue,
+    object_of,
+)
+from savepoint_formats.values.kryo.classes import BOXED, WRAPPERS
+from savepoint_formats.values.kryo.objects import KryoObject, plain
+from savepoint_formats.values.kryo.types import ClassRow, KryoType, of_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from savepoint_formats.values.kinds.codec import Value
+    from savepoint_formats.values.kryo.graph import KryoGraph
+    from savepoint_formats.values.kryo.writer import KryoWriter
 
-    from savepoint_formats.values.kryo.body import Body
-    from savepoint_formats.values.kryo.types import KryoType
-
-
-@dataclass(frozen=True, slots=True)
-class JdkClass:
-    """What is known of a class.
-
-    Attributes:
-        body: How objects are read and written: in 2.24, and in 5.6; None if that has no such form.
-        fields: The fields that 2.24 writes in place of a body, by their names.
-        is_final: Whether it has no subclasses: a field of such a type needs no class in the bytes.
-        column: The Arrow type, and the values of objects, both ways; None if it is JSON.
-        parts: What lies in an object: in 2.24, and in 5.6; None if only the body knows.
-        value: How programs make a value of the parts; None if only the general path does.
-    """
-
-    body: tuple[Body | None, Body | None] = (None, None)
-    fields: Mapping[str, str] | None = None
-    is_final: bool = False
-    column: KryoType | None = None
-    parts: tuple[Parts | None, Parts | None] = (None, None)
-    value: SingleValue | None = None
+_OBJECT = "java.lang.Object"
+_PATTERN = "java.util.regex.Pattern"
+_CHARACTERS = 1 << 16
 
 
-def _both(body: Body, *parts: Part, **more: Any) -> JdkClass:
-    """A class that both versions write alike."""
-    return JdkClass((body, body), parts=(parts, parts), **more)
+def _same(value: Value) -> Value:
+    return value
 
 
-def _wrapper(name: str, part: Part, column: KryoType, instruction: str = "NUMBER") -> JdkClass:
-    value = SingleValue(instruction)
-    return _both(primitive(name), part, is_final=True, column=column, value=value)
+# --- numbers ----------------------------------------------------------------------------------
 
 
-def _text(column: KryoType | None = None, *, is_final: bool = True) -> JdkClass:
-    value = None if column is None else SingleValue("ASCII_TEXT")
-    return _both(TEXT, Part.TEXT, is_final=is_final, column=column, value=value)
+def _single(
+    body: Body, column: KryoType, instruction: str = "NUMBER", *, is_final: bool = True
+) -> ClassRow:
+    return ClassRow((body, body), None, is_final, column, SingleValue(instruction))
 
 
-def _builder() -> JdkClass:
-    body = (bodies.BUILDER_OF_2, TEXT)
-    return JdkClass(body, is_final=True, parts=((Part.TEXT,), (Part.TEXT,)))
+def _wrapper(primitive: str, arrow_type: pa.DataType, kind: type, bits: int = 0) -> ClassRow:
+    column = KryoType(arrow_type, of_kind(kind), _same, bits)
+    instruction = "STRICT_BOOLEAN" if primitive == "boolean" else "NUMBER"
+    return _single(PRIMITIVES[primitive], column, instruction)
 
 
-def _date(name: str, column: KryoType | None = None) -> JdkClass:
-    value = None if column is None else SingleValue("NUMBER")
-    return _both(object_of(name, millis=MILLIS), Part.VARLONG, column=column, value=value)
+def _character(value: Value) -> str:
+    if len(value) != 1 or ord(value) >= _CHARACTERS:
+        raise ValueError(f"{value!r} is no character of Java")
+    return str(value)
 
 
-def _optional(
-    name: str, part: Part, part_of_5: Part, passed: Part, body: Body, declared: str
-) -> JdkClass:
-    return JdkClass(
-        (None, body),
-        fields={"isPresent": "boolean", "value": declared},
-        is_final=True,
-        column=types.OPTIONALS[name],
-        parts=((Part.FLAG, part), (passed,)),
-        value=SingleValue("OPTIONAL", kinds=(part, part_of_5)),
+def _read_big_integer(graph: KryoGraph) -> int | None:
+    size = graph.input.read_count()
+    return None if size is None else unbounded.from_twos_complement(graph.view.read_bytes(size))
+
+
+def _write_big_integer(value: Value, writer: KryoWriter) -> None:
+    number = plain(value)
+    if number is None:
+        writer.output.write_varint(0)
+        return
+    data = unbounded.twos_complement(number)
+    writer.output.write_varint(len(data) + 1)
+    writer.view.write_bytes(data)
+
+
+def _read_big_decimal(graph: KryoGraph) -> Value:
+    unscaled = _read_big_integer(graph)
+    return None if unscaled is None else unbounded.decimal(unscaled, graph.input.read_int())
+
+
+def _write_big_decimal(value: Value, writer: KryoWriter) -> None:
+    number = plain(value)
+    unscaled, scale = (None, 0) if number is None else unbounded.unscaled_and_scale(number)
+    _write_big_integer(unscaled, writer)
+    if unscaled is not None:
+        writer.output.write_int(scale)
+
+
+def _optional(kind: str, arrow_type: pa.DataType, kinds: tuple[Part, Part]) -> ClassRow:
+    """A row of an optional primitive; only 2.24 says in a field whether there is a value."""
+    class_name, primitive = f"java.util.Optional{kind}", kind.lower()
+    code = {"Int": "i", "Long": "q", "Double": "d"}[kind]
+    part = Part.OPTIONAL_INT if kind == "Int" else Part.OPTIONAL_LONG
+
+    def read(graph: KryoGraph) -> KryoObject:
+        is_present = graph.view.read_bool()
+        return KryoObject(
+            class_name, {"value": graph.input.read_fixed(code) if is_present else None}
+        )
+
+    def write(value: Value, writer: KryoWriter) -> None:
+        fields = plain(value).fields
+        is_present = fields.get("isPresent", fields["value"] is not None)
+        writer.view.write_bool(is_present)
+        if is_present:
+            writer.output.write_fixed(code, fields["value"])
+
+    column = KryoType(
+        arrow_type,
+        lambda graph: graph.fields["value"] if graph.fields.get("isPresent", True) else None,
+        lambda value: KryoObject(class_name, {"isPresent": True, "value": value}),
+    )
+    return ClassRow(
+        (None, Body(read, write, (part,))),
+        {"isPresent": "boolean", "value": primitive},
+        True,
+        column,
+        SingleValue("OPTIONAL", kinds=kinds),
     )
 
 
-def _time(
-    body: Body,
-    fields: dict[str, str],
-    column: KryoType | None,
-    parts: tuple[Parts | None, Parts],
-    value: SingleValue | None = None,
-) -> JdkClass:
-    """A class of ``java.time``, of which 2.24 writes the fields."""
-    return JdkClass((None, body), fields, True, column, parts, value)
+# --- texts ------------------------------------------------------------------------------------
 
 
-_DATE_OF_2 = (Part.SHORT, Part.SHORT, Part.ZIGZAG)
-_DATE_OF_5 = (Part.VARINT, Part.BYTE, Part.BYTE)
-_CLOCK_OF_2 = (Part.BYTE, Part.BYTE, Part.ZIGZAG, Part.BYTE)
-_DATE_PLACES = ((2, 1, 0), (0, 1, 2))
-_CLOCK_PLACES = ((3, 4, 6, 5), (3,))
-_SECONDS_OF_2 = (Part.ZIGZAG, Part.LONG_ZIGZAG)
-_SECONDS_PLACES = ((1, 0), (0, 1))
-_TIME = "java.time."
+def _text(class_name: str, pattern: str) -> ClassRow:
+    """A row of a class whose objects are texts that match a pattern."""
 
-JDK_CLASSES: dict[str, JdkClass] = {
+    def content(value: Value) -> str:
+        if re.fullmatch(pattern, value) is None:
+            raise ValueError(f"{value!r} is no {class_name}")
+        return str(value)
+
+    return _single(TEXT, KryoType(pa.utf8(), of_kind(str), content), "ASCII_TEXT")
+
+
+def _read_uuid_of_2(graph: KryoGraph) -> UUID:
+    return UUID(bytes=struct.pack(">2q", graph.input.read_long(), graph.input.read_long()))
+
+
+def _write_uuid_of_2(value: Value, writer: KryoWriter) -> None:
+    for half in struct.unpack(">2q", plain(value).bytes):
+        writer.output.write_long(half)
+
+
+def _read_uuid_of_5(graph: KryoGraph) -> UUID:
+    return UUID(bytes=struct.pack(">2q", *graph.input.read_fixed_array("q", 2)))
+
+
+def _write_uuid_of_5(value: Value, writer: KryoWriter) -> None:
+    writer.output.write_fixed_array("q", struct.unpack(">2q", plain(value).bytes))
+
+
+def _uuid_of_text(value: Value) -> UUID:
+    parsed = UUID(value)
+    if str(parsed) != value.lower():
+        raise ValueError(f"{value!r} is no UUID such as {parsed}")
+    return parsed
+
+
+_BUILDER = ClassRow(
+    (
+        Body(TEXT.read, lambda value, writer: writer.output.write_units(plain(value)), TEXT.parts),
+        TEXT,
+    ),
+    is_final=True,
+)
+
+
+# --- others -----------------------------------------------------------------------------------
+
+
+def _read_class(graph: KryoGraph) -> KryoObject:
+    class_name = graph.read_class()
+    # A wrapper may stand for its primitive; only 2.24 also says so of classes that cannot.
+    is_primitive = (class_name in WRAPPERS or not graph.is_5) and graph.view.read_bool()
+    name = WRAPPERS.get(class_name or "", class_name) if is_primitive else class_name
+    return KryoObject("java.lang.Class", {"name": name})
+
+
+def _write_class(value: Value, writer: KryoWriter) -> None:
+    name = plain(value).fields["name"]
+    class_name = BOXED.get(name, name)
+    writer.write_class(class_name)
+    if class_name in WRAPPERS or not writer.is_5:
+        writer.view.write_bool(name in BOXED)
+
+
+def _read_bit_set(graph: KryoGraph) -> KryoObject:
+    count = graph.input.check_count(graph.input.read_varint(), 8)
+    return KryoObject("java.util.BitSet", {"words": graph.input.read_fixed_array("q", count)})
+
+
+def _write_bit_set(value: Value, writer: KryoWriter) -> None:
+    words = plain(value).fields["words"]
+    writer.output.write_varint(len(words))
+    writer.output.write_fixed_array("q", words)
+
+
+def _write_locale(value: Value, writer: KryoWriter) -> None:
+    fields = plain(value).fields
+    if fields.get("script") or fields.get("extensions"):
+        raise ValueError("a Locale with a script or extensions, which Kryo 5 forgets")
+    _LOCALE.write(value, writer)
+
+
+def _write_pattern_of_5(value: Value, writer: KryoWriter) -> None:
+    # 2.24 forgets the flags.
+    fields = {"flags": 0, **plain(value).fields}
+    _PATTERN_OF_5.write(KryoObject(_PATTERN, fields), writer)
+
+
+def _both(body: Body, *, is_final: bool = False) -> ClassRow:
+    return ClassRow((body, body), is_final=is_final)
+
+
+_LOCALE = object_of("java.util.Locale", language=TEXT, country=TEXT, variant=TEXT)
+_PATTERN_OF_5 = object_of(_PATTERN, pattern=TEXT, flags=VARINT)
+
+JDK_CLASSES: dict[str, ClassRow] = {
     # --- numbers
-    "java.lang.Boolean": _wrapper("boolean", Part.FLAG, types.BOOLEAN, "STRICT_BOOLEAN"),
-    "java.lang.Byte": _wrapper("byte", Part.BYTE, types.BYTE),
-    "java.lang.Short": _wrapper("short", Part.SHORT, types.SHORT),
-    "java.lang.Character": _wrapper("char", Part.SHORT, types.CHARACTER, "UNIT"),
-    "java.lang.Integer": _wrapper("int", Part.ZIGZAG, types.INTEGER),
-    "java.lang.Long": _wrapper("long", Part.LONG_ZIGZAG, types.LONG),
-    "java.lang.Float": _wrapper("float", Part.INT, types.FLOAT),
-    "java.lang.Double": _wrapper("double", Part.LONG, types.DOUBLE),
-    "java.math.BigInteger": _both(
-        bodies.BIG_INTEGER,
-        Part.COUNTED,
-        column=types.BIG_INTEGER,
-        value=SingleValue("WHOLE_NUMBER"),
+    "java.lang.Boolean": _wrapper("boolean", pa.bool_(), bool),
+    "java.lang.Byte": _wrapper("byte", pa.int8(), int, 8),
+    "java.lang.Short": _wrapper("short", pa.int16(), int, 16),
+    "java.lang.Character": _single(
+        PRIMITIVES["char"], KryoType(pa.utf8(), of_kind(str), _character), "UNIT"
     ),
-    "java.math.BigDecimal": _both(
-        bodies.BIG_DECIMAL,
-        Part.SCALED,
-        column=types.BIG_DECIMAL,
-        value=SingleValue("EXACT_NUMBER"),
+    "java.lang.Integer": _wrapper("int", pa.int32(), int, 32),
+    "java.lang.Long": _wrapper("long", pa.int64(), int, 64),
+    "java.lang.Float": _wrapper("float", pa.float32(), float),
+    "java.lang.Double": _wrapper("double", pa.float64(), float),
+    "java.math.BigInteger": _single(
+        Body(_read_big_integer, _write_big_integer, (Part.COUNTED,)),
+        KryoType(
+            pa.utf8(),
+            lambda graph: unbounded.integer_text(of_kind(int)(graph)),
+            unbounded.from_integer_text,
+        ),
+        "WHOLE_NUMBER",
+        is_final=False,
     ),
-    "java.util.OptionalInt": _optional(
-        "Int", Part.ZIGZAG, Part.INT, Part.OPTIONAL_INT, times.OPTIONAL_INT, "int"
+    "java.math.BigDecimal": _single(
+        Body(_read_big_decimal, _write_big_decimal, (Part.SCALED,)),
+        KryoType(
+            pa.utf8(),
+            lambda graph: str(of_kind(Decimal)(graph)),
+            lambda value: unbounded.decimal(*unbounded.unscaled_and_scale(value)),
+        ),
+        "EXACT_NUMBER",
+        is_final=False,
     ),
-    "java.util.OptionalLong": _optional(
-        "Long", Part.LONG_ZIGZAG, Part.LONG, Part.OPTIONAL_LONG, times.OPTIONAL_LONG, "long"
-    ),
-    "java.util.OptionalDouble": _optional(
-        "Double", Part.LONG, Part.LONG, Part.OPTIONAL_LONG, times.OPTIONAL_DOUBLE, "double"
-    ),
+    "java.util.OptionalInt": _optional("Int", pa.int32(), (Part.ZIGZAG, Part.INT)),
+    "java.util.OptionalLong": _optional("Long", pa.int64(), (Part.LONG_ZIGZAG, Part.LONG)),
+    "java.util.OptionalDouble": _optional("Double", pa.float64(), (Part.LONG, Part.LONG)),
     # --- texts
-    "java.lang.String": _text(types.STRING),
-    "java.net.URI": _text(types.text_like("java.net.URI")),
-    "java.net.URL": _text(types.text_like("java.net.URL")),
-    "java.util.Currency": _text(types.text_like("java.util.Currency")),
-    "java.lang.StringBuilder": _builder(),
-    "java.lang.StringBuffer": _builder(),
-    "sun.util.calendar.ZoneInfo": _text(is_final=False),
-    "java.util.UUID": JdkClass(
-        (bodies.UUID_OF_2, bodies.UUID_OF_5),
-        is_final=True,
-        column=types.UUID_TEXT,
-        parts=((Part.LONG_ZIGZAG, Part.LONG_ZIGZAG), (Part.LONG, Part.LONG)),
-        value=SingleValue("UUID", ((0, 1), (0, 1))),
-    ),
-    # --- dates and times
-    "java.util.Date": _date("java.util.Date", types.DATE),
-    "java.sql.Date": _date("java.sql.Date"),
-    "java.sql.Time": _date("java.sql.Time"),
-    "java.sql.Timestamp": JdkClass(
-        (bodies.TIMESTAMP_OF_2, bodies.TIMESTAMP_OF_5),
-        column=types.SQL_TIMESTAMP,
-        parts=((Part.VARLONG, Part.VARINT),) * 2,
-        value=SingleValue("MILLIS_AND_NANOS", ((0, 1), (0, 1))),
-    ),
-    f"{_TIME}Instant": _time(
-        times.INSTANT,
-        {"nanos": "int", "seconds": "long"},
-        types.INSTANT,
-        (_SECONDS_OF_2, (Part.VARLONG, Part.VARINT)),
-        SingleValue("SECONDS_AND_NANOS", _SECONDS_PLACES),
-    ),
-    f"{_TIME}Duration": _time(
-        times.DURATION,
-        {"nanos": "int", "seconds": "long"},
-        types.DURATION,
-        (_SECONDS_OF_2, (Part.LONG, Part.VARINT)),
-        SingleValue("DURATION", _SECONDS_PLACES),
-    ),
-    f"{_TIME}LocalDate": _time(
-        times.DATE,
-        {"day": "short", "month": "short", "year": "int"},
-        types.LOCAL_DATE,
-        (_DATE_OF_2, _DATE_OF_5),
-        SingleValue("DATE", _DATE_PLACES),
-    ),
-    f"{_TIME}LocalTime": _time(
-        times.TIME,
-        {"hour": "byte", "minute": "byte", "nano": "int", "second": "byte"},
-        types.LOCAL_TIME,
-        (_CLOCK_OF_2, (Part.CLOCK,)),
-        SingleValue("CLOCK", _CLOCK_PLACES),
-    ),
-    f"{_TIME}LocalDateTime": _time(
-        times.DATE_TIME,
-        {"date": f"{_TIME}LocalDate", "time": f"{_TIME}LocalTime"},
-        types.LOCAL_DATE_TIME,
-        ((Part.NEW, *_DATE_OF_2, Part.NEW, *_CLOCK_OF_2), (*_DATE_OF_5, Part.CLOCK)),
-        SingleValue("DATE_AND_CLOCK", ((0, 2, 1, 0, 0, 3, 4, 6, 5), (0, 1, 2, 3))),
-    ),
-    f"{_TIME}ZoneOffset": _time(
-        times.OFFSET, {"totalSeconds": "int"}, types.ZONE_OFFSET, (None, (Part.OFFSET,))
-    ),
-    f"{_TIME}ZoneRegion": _time(
-        times.REGION, {"id": "java.lang.String"}, None, (None, (Part.TEXT,))
-    ),
-    f"{_TIME}OffsetDateTime": _time(
-        times.OFFSET_DATE_TIME,
-        {"dateTime": f"{_TIME}LocalDateTime", "offset": f"{_TIME}ZoneOffset"},
-        types.OFFSET_DATE_TIME,
-        (None, (*_DATE_OF_5, Part.CLOCK, Part.OFFSET)),
-    ),
-    f"{_TIME}OffsetTime": _time(
-        times.OFFSET_TIME,
-        {"offset": f"{_TIME}ZoneOffset", "time": f"{_TIME}LocalTime"},
-        types.OFFSET_TIME,
-        (None, (Part.CLOCK, Part.OFFSET)),
-    ),
-    f"{_TIME}ZonedDateTime": _time(
-        times.ZONED,
-        {
-            "dateTime": f"{_TIME}LocalDateTime",
-            "offset": f"{_TIME}ZoneOffset",
-            "zone": f"{_TIME}ZoneId",
-        },
-        types.ZONED_DATE_TIME,
-        (None, (*_DATE_OF_5, Part.CLOCK, Part.TEXT)),
-    ),
-    f"{_TIME}Year": _time(
-        times.YEAR,
-        {"year": "int"},
-        types.YEAR,
-        ((Part.ZIGZAG,), (Part.VARINT,)),
-        SingleValue("NUMBER"),
-    ),
-    f"{_TIME}YearMonth": _time(
-        times.YEAR_MONTH,
-        {"month": "int", "year": "int"},
-        types.YEAR_MONTH,
-        (None, (Part.VARINT, Part.BYTE)),
-    ),
-    f"{_TIME}MonthDay": _time(
-        times.MONTH_DAY,
-        {"day": "int", "month": "int"},
-        types.MONTH_DAY,
-        (None, (Part.BYTE, Part.BYTE)),
-    ),
-    f"{_TIME}Period": _time(
-        times.PERIOD,
-        {"days": "int", "months": "int", "years": "int"},
-        types.PERIOD,
-        (None, (Part.VARINT,) * 3),
+    "java.lang.String": _single(TEXT, KryoType(pa.utf8(), of_kind(str), _same), "ASCII_TEXT"),
+    "java.net.URI": _text("java.net.URI", r"[^\s<>\"{}|\\^`]*"),
+    "java.net.URL": _text("java.net.URL", r"[A-Za-z][\w+.-]*:\S*"),
+    "java.util.Currency": _text("java.util.Currency", "[A-Z]{3}"),
+    "java.lang.StringBuilder": _BUILDER,
+    "java.lang.StringBuffer": _BUILDER,
+    "sun.util.calendar.ZoneInfo": _both(TEXT),
+    "java.util.UUID": ClassRow(
+        (
+            Body(_read_uuid_of_2, _write_uuid_of_2, (Part.LONG_ZIGZAG,) * 2),
+            Body(_read_uuid_of_5, _write_uuid_of_5, (Part.LONG,) * 2),
+        ),
+        None,
+        True,
+        KryoType(pa.utf8(), lambda graph: str(of_kind(UUID)(graph)), _uuid_of_text),
+        SingleValue("UUID", ((0, 1), (0, 1))),
     ),
     # --- others
-    "java.util.Optional": JdkClass(
-        (None, times.OPTIONAL), {"value": "java.lang.Object"}, is_final=True
+    "java.util.Optional": ClassRow(
+        (None, object_of("java.util.Optional", value=ANY)), {"value": _OBJECT}, True
     ),
     "java.lang.Void": _both(NOTHING, is_final=True),
-    "java.lang.Class": JdkClass((bodies.CLASS, bodies.CLASS), is_final=True),
-    "java.util.BitSet": _both(bodies.BIT_SET, Part.WORDS),
+    "java.lang.Class": _both(Body(_read_class, _write_class), is_final=True),
+    "java.util.BitSet": _both(Body(_read_bit_set, _write_bit_set, (Part.WORDS,))),
     "java.net.InetSocketAddress": _both(
-        object_of("java.net.InetSocketAddress", host=TEXT, port=VARINT), Part.TEXT, Part.VARINT
+        object_of("java.net.InetSocketAddress", host=TEXT, port=VARINT)
     ),
     "java.util.GregorianCalendar": _both(
-        bodies.CALENDAR,
-        *(Part.TEXT, Part.VARLONG, Part.FLAG, Part.VARINT, Part.VARINT, Part.LONG_ZIGZAG),
+        object_of(
+            "java.util.GregorianCalendar",
+            timeZone=TEXT,
+            millis=MILLIS,
+            lenient=PRIMITIVES["boolean"],
+            firstDayOfWeek=VARINT,
+            minimalDaysInFirstWeek=VARINT,
+            gregorianCutover=PRIMITIVES["long"],
+        )
     ),
-    "java.util.regex.Pattern": JdkClass(
-        (bodies.PATTERN_OF_2, bodies.PATTERN_OF_5),
+    _PATTERN: ClassRow(
+        (
+            object_of(_PATTERN, pattern=TEXT),
+            Body(_PATTERN_OF_5.read, _write_pattern_of_5, _PATTERN_OF_5.parts),
+        ),
         is_final=True,
-        parts=((Part.TEXT,), (Part.TEXT, Part.VARINT)),
     ),
-    "java.util.Locale": JdkClass(
-        (None, bodies.LOCALE_OF_5), is_final=True, parts=(None, (Part.TEXT,) * 3)
+    "java.util.Locale": ClassRow(
+        (None, Body(_LOCALE.read, _write_locale, _LOCALE.parts)), is_final=True, is_java=True
     ),
-    # --- those of Scala, which are known to 2.24 alone
-    "scala.runtime.BoxedUnit": JdkClass((NOTHING, None), parts=((), None)),
-    "scala.Symbol": JdkClass((TEXT, None), parts=((Part.TEXT,), None)),
-    "scala.util.matching.Regex": JdkClass((TEXT, None), parts=((Part.TEXT,), None)),
+    "java.text.SimpleDateFormat": ClassRow(is_java=True),
+    # --- classes whose fields both versions write
+    "java.util.concurrent.atomic.AtomicInteger": ClassRow(fields={"value": "int"}),
+    "java.util.concurrent.atomic.AtomicLong": ClassRow(fields={"value": "long"}),
+    "java.util.AbstractMap$SimpleEntry": ClassRow(fields={"key": _OBJECT, "value": _OBJECT}),
+    "java.util.Collections$ReverseComparator": ClassRow(fields={}),
+    "org.apache.flink.streaming.connectors.kafka.internals.KafkaTopicPartition": ClassRow(
+        fields={"cachedHash": "int", "partition": "int", "topic": "java.lang.String"}
+    ),
+    **{
+        f"org.apache.flink.api.java.tuple.Tuple{size}": ClassRow(
+            fields={f"f{index}": _OBJECT for index in range(size)}
+        )
+        for size in range(26)
+    },
 }
-
-
-def body_of(class_name: str, *, is_5: bool) -> Body | None:
-    """The body of a class, if it is one of this module."""
-    row = JDK_CLASSES.get(class_name)
-    return row.body[is_5] if row else None
-
-
-FINAL_CLASSES = frozenset(name for name, row in JDK_CLASSES.items() if row.is_final)
-"""Classes of the JDK without subclasses: a field of such a type needs no class in the bytes."""
-
-FIELDS_OF_2 = tuple(
-    KryoClass(name, tuple(KryoField(*field) for field in row.fields.items()), is_final=True)
-    for name, row in JDK_CLASSES.items()
-    if row.fields is not None
-)
-"""Classes that Kryo 5 has serializers for, and 2.24 writes by their fields."""
-
-DECLARED_TYPES: dict[str, KryoType] = {
-    name: row.column for name, row in JDK_CLASSES.items() if row.column is not None
-}
-"""The columns of classes; of those that are not final, a field may hold a subclass."""
-
-KRYO_TYPES = {name: column for name, column in DECLARED_TYPES.items() if name in FINAL_CLASSES}
-"""Those of final classes: a value declared as one of them is nothing else, and can always be read."""

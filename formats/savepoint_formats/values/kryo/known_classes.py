@@ -1,38 +1,70 @@
-"""What is known of the classes of a graph: their numbers, which are enums, final, or described."""
+"""The table of all classes that Kryo writes, and the known classes of a graph."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from savepoint_formats.values.kryo.classes import FIELDS_OF_BOTH, WRAPPERS, registered_classes
-from savepoint_formats.values.kryo.jdk import FIELDS_OF_2, FINAL_CLASSES
+from savepoint_formats.layout import KryoClass, KryoField
+from savepoint_formats.values.kryo.body import Body, enum_body, fields_body
+from savepoint_formats.values.kryo.classes import WRAPPERS, registered_classes
+from savepoint_formats.values.kryo.collections import COLLECTIONS
+from savepoint_formats.values.kryo.jdk import JDK_CLASSES
+from savepoint_formats.values.kryo.lists import array_body
+from savepoint_formats.values.kryo.scala import SCALA_CLASSES, scala_body
+from savepoint_formats.values.kryo.times import TIMES
+from savepoint_formats.values.kryo.zoned_times import ZONED_TIMES
 
 if TYPE_CHECKING:
-    from savepoint_formats.layout import Kryo, KryoClass
+    from savepoint_formats.layout import Kryo
     from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.values.kryo.types import ClassRow, KryoType
+
+CLASSES: dict[str, ClassRow] = {
+    **JDK_CLASSES,
+    **TIMES,
+    **ZONED_TIMES,
+    **SCALA_CLASSES,
+    **COLLECTIONS,
+}
+"""All classes that need no description; arrays and Scala's collections are known by their names."""
+
+FINAL_CLASSES = frozenset(name for name, row in CLASSES.items() if row.is_final)
+JAVA_SERIALIZED = frozenset(name for name, row in CLASSES.items() if row.is_java)
+
+DECLARED_TYPES: dict[str, KryoType] = {
+    name: row.column for name, row in CLASSES.items() if row.column is not None
+}
+"""Class -> its column; a field of a class that is not final may have an object of a subclass."""
+
+KRYO_TYPES = {name: column for name, column in DECLARED_TYPES.items() if name in FINAL_CLASSES}
+"""Final class -> its column; objects that are declared as one of these can always be read."""
 
 
 @lru_cache(maxsize=100)
 def known_classes(layout: Kryo, dialect: KryoDialect) -> KnownClasses:
-    """What is known of the classes in graphs of a layout; made once for all of them."""
+    """The known classes in graphs of a layout; made once for all of them."""
     return KnownClasses(layout, dialect)
 
 
-def _by_name(classes: tuple[KryoClass, ...]) -> dict[str, KryoClass]:
-    return {described.class_name: described for described in classes}
+def _fixed_classes(*, is_5: bool) -> dict[str, KryoClass]:
+    return {
+        name: KryoClass(name, tuple(KryoField(*field) for field in row.fields.items()))
+        for name, row in CLASSES.items()
+        if row.fields is not None and row.body[is_5] is None
+    }
 
 
 class KnownClasses:
-    """The classes of the graphs of a layout, as a Kryo has them.
+    """The classes of the graphs of a layout, as one version of Kryo has them.
 
     Attributes:
         is_5: Whether it is Kryo 5.
         registered: Number -> class.
         custom: Class -> the serializer that the user registered for it.
         numbers: Class -> number.
-        user: Class -> what the user described.
-        fixed: Class -> the fields of a class that Kryo has no serializer for.
+        user: Class -> the user's description.
+        fixed: Class -> its fields, where the table has fields and no body for this version.
     """
 
     def __init__(self, layout: Kryo, dialect: KryoDialect) -> None:
@@ -43,9 +75,10 @@ class KnownClasses:
             registration.class_name: registration.serializer
             for registration in layout.registrations
         }
-        fixed = FIELDS_OF_BOTH if dialect.is_5 else FIELDS_OF_BOTH + FIELDS_OF_2
-        self.fixed = _by_name(fixed)
-        self.user = _by_name((*dialect.classes, *layout.classes))
+        self.fixed = _fixed_classes(is_5=dialect.is_5)
+        self.user = {
+            described.class_name: described for described in (*dialect.classes, *layout.classes)
+        }
 
     def has_references(self, class_name: str) -> bool:
         """Whether objects of the class are numbered, to be referred to."""
@@ -72,3 +105,24 @@ class KnownClasses:
             return not element.startswith("L") or self.is_final(element[1:-1])
         known = self.user.get(class_name)
         return known.is_final if known else class_name in FINAL_CLASSES
+
+
+def described_body(class_name: str, classes: KnownClasses) -> Body | None:
+    """The body of a class that the user described."""
+    if enum_class := classes.enum_class(class_name):
+        return enum_body(enum_class)
+    user_class = classes.user.get(class_name)
+    return fields_body(user_class) if user_class else None
+
+
+def known_body(class_name: str, classes: KnownClasses) -> Body | None:
+    """The body of an array, or of a class of the table."""
+    if class_name.startswith("["):
+        return array_body(class_name)
+    row = CLASSES.get(class_name)
+    if row is not None and (body := row.body[classes.is_5]) is not None:
+        return body
+    if class_name in classes.fixed:
+        return fields_body(classes.fixed[class_name])
+    is_of_scala = class_name.startswith("scala.") and not classes.is_5
+    return scala_body(class_name) if is_of_scala else None

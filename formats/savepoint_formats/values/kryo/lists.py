@@ -1,9 +1,9 @@
-"""Collections of elements one behind the other, in both versions of Kryo.
+"""Arrays, and collections of elements one behind the other, in both versions of Kryo.
 
-What a field is declared as decides what is in a collection: elements of a final class lie without it.
-Kryo 5.6 knows the arguments of arguments, too, as those of ``List<List<String>>``, and wildcards.
+The declared type of a field decides about its collection: elements of a final class lie without it.
+Kryo 5.6 also knows the arguments of arguments, such as those of ``List<List<String>>``, and wildcards.
 
-| what                           | 2.24                       | 5.6                                   |
+| collection                     | 2.24                       | 5.6                                   |
 |--------------------------------|----------------------------|---------------------------------------|
 | of a final class               | varint n, objects or nulls | flagged n + 1, flag 1 "has null";     |
 |                                |                            | objects, or also nulls                |
@@ -13,16 +13,26 @@ Kryo 5.6 knows the arguments of arguments, too, as those of ``List<List<String>>
 | elements, flag 0               | -                          | objects                               |
 | TreeSet, PriorityQueue         | comparator, then as above  | comparator behind the number          |
 
-2.24 takes a PriorityQueue as of any class. The lists of ``List.of`` admit no null, so that 5.6 leaves
-the byte "has null" out.
+2.24 writes a PriorityQueue as if nothing were declared. The lists of ``List.of`` admit no null, so that
+5.6 leaves the byte "has null" out.
+
+| array                  | bytes of both versions               |
+|------------------------|--------------------------------------|
+| array of primitives    | varint n + 1 (0 null), values        |
+| array of a final class | varint n + 1, objects without class  |
+| other array            | varint n + 1, objects                |
+
+For the lists in a ``List<String>[]``, 2.24 uses the arguments that the field declares, 5.6 does not.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from savepoint_formats.values.kryo.body import Body
+from savepoint_formats.values.kryo.body import PRIMITIVES, Body
+from savepoint_formats.values.kryo.classes import CODES
 from savepoint_formats.values.kryo.objects import detail_of
 
 if TYPE_CHECKING:
@@ -32,32 +42,33 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.known_classes import KnownClasses
     from savepoint_formats.values.kryo.writer import KryoWriter
 
+
 MAX_NULLS = 1 << 20
 
 
 def read_objects(count: int, graph: KryoGraph, arguments: Arguments = ()) -> list[Value]:
-    """So many objects, each with its class."""
+    """Objects of any class."""
     read, values = graph.read_class_and_object, []
     for _ in range(count):
-        values.append(read(arguments))  # a comprehension is one more frame at each depth
+        values.append(read(arguments))  # a comprehension would be another call at each depth
     return values
 
 
 def write_objects(values: list[Value], writer: KryoWriter, arguments: Arguments = ()) -> None:
-    """Objects, each with its class."""
+    """The mirror of ``read_objects``."""
     for value in values:
         writer.write_class_and_object(value, arguments)
 
 
 def final_class(argument: TypeArgument, classes: KnownClasses) -> str | None:
-    """The class that a type argument stands for, if it is final and this Kryo knows of it."""
+    """The class of a type argument, if it is final and this version uses the argument."""
     if argument.wildcard and not classes.is_5:
         return None
     return argument.type if classes.is_final(argument.type) else None
 
 
 def inner_arguments(argument: TypeArgument, classes: KnownClasses) -> Arguments:
-    """What this Kryo knows of what is in the objects that a type argument stands for."""
+    """The arguments of a type argument, if this version uses them."""
     return argument.arguments if classes.is_5 else ()
 
 
@@ -68,7 +79,7 @@ class ListForm:
     Attributes:
         is_sorted: Whether there is a comparator.
         admits_null: Whether an element may be null.
-        is_declared: Whether 2.24 takes its elements as they are declared.
+        is_declared: Whether 2.24 writes elements by the declared type.
     """
 
     is_sorted: bool = False
@@ -77,7 +88,7 @@ class ListForm:
 
     @property
     def body(self) -> Body:
-        """Both ways."""
+        """The body of such a class."""
         return Body(self._read, self._write)
 
     def _read(self, graph: KryoGraph) -> Value:
@@ -133,7 +144,7 @@ class ListForm:
             write_objects(values, writer, inner)
 
     def _elements(self, stream: KryoGraph | KryoWriter) -> tuple[str | None, Arguments]:
-        """The final class of the elements, if they are declared as one; what is in them."""
+        """The final class of the declared elements, if they have one, and their arguments."""
         if len(stream.arguments) != 1 or not (self.is_declared or stream.is_5):
             return None, ()
         (element,) = stream.arguments
@@ -143,7 +154,7 @@ class ListForm:
     def _read_one_class(self, count: int, graph: KryoGraph, inner: Arguments) -> list[Value]:
         element = graph.read_class()
         if element is None:
-            # Nulls take no bytes beyond their class, so that bytes do not bound them.
+            # Nulls take no bytes beyond their class, so the bytes are no limit.
             if count > MAX_NULLS:
                 raise graph.view.error(f"a count of {count} nulls")
             return [None] * count
@@ -165,7 +176,7 @@ class ListForm:
 def _read(
     element: str, count: int, graph: KryoGraph, inner: Arguments = (), *, has_null: bool = True
 ) -> list[Value]:
-    """Objects of one class, without it."""
+    """Objects of one class, without the class."""
     read, values = graph.read_object_or_null if has_null else graph.read_object, []
     for _ in range(count):
         values.append(read(element, inner))
@@ -183,3 +194,53 @@ def _write(
     write = writer.write_object_or_null if has_null else writer.write_object
     for value in values:
         write(element, value, inner)
+
+
+_FIXED_CODES = {"S": "h", "C": "H", "F": "f", "D": "d"}
+
+
+def array_body(class_name: str) -> Body:
+    """The body of an array, such as ``[I``."""
+    component = class_name[1:]
+    return Body(partial(_read_array, component), partial(_write_array, component))
+
+
+def _read_array(component: str, graph: KryoGraph) -> Value:
+    count = graph.input.read_count()
+    if count is None:
+        return None
+    if component == "B":
+        return graph.view.read_bytes(count)
+    if component in _FIXED_CODES:
+        values = graph.input.read_fixed_array(_FIXED_CODES[component], count)
+        return [chr(int(value)) for value in values] if component == "C" else values
+    if component in CODES:
+        read = PRIMITIVES[CODES[component]].read
+        return [read(graph) for _ in range(count)]
+    element = _class_of(component)
+    if graph.classes.is_final(element):
+        return [graph.read_object_or_null(element) for _ in range(count)]
+    return read_objects(count, graph, () if graph.is_5 else graph.arguments)
+
+
+def _write_array(component: str, values: Value, writer: KryoWriter) -> None:
+    writer.output.write_varint(0 if values is None else len(values) + 1)
+    if values is None:
+        return
+    if component == "B":
+        writer.view.write_bytes(values)
+        return
+    if component in CODES:
+        for value in values:
+            PRIMITIVES[CODES[component]].write(value, writer)
+        return
+    element = _class_of(component)
+    if not writer.classes.is_final(element):
+        write_objects(values, writer, () if writer.is_5 else writer.arguments)
+        return
+    for value in values:
+        writer.write_object_or_null(element, value)
+
+
+def _class_of(component: str) -> str:
+    return component[1:-1] if component.startswith("L") else component

@@ -1,8 +1,8 @@
 """Objects of classes that nobody described, but whose fields a serializer of POJOs names.
 
-Kryo writes fields in the order of their names, and these the serializer has. What it has not is
-whether a number is an object, whether a class is final, and of what a list was declared. All of
-that is tried; an object is read where it fits in one way only.
+Kryo writes fields in the order of their names. The serializer does not tell whether a number is an
+object, whether a class is final, or the declared type of a list. All ways are tried; an object is read
+if it fits in one way only.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import FormatError
 from savepoint_formats.layout import KryoClass
-from savepoint_formats.values.kryo.fields import read_field
+from savepoint_formats.values.kryo.body import read_field
 from savepoint_formats.values.kryo.graph import KryoGraph
-from savepoint_formats.values.kryo.json import json_text
-from savepoint_formats.values.kryo.objects import KryoObject
+from savepoint_formats.values.kryo.objects import KryoObject, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,13 +26,12 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _MOST_TRIALS = 256
-"""Ways to declare the fields that are tried."""
 
 Choices = dict[Hashable, object]
 
 
 class _UndecidedError(Exception):
-    """What must be chosen, before an object can be read further."""
+    """A choice must be made before an object can be read further."""
 
     def __init__(self, what: Hashable, options: Sequence[object]) -> None:
         super().__init__(what)
@@ -41,10 +39,9 @@ class _UndecidedError(Exception):
 
 
 def named_objects(layout: Kryo, view: DataInputView, dialect: KryoDialect) -> set[tuple[int, str]]:
-    """What an object may be: where it ends, and what is in it as JSON.
+    """All ways in which an object fits: its end, and its content as JSON.
 
-    Returns:
-        All that fits; nothing if an object in it is of a class that nobody knows at all.
+    There are none if an object in it has a class of which not even names are known.
     """
     enums = (
         KryoClass(known.class_name, constants=known.constants)
@@ -73,14 +70,7 @@ def named_objects(layout: Kryo, view: DataInputView, dialect: KryoDialect) -> se
 
 
 class _NamedGraph(KryoGraph):
-    """Reads a graph, as far as it was chosen how.
-
-    Args:
-        layout: Its layout.
-        view: Its bytes.
-        dialect: What is known of the Kryo that wrote it.
-        choices: What was chosen.
-    """
+    """Reads a graph up to the first field without a choice."""
 
     def __init__(
         self,
@@ -92,9 +82,7 @@ class _NamedGraph(KryoGraph):
         super().__init__(layout, view, dialect)
         self._choices = choices
         self._named = {known.class_name: known for known in layout.named}
-        self._described = {known.class_name for known in dialect.classes} - {
-            known.class_name for known in layout.named
-        }
+        self._described = {known.class_name for known in dialect.classes} - self._named.keys()
 
     def read_unknown(self, class_name: str) -> Value:
         """The fields that a serializer names."""

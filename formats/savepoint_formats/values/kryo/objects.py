@@ -1,12 +1,26 @@
-"""What an object of Kryo becomes when no simpler value stands for it."""
+"""Objects of Kryo for which no simpler value stands, and their JSON.
+
+| graph                   | JSON                                                               |
+|-------------------------|--------------------------------------------------------------------|
+| null, boolean, number   | the same; NaN and infinity as a text                               |
+| text, UUID, decimal     | a text                                                             |
+| bytes                   | a text of hexadecimal digits                                       |
+| list                    | an array                                                           |
+| map                     | an array of ``{"key": ..., "value": ...}``; its keys may be objects|
+| object                  | ``{"$class": name}`` and its fields                                |
+| object inside itself    | ``{"$reference": number}``                                         |
+"""
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from savepoint_formats.values.kinds.codec import Value
 
@@ -21,7 +35,7 @@ class KryoObject:
 
 @dataclass(frozen=True, slots=True)
 class KryoReference:
-    """An object inside itself: the number of an object whose content is still being read."""
+    """An object inside itself, by its number."""
 
     number: int
 
@@ -30,12 +44,8 @@ class KryoReference:
 class KryoNode:
     """An object with all that its bytes tell, so that they can be written again.
 
-    Objects that are the same one are the same node. What is inside are nodes, too, except where
-    Kryo has plain numbers and texts.
-
-    Attributes:
-        class_name: Its class.
-        content: What ``read_kryo`` gives.
+    One object is one node wherever it comes. Its content is as ``read_kryo`` gives it, but with
+    nodes inside, except for Kryo's plain numbers and texts.
     """
 
     class_name: str
@@ -44,29 +54,24 @@ class KryoNode:
 
 @dataclass(frozen=True, slots=True)
 class Detailed:
-    """A collection with what its values do not tell.
-
-    Attributes:
-        detail: The comparator of what is sorted, or the class of elements.
-        values: The elements, or pairs.
-    """
+    """Elements or pairs, and a detail: the comparator, or the class of the elements."""
 
     detail: Value
     values: list[Value]
 
 
 def detail_of(value: Value) -> tuple[Value, Value]:
-    """What only the bytes of a collection tell, and its values."""
+    """The detail of a collection, and its values."""
     return (value.detail, value.values) if isinstance(value, Detailed) else (None, value)
 
 
 def plain(value: Value) -> Value:
-    """What is in a node; any other value as it is."""
+    """The content of a node; any other value as it is."""
     return value.content if isinstance(value, KryoNode) else value
 
 
 def flattened(value: Value) -> Value:
-    """A value of the JDK, and what is in it, without nodes; it holds nothing of itself."""
+    """A value of the JDK without nodes; it must not contain itself."""
     match value:
         case KryoNode():
             return flattened(value.content)
@@ -76,3 +81,41 @@ def flattened(value: Value) -> Value:
             )
         case _:
             return value
+
+
+_MOST_VALUES = 1 << 20
+
+
+def json_text(graph: Value) -> str:
+    """The graph as JSON; ``ValueError`` if it is too large, because shared objects are repeated."""
+    json_value = _json_value(graph, count(1))
+    text = json.dumps(json_value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # Half a surrogate pair is legal in Java, but not in UTF-8: it is escaped.
+        return json.dumps(json_value)
+    return text
+
+
+def _json_value(graph: Value, numbers: Iterator[int]) -> Any:
+    if next(numbers) > _MOST_VALUES:
+        raise ValueError(f"more than {_MOST_VALUES} values, too many for JSON")
+    match graph:
+        case None | bool() | int() | str():
+            return graph
+        case float():
+            return graph if math.isfinite(graph) else str(graph)
+        case bytes():
+            return graph.hex()
+        case KryoObject(class_name, fields):
+            items = {name: _json_value(item, numbers) for name, item in fields.items()}
+            return {"$class": class_name} | items
+        case KryoReference(number):
+            return {"$reference": number}
+        case (key, value) if isinstance(graph, tuple):
+            return {"key": _json_value(key, numbers), "value": _json_value(value, numbers)}
+        case list():
+            return [_json_value(item, numbers) for item in graph]
+        case _:
+            return str(graph)

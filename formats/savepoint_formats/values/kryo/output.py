@@ -1,7 +1,7 @@
-"""Kryo's numbers and texts as bytes, in both of its versions: the mirror of ``input``.
+"""Kryo's numbers and texts as bytes, in both versions: the mirror of ``input``.
 
-A text of ASCII is written as its characters where Kryo does so: it has two at least, and in 2.24
-less than 64 of them, in 5.6 less than 33. A class's name in 5.6 may have any number.
+A text of ASCII is written as its characters if it has at least two, and at most 63 in 2.24 or 32 in
+5.6. The name of a class may have any number in 5.6.
 
 Kryo: ``Output``.
 """
@@ -30,7 +30,7 @@ _ULONG = (1 << 64) - 1
 
 
 class KryoOutput:
-    """Writes to a view."""
+    """Writes numbers and texts to a view."""
 
     __slots__ = ("_most_ascii", "_order", "view")
 
@@ -88,15 +88,14 @@ class KryoOutput:
             self.write_units(text)
 
     def write_units(self, text: str) -> None:
-        """A text by its UTF-16 units, be it of ASCII."""
+        """A text by its UTF-16 units, even if it is ASCII."""
         units = utf16_units(text)
         self.write_flagged(len(units) + 1, flag=True)
         self.view.write_bytes(b"".join(map(_unit, units)))
 
     def write_class_name(self, name: str) -> None:
         """The name of a class."""
-        is_5 = self._order == "<"
-        if is_5 and len(name) >= _LEAST_ASCII and name.isascii():
+        if self._order == "<" and len(name) >= _LEAST_ASCII and name.isascii():
             self._write_ascii(name)
         else:
             self.write_text(name)
@@ -108,7 +107,6 @@ class KryoOutput:
 
 
 def _unit(unit: int) -> bytes:
-    """A UTF-16 unit as one to three bytes."""
     if unit < 0x80:
         return bytes([unit])
     if unit < 0x800:

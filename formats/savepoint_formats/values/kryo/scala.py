@@ -1,89 +1,75 @@
-"""Scala's collections in Kryo 2.24, where Flink 1.x has serializers for them.
+"""Rows and bodies of Scala's classes, which Kryo 2.24 knows with the serializers of Flink 1.x.
 
-| what                        | bytes                                   |
+| class                       | bytes                                   |
 |-----------------------------|-----------------------------------------|
 | Some, Left, Right; None     | one object; nothing                     |
 | TupleN; one of primitives   | N objects; fixed values                 |
+| Symbol, Regex; Unit         | text; nothing                           |
 | lists, sets, maps, buffers  | varint n, n objects, of maps tuples     |
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from savepoint_formats.values.kryo.body import Body
+from savepoint_formats.values.kryo.body import NOTHING, TEXT, Body, fixed
+from savepoint_formats.values.kryo.classes import names_of
 from savepoint_formats.values.kryo.collections import LIST, objects
+from savepoint_formats.values.kryo.types import ClassRow
 
 if TYPE_CHECKING:
     from savepoint_formats.values.kinds.codec import Value
     from savepoint_formats.values.kryo.graph import KryoGraph
     from savepoint_formats.values.kryo.writer import KryoWriter
 
-_SPECIALIZED = {"J": "q", "I": "i", "D": "d"}
+_IMMUTABLE = "scala.collection.immutable."
+_MUTABLE = "scala.collection.mutable."
+_SPECIALIZED = {"J": fixed("q"), "I": fixed("i"), "D": fixed("d")}
+_COLLECTIONS = (
+    *names_of(_IMMUTABLE, "$colon$colon", "Nil$", "List", "Vector"),
+    *names_of(_IMMUTABLE, "Set", "HashSet", "Map", "HashMap"),
+    *names_of(_MUTABLE, "ArrayBuffer", "ListBuffer", "HashMap", "HashSet"),
+)
+
+SCALA = "scala."
+SCALA_ONE = "scala.Some"
+SCALA_NONE = "scala.None$"
+SCALA_LISTS = (
+    *names_of(_IMMUTABLE, "$colon$colon", "Nil$", "Vector", "Set$EmptySet$"),
+    *names_of(_IMMUTABLE, "Set$Set1", "Set$Set2", "Set$Set3", "Set$Set4", "HashSet$HashTrieSet"),
+    *names_of(_MUTABLE, "ArrayBuffer", "ListBuffer", "HashSet"),
+)
+"""Classes of lists and sets for programs; ``scala_body`` knows more of them by their beginnings."""
+
+SCALA_CLASSES: dict[str, ClassRow] = {
+    "scala.runtime.BoxedUnit": ClassRow((NOTHING, None)),
+    "scala.Symbol": ClassRow((TEXT, None)),
+    "scala.util.matching.Regex": ClassRow((TEXT, None)),
+}
 
 
 def scala_body(class_name: str) -> Body | None:
-    """The body of a class, if it is one of this module."""
-    if class_name in _SCALA_SINGLES:
+    """The body of a class of Scala that has no row."""
+    if class_name in (SCALA_ONE, "scala.util.Left", "scala.util.Right"):
         return objects(1)
     if class_name.startswith("scala.Tuple"):
         return _tuple(class_name)
-    if class_name == "scala.None$":
+    if class_name == SCALA_NONE:
         return objects(0)
-    return LIST if class_name.startswith(_SCALA_COLLECTIONS) else None
+    return LIST if class_name.startswith(_COLLECTIONS) else None
 
 
 def _tuple(class_name: str) -> Body:
     name, _, kinds = class_name.removesuffix("$sp").partition("$mc")
     if not kinds:
         return objects(int(name.removeprefix("scala.Tuple")))
-    codes = [_SPECIALIZED[kind] for kind in kinds]
-    return Body(partial(_read_fixed, codes), partial(_write_fixed, codes))
+    bodies = [_SPECIALIZED[kind] for kind in kinds]
 
+    def read(graph: KryoGraph) -> list[Value]:
+        return [body.read(graph) for body in bodies]
 
-def _read_fixed(codes: list[str], graph: KryoGraph) -> list[Value]:
-    return [graph.input.read_fixed(code) for code in codes]
+    def write(values: Value, writer: KryoWriter) -> None:
+        for body, value in zip(bodies, values, strict=True):
+            body.write(value, writer)
 
-
-def _write_fixed(codes: list[str], values: Value, writer: KryoWriter) -> None:
-    for code, value in zip(codes, values, strict=True):
-        writer.output.write_fixed(code, value)
-
-
-_SCALA_SINGLES = ("scala.Some", "scala.util.Left", "scala.util.Right")
-_SCALA_COLLECTIONS = (
-    "scala.collection.immutable.$colon$colon",
-    "scala.collection.immutable.Nil$",
-    "scala.collection.immutable.List",
-    "scala.collection.immutable.Vector",
-    "scala.collection.immutable.Set",
-    "scala.collection.immutable.HashSet",
-    "scala.collection.immutable.Map",
-    "scala.collection.immutable.HashMap",
-    "scala.collection.mutable.ArrayBuffer",
-    "scala.collection.mutable.ListBuffer",
-    "scala.collection.mutable.HashMap",
-    "scala.collection.mutable.HashSet",
-)
-
-SCALA = "scala."
-SCALA_LISTS = (
-    *(
-        f"scala.collection.immutable.{name}"
-        for name in (
-            "$colon$colon",
-            "Nil$",
-            "Vector",
-            "Set$EmptySet$",
-            *(f"Set$Set{size}" for size in range(1, 5)),
-            "HashSet$HashTrieSet",
-        )
-    ),
-    *(f"scala.collection.mutable.{name}" for name in ("ArrayBuffer", "ListBuffer", "HashSet")),
-)
-"""The classes of lists and sets, of which ``scala_body`` knows more by how they begin."""
-
-SCALA_ONE = "scala.Some"
-SCALA_NONE = "scala.None$"
-"""The classes of what an ``Option`` is: of one object, and of none."""
+    return Body(read, write)

@@ -1,20 +1,20 @@
-"""Columns of classes that the user described: what Kryo's objects become in Arrow.
+"""Columns of classes that the user described.
 
 | declared type                            | Arrow                                             |
 |------------------------------------------|---------------------------------------------------|
-| primitive, class of ``kryo_types``       | the type there                                    |
+| primitive, class with a column           | the type in its row, see ``known_classes``        |
 | byte[]; any other array                  | binary; list                                      |
 | collection, map with its arguments       | list; map                                         |
 | Optional with its argument               | the type of that; null if it is empty, too        |
 | described enum                           | utf8, the constant's name                         |
 | described class                          | struct of its fields, in the order given          |
-| any other, and a class inside itself     | utf8: JSON of whatever is there                   |
+| any other, and a class inside itself     | utf8: JSON of any object                          |
 
-The column of an enum is a struct, too, of its ``constant``: the description may lack the right one.
+The column of an enum is a struct of its ``constant``, because the description may lack a constant.
 
 The struct of a column's own class ends with ``$undecoded``, a struct of ``bytes`` and ``reason``. It
-is null but where the bytes do not fit the description: there all others are. An object of another
-class than the one declared does not fit, for its fields have no columns.
+is null, unless the bytes do not fit the description: then all other fields are null. An object of
+another class than the declared one does not fit, because its fields have no columns.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from savepoint_formats.layout import TypeArgument
-from savepoint_formats.values.kryo.classes import WRAPPERS
-from savepoint_formats.values.kryo.jdk import DECLARED_TYPES, KRYO_TYPES
-from savepoint_formats.values.kryo.json import json_text
-from savepoint_formats.values.kryo.objects import KryoObject
+from savepoint_formats.values.kinds.codec import pairs_of
+from savepoint_formats.values.kryo.classes import BOXED, CODES, names_of
+from savepoint_formats.values.kryo.known_classes import DECLARED_TYPES, KRYO_TYPES
+from savepoint_formats.values.kryo.objects import KryoObject, json_text
 from savepoint_formats.values.kryo.types import WRITTEN_CLASSES, KryoType
-from savepoint_formats.values.map_entries import pairs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,60 +42,42 @@ OPTIONAL = "java.util.Optional"
 CONSTANT = "constant"
 
 UNDECODED_TYPE = pa.struct([("bytes", pa.binary()), ("reason", pa.utf8())])
-"""What nobody can decode: the bytes as they are, and why."""
+"""Bytes that nobody can decode, and the reason."""
 
 OBJECT_TYPE = pa.struct([("json", pa.utf8()), *UNDECODED_TYPE])
-"""An object of a class that nobody described: what is in it if its bytes tell, and the bytes."""
+"""An object of a class that nobody described: its content if the bytes tell it, and the bytes."""
 
 ALONG = "; these bytes are also those of"
-"""Behind this a reason names what else lies in the bytes."""
+"""Behind this text a reason names other values in the bytes."""
 
 
 def has_others(undecoded: Mapping[str, Value]) -> bool:
-    """Whether the bytes of what could not be decoded are also those of what lies behind it."""
+    """Whether undecoded bytes are also those of values behind it."""
     return ALONG in (undecoded.get("reason") or "")
 
 
 def _refuse_json(value: Value) -> Value:
     raise ValueError(
-        f"{value!r}, where objects of any class may be: nothing but null can be written there; give"
+        f"{value!r}, where objects of any class may be: only null can be written there; give"
         " the field a type that is described"
     )
 
 
 _JSON = KryoType(pa.utf8(), json_text, _refuse_json, is_open=True)
 _BYTES = KryoType(pa.binary(), bytes, bytes)
-_WRAPPERS = {primitive: wrapper for wrapper, primitive in WRAPPERS.items()}
-WRITTEN_SETS = frozenset(["java.util.HashSet", "java.util.LinkedHashSet"])
-WRITTEN_LISTS = WRITTEN_SETS | {
-    "java.util.ArrayList",
-    "java.util.LinkedList",
-    "java.util.ArrayDeque",
-    "java.util.Vector",
-}
+WRITTEN_SETS = frozenset(names_of("java.util.", "HashSet", "LinkedHashSet"))
+WRITTEN_LISTS = WRITTEN_SETS | frozenset(
+    names_of("java.util.", "ArrayList", "LinkedList", "ArrayDeque", "Vector")
+)
 WRITTEN_MAPS = frozenset(
-    [
-        "java.util.HashMap",
-        "java.util.LinkedHashMap",
-        "java.util.concurrent.ConcurrentHashMap",
-    ]
+    names_of("java.util.", "HashMap", "LinkedHashMap", "concurrent.ConcurrentHashMap")
 )
 WITHOUT_NULL_CLASSES = frozenset(["java.util.ArrayDeque", "java.util.concurrent.ConcurrentHashMap"])
-CODES = {
-    "Z": "boolean",
-    "B": "byte",
-    "C": "char",
-    "S": "short",
-    "I": "int",
-    "J": "long",
-    "F": "float",
-    "D": "double",
-}
 
 
 @lru_cache(maxsize=1000)
 def column_type(layout: Kryo) -> KryoType | None:
-    """The column of a layout's objects; None if it is ``OBJECT_TYPE``, as nobody described them."""
+    """The column of a layout's objects; None for ``OBJECT_TYPE``, if nobody described them."""
     struct = _Columns(layout.classes).of_class(layout.class_name, ())
     if not is_described(layout):
         return KRYO_TYPES.get(layout.class_name) or (struct if layout.classes else None)
@@ -111,12 +92,12 @@ def column_type(layout: Kryo) -> KryoType | None:
 
 
 def is_described(layout: Kryo) -> bool:
-    """Whether the user described the class of a layout's objects, be it an enum."""
+    """Whether the user described the class, or enum, of a layout's objects."""
     return any(class_.class_name == layout.class_name for class_ in layout.classes)
 
 
 def _in_struct(enum: KryoType) -> KryoType:
-    """The column of an enum's constants, with room beside them for what is none."""
+    """The column of an enum as a struct, so that there is room for unknown constants."""
     return KryoType(
         pa.struct([(CONSTANT, enum.arrow_type)]),
         lambda value: {CONSTANT: enum.convert(value)},
@@ -133,19 +114,19 @@ def _not_null(value: Value, what: str) -> Value:
 def undecoded_struct(layout: Kryo, undecoded: dict[str, Value]) -> dict[str, Value]:
     """The value of an object that does not fit the description of its class."""
     column = column_type(layout)
-    assert column is not None  # as it is described
+    assert column is not None  # the class is described
     values: dict[str, Value] = {field.name: None for field in column.arrow_type}
     return values | {UNDECODED: undecoded}
 
 
 class _Columns:
-    """Knows the columns of declared types."""
+    """The columns of declared types; ``around`` are the classes that a type is inside of."""
 
     def __init__(self, classes: tuple[KryoClass, ...]) -> None:
         self._classes = {class_.class_name: class_ for class_ in classes}
 
     def of_type(self, declared: KryoField | TypeArgument, around: tuple[str, ...]) -> KryoType:
-        """The column of a declared type, inside of these classes."""
+        """The column of a declared type."""
         if declared.type.startswith("["):
             return self._array(declared, around)
         match declared.arguments:
@@ -172,12 +153,12 @@ class _Columns:
         return _listed(declared.type, name, element)
 
     def of_class(self, name: str, around: tuple[str, ...]) -> KryoType:
-        """The column of a class or primitive, inside of these classes."""
+        """The column of a class or primitive."""
         if name.startswith("["):
             return self._array(TypeArgument(name), around)
         described = self._classes.get(name)
         if described is None:
-            return DECLARED_TYPES.get(_WRAPPERS.get(name, name), _JSON)
+            return DECLARED_TYPES.get(BOXED.get(name, name), _JSON)
         if described.constants:
             constant = _constant(described.constants)
             return KryoType(pa.utf8(), constant, constant)
@@ -212,11 +193,10 @@ def _in_field(name: str, column: KryoType, class_name: str, value: Value) -> Val
 
 
 def _boxed(class_name: str) -> str:
-    return _WRAPPERS.get(class_name, class_name)
+    return BOXED.get(class_name, class_name)
 
 
 def _optional(class_name: str, column: KryoType) -> KryoType:
-    """The column of an ``Optional``: that of its value, null if it is empty."""
 
     def convert(graph: KryoObject) -> Value:
         return column.converted(_boxed(class_name), graph.fields["value"])
@@ -228,7 +208,6 @@ def _optional(class_name: str, column: KryoType) -> KryoType:
 
 
 def _listed(class_name: str, element_class: str, element: KryoType) -> KryoType:
-    """The column of an array or a collection."""
     is_written = class_name.startswith("[") or _written(class_name) in WRITTEN_LISTS
 
     def convert(graph: list[Value]) -> list[Value]:
@@ -281,7 +260,7 @@ def _written(class_name: str) -> str:
 
 
 def _expect_distinct(values: list[Value], what: str) -> None:
-    """Raises ``ValueError`` if what is alike would become one in Java."""
+    """Raises ``ValueError`` if two values would become one in Java."""
     if len(set(map(repr, values))) < len(values):
         raise ValueError(f"{what} of which two are the same")
 

@@ -1,49 +1,27 @@
-"""The classes of the JDK that Kryo writes and that have an Arrow type of their own.
-
-They are final, so that a value declared as one of them is nothing else, and can always be read.
-
-| class                                          | Arrow                                       |
-|------------------------------------------------|---------------------------------------------|
-| Boolean, Byte, Short, Integer, Long            | bool, int8, int16, int32, int64             |
-| Float, Double                                  | float, double                               |
-| Character, String, UUID, URI, URL, Currency    | utf8                                        |
-| Instant, LocalDateTime                         | a precise time of UTC, and of none          |
-| LocalDate, LocalTime                           | date32, time64[ns]                          |
-| Duration                                       | duration[ns]                                |
-| Year                                           | int32                                       |
-| YearMonth, MonthDay, Period, ZoneOffset,       | utf8, as their ``toString`` writes them     |
-| OffsetTime, OffsetDateTime                     |                                             |
-| ZonedDateTime                                  | utf8, ``2020-01-30T11:16:00[Europe/Berlin]``|
-| OptionalInt, OptionalLong, OptionalDouble      | int32, int64, double                        |
-"""
+"""The row of a class that Kryo writes, and its column: the Arrow type, and values both ways."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 import pyarrow as pa
 
 from savepoint_formats.errors import FormatError, UndecodableError, ValueOutOfRangeError
-from savepoint_formats.values.kinds import times, unbounded
-from savepoint_formats.values.kinds.precise_times import precise_type
-from savepoint_formats.values.kinds.times import NANOS_PER_DAY, NANOS_PER_SECOND
-from savepoint_formats.values.kryo import contents
-from savepoint_formats.values.kryo.classes import WRAPPERS
+from savepoint_formats.values.kinds import times
+from savepoint_formats.values.kryo.body import PRIMITIVES
+from savepoint_formats.values.kryo.classes import BOXED
 from savepoint_formats.values.kryo.objects import KryoNode, KryoObject
-from savepoint_formats.values.kryo.times import offset_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.values.kinds.codec import Value
+    from savepoint_formats.values.kryo.body import Body, Parts, SingleValue
 
 
 _MOST_SHOWN = 100
-_PRIMITIVES = frozenset(WRAPPERS.values())
 NEVER_NULL_CLASSES = frozenset(
     f"java.util.Optional{kind}" for kind in ("", "Int", "Long", "Double")
 )
@@ -61,16 +39,25 @@ WRITTEN_CLASSES = {
 """Interface -> the class whose objects are written where it is declared."""
 
 
+class UnfitError(ValueError):
+    """An object does not fit its column; ``kind`` is the error to raise at its bytes."""
+
+    def __init__(self, message: str, kind: type[FormatError] = UndecodableError) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
 @dataclass(frozen=True, slots=True)
 class KryoType:
-    """The Arrow type of a class, and the value of its objects.
+    """The column of a class.
 
     Attributes:
-        arrow_type: The type.
-        convert: The value of an object as ``read_kryo`` gives it.
-        content: The mirror: what an object of this value has in it, as ``write_nodes`` takes it.
-        bits: Of the integer that Arrow keeps, if the value has to be checked against it.
-        is_open: Whether objects of any class are at home in it.
+        arrow_type: The Arrow type.
+        convert: The value of an object that ``read_kryo`` gives.
+        content: The mirror: the content of the object of a value, for ``write_nodes``. A value is
+            what ``to_pylist`` gives, or Arrow's integer; ValueError if the class can't hold it.
+        bits: Size of Arrow's integer, if values must be checked against it.
+        is_open: Whether objects of any class fit.
     """
 
     arrow_type: pa.DataType
@@ -80,11 +67,7 @@ class KryoType:
     is_open: bool = False
 
     def value(self, class_name: str, graph: Value, start: int, view: DataInputView) -> Value:
-        """The value of an object, or null.
-
-        Raises:
-            UndecodableError: It is none of the class, or too large for the type.
-        """
+        """The value of an object, or null; errors name the byte ``start``."""
         try:
             return self.converted(class_name, graph)
         except UnfitError as error:
@@ -95,7 +78,7 @@ class KryoType:
         """The value of an object, or null.
 
         Raises:
-            UnfitError: It is none of the class, or too large for the type.
+            UnfitError: The object has another class, or is too large for the type.
         """
         if graph is None:
             return None
@@ -120,7 +103,7 @@ class KryoType:
         Raises:
             ValueError: The class has no object of this value.
         """
-        if class_name in _PRIMITIVES:
+        if class_name in BOXED:
             if value is None:
                 raise ValueError(f"null where a {class_name} is expected")
             return self.content(value)
@@ -131,24 +114,9 @@ class KryoType:
         return KryoNode(WRITTEN_CLASSES.get(class_name, class_name), self.content(value))
 
 
-class UnfitError(ValueError):
-    """An object is none of its column.
+def of_kind(kind: type) -> Callable[[Value], Value]:
+    """Gives a value as it is, if it is of exactly this type of Python."""
 
-    Attributes:
-        kind: What it is to who knows where its bytes lie.
-    """
-
-    def __init__(self, message: str, kind: type[FormatError] = UndecodableError) -> None:
-        super().__init__(message)
-        self.kind = kind
-
-
-def _shown(graph: Value) -> str:
-    text = f"a {graph.class_name}" if isinstance(graph, KryoObject) else repr(graph)
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
-
-
-def _of(kind: type) -> Callable[[Value], Value]:
     def check(value: Value) -> Value:
         if type(value) is not kind:
             raise TypeError(value)
@@ -157,134 +125,41 @@ def _of(kind: type) -> Callable[[Value], Value]:
     return check
 
 
-def _days(graph: KryoObject) -> int:
-    return times.days_from_date(graph.fields["year"], graph.fields["month"], graph.fields["day"])
+def _shown(graph: Value) -> str:
+    text = f"a {graph.class_name}" if isinstance(graph, KryoObject) else repr(graph)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
-def _nanos_of_day(graph: KryoObject) -> int:
-    fields = graph.fields
-    seconds = fields["hour"] * 3_600 + fields["minute"] * 60 + fields["second"]
-    return int(seconds * NANOS_PER_SECOND + fields["nano"])
+@dataclass(frozen=True, slots=True)
+class ClassRow:
+    """A class that Kryo writes.
 
+    Attributes:
+        body: How objects lie in 2.24, and in 5.6; None if that version has no serializer for them.
+        fields: Field -> type, written by versions that have no serializer for the class.
+        is_final: Whether it has no subclasses: a field of such a type needs no class in the bytes.
+        column: The Arrow type, and the values of objects both ways; None if it is JSON.
+        value: How programs make a value of the parts; None if only the general path does.
+        is_java: Whether Java serializes the object where there is no body.
+        parts_of_2: Parts of 2.24, where the fields are not all primitive.
+    """
 
-def _nanos(graph: KryoObject) -> int:
-    return int(graph.fields["seconds"] * NANOS_PER_SECOND + graph.fields["nanos"])
+    body: tuple[Body | None, Body | None] = (None, None)
+    fields: Mapping[str, str] | None = None
+    is_final: bool = False
+    column: KryoType | None = None
+    value: SingleValue | None = None
+    is_java: bool = False
+    parts_of_2: Parts | None = None
 
+    @property
+    def parts(self) -> tuple[Parts | None, Parts | None]:
+        """The parts of an object in 2.24, and in 5.6; None if they depend on the object."""
+        of_2, of_5 = (body.parts if body else self._parts_of_fields() for body in self.body)
+        return self.parts_of_2 or of_2, of_5
 
-def _instant(graph: KryoObject) -> Value:
-    return times.to_precise(_nanos(graph), is_utc=True)
-
-
-def _date_time(graph: KryoObject) -> Value:
-    days, nanos_of_day = _days(graph.fields["date"]), _nanos_of_day(graph.fields["time"])
-    return times.to_precise(days * NANOS_PER_DAY + nanos_of_day)
-
-
-def _field(name: str) -> Callable[[KryoObject], Value]:
-    return lambda graph: graph.fields[name]
-
-
-def _date_text(graph: KryoObject) -> str:
-    return "{year:04}-{month:02}-{day:02}".format_map(graph.fields)
-
-
-def _time_text(graph: KryoObject) -> str:
-    text = "{hour:02}:{minute:02}:{second:02}".format_map(graph.fields)
-    nano = graph.fields["nano"]
-    return f"{text}.{nano:09}" if nano else text
-
-
-def _date_time_text(graph: KryoObject) -> str:
-    return f"{_date_text(graph.fields['date'])}T{_time_text(graph.fields['time'])}"
-
-
-def _offset_text(graph: KryoObject) -> str:
-    return offset_text(graph.fields["totalSeconds"])
-
-
-def _offset_time_text(graph: KryoObject) -> str:
-    return _time_text(graph.fields["time"]) + _offset_text(graph.fields["offset"])
-
-
-def _offset_date_time_text(graph: KryoObject) -> str:
-    return _date_time_text(graph.fields["dateTime"]) + _offset_text(graph.fields["offset"])
-
-
-def _zoned_text(graph: KryoObject) -> str:
-    zone = graph.fields["zone"]
-    if not isinstance(zone, str):
-        zone = zone.fields["id"] if "id" in zone.fields else _offset_text(zone)
-    offset = graph.fields.get("offset")
-    text = _date_time_text(graph.fields["dateTime"])
-    return f"{text}{_offset_text(offset) if offset else ''}[{zone}]"
-
-
-def _period_text(graph: KryoObject) -> str:
-    parts = (("years", "Y"), ("months", "M"), ("days", "D"))
-    text = "".join(f"{graph.fields[name]}{sign}" for name, sign in parts if graph.fields[name])
-    return f"P{text or '0D'}"
-
-
-def _optional(graph: KryoObject) -> Value:
-    return graph.fields["value"] if graph.fields.get("isPresent", True) else None
-
-
-def _millis(graph: KryoObject) -> Value:
-    return times.to_timestamp(graph.fields["millis"], "ms", is_utc=True)
-
-
-def _sql_timestamp(graph: KryoObject) -> Value:
-    count = graph.fields["millis"] // 1000 * NANOS_PER_SECOND + graph.fields["nanos"]
-    return times.to_precise(count, is_utc=True)
-
-
-def _plain(data_type: pa.DataType, kind: type, bits: int = 0) -> KryoType:
-    return KryoType(data_type, _of(kind), contents.same, bits)
-
-
-def text_like(class_name: str) -> KryoType:
-    """The column of a class whose objects are texts of some form."""
-    return KryoType(pa.utf8(), _of(str), contents.text_like(class_name))
-
-
-def _text(convert: Callable[[KryoObject], str], content: Callable[[Value], Value]) -> KryoType:
-    return KryoType(pa.utf8(), convert, content)
-
-
-BOOLEAN = _plain(pa.bool_(), bool)
-BYTE = _plain(pa.int8(), int, 8)
-SHORT = _plain(pa.int16(), int, 16)
-INTEGER = _plain(pa.int32(), int, 32)
-LONG = _plain(pa.int64(), int, 64)
-FLOAT = _plain(pa.float32(), float)
-DOUBLE = _plain(pa.float64(), float)
-CHARACTER = KryoType(pa.utf8(), _of(str), contents.character)
-STRING = _plain(pa.utf8(), str)
-UUID_TEXT = KryoType(pa.utf8(), lambda graph: str(_of(UUID)(graph)), contents.uuid)
-BIG_INTEGER = KryoType(
-    pa.utf8(), lambda graph: unbounded.integer_text(_of(int)(graph)), contents.big_integer
-)
-BIG_DECIMAL = KryoType(pa.utf8(), lambda graph: str(_of(Decimal)(graph)), contents.big_decimal)
-DATE = KryoType(pa.timestamp("ms", "UTC"), _millis, contents.date("java.util.Date"))
-SQL_TIMESTAMP = KryoType(precise_type("UTC"), _sql_timestamp, contents.sql_timestamp)
-INSTANT = KryoType(precise_type("UTC"), _instant, contents.instant)
-LOCAL_DATE_TIME = KryoType(precise_type(), _date_time, contents.local_date_time)
-LOCAL_DATE = KryoType(pa.date32(), _days, contents.local_date, 32)
-LOCAL_TIME = KryoType(pa.time64("ns"), _nanos_of_day, contents.local_time)
-DURATION = KryoType(pa.duration("ns"), _nanos, contents.duration, 64)
-YEAR = KryoType(pa.int32(), _field("year"), contents.year)
-YEAR_MONTH = _text(
-    lambda graph: "{year:04}-{month:02}".format_map(graph.fields), contents.year_month
-)
-MONTH_DAY = _text(
-    lambda graph: "--{month:02}-{day:02}".format_map(graph.fields), contents.month_day
-)
-PERIOD = _text(_period_text, contents.period)
-ZONE_OFFSET = _text(_offset_text, contents.zone_offset)
-OFFSET_TIME = _text(_offset_time_text, contents.offset_time)
-OFFSET_DATE_TIME = _text(_offset_date_time_text, contents.offset_date_time)
-ZONED_DATE_TIME = _text(_zoned_text, contents.zoned_date_time)
-OPTIONALS = {
-    kind: KryoType(data_type, _optional, contents.optional(f"java.util.Optional{kind}"))
-    for kind, data_type in (("Int", pa.int32()), ("Long", pa.int64()), ("Double", pa.float64()))
-}
+    def _parts_of_fields(self) -> Parts | None:
+        if self.fields is None or not PRIMITIVES.keys() >= set(self.fields.values()):
+            return None
+        bodies = (PRIMITIVES[kind] for _, kind in sorted(self.fields.items()))
+        return tuple(part for body in bodies for part in body.parts or ())

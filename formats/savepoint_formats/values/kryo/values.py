@@ -1,12 +1,12 @@
 """Objects of Kryo as values of a column: structs, texts and numbers, or JSON and their bytes.
 
-What an object of the JDK has in it, a list or a map, its bytes tell; so the column of a class that
-nobody described has JSON of all that is known, beside the bytes that writing takes back. An object
-of another class in it hides where it ends: then there are the bytes and the reason.
+The column of a class that nobody described has JSON of the known objects, beside the bytes, which are
+written again. If an object inside has an unknown class, nobody knows where it ends: the column then has
+the bytes and the reason.
 
-An object that does not fit the user's description of its class is a struct all the same, with its
-bytes and the reason in ``$undecoded``. So is one that leaves bytes where none belong: it was
-described with too few fields, and they are its own.
+An object that does not fit the user's description of its class is a struct with its bytes and the
+reason in ``$undecoded``. So is an object that leaves bytes where none belong: its description lacks
+fields.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Protocol
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo.graph import NULL, UnregisteredClassError, read_kryo
-from savepoint_formats.values.kryo.json import json_text
 from savepoint_formats.values.kryo.named import named_objects
+from savepoint_formats.values.kryo.objects import json_text
 from savepoint_formats.values.kryo.structs import (
     UNDECODED,
     column_type,
@@ -37,16 +37,7 @@ if TYPE_CHECKING:
 
 
 class ObjectReader(Protocol):
-    """What reads the values around an object.
-
-    Attributes:
-        view: The bytes, at the object.
-        kryo: What is known of the Kryo that wrote it; None if nothing is.
-        described: The last object of a class that the user described.
-        distrusted: Where objects begin whose description does not fit what lies behind them.
-        is_damaged: Whether bytes that could not be decoded are no object at all.
-        is_ambiguous: Whether one can be decoded in several ways, unless it is known where it ends.
-    """
+    """Reader of the values around an object; see ``ValueReader``."""
 
     view: DataInputView
     kryo: KryoDialect | None
@@ -56,15 +47,15 @@ class ObjectReader(Protocol):
     is_ambiguous: bool
 
     def known_end(self, position: int) -> int | None:
-        """Where the value at a position of the view ends, if that was found out."""
+        """The end of the value at a position of the view, if it is known."""
 
     def undecoded(self, reason: str) -> dict[str, Value]:
-        """The bytes that are left, and why they are not decoded."""
+        """The remaining bytes, and the reason why they are not decoded."""
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedObject:
-    """An object of a class that the user described: where it lay, and what it became."""
+    """An object of a class that the user described: its place and its value."""
 
     layout: Kryo
     view: DataInputView
@@ -121,7 +112,7 @@ def _read_undescribed(layout: Kryo, reader: ObjectReader) -> dict[str, Value]:
 
 
 def _read_named(layout: Kryo, reader: ObjectReader) -> tuple[str | None, int]:
-    """An object as JSON that fits in one way what serializers tell, and the number of ways."""
+    """JSON of an object that fits the names of serializers in one way, and the number of ways."""
     view, start = reader.view, reader.view.position
     if not layout.named or reader.kryo is None:
         return None, 0
@@ -136,27 +127,26 @@ def _read_named(layout: Kryo, reader: ObjectReader) -> tuple[str | None, int]:
 
 
 def _is_unlike(error: FormatError) -> bool:
-    """Whether bytes that are no object of a known class are hardly one of another class either."""
+    """Whether the bytes are most likely no object at all."""
     is_unregistered = isinstance(error, UnregisteredClassError)
     return is_unregistered or not isinstance(error, UndecodableError)
 
 
 def _read_bytes(view: DataInputView, start: int) -> bytes:
-    """The bytes that were read since a position."""
     return bytes(view.buffer[start : view.position])
 
 
 def write_kryo_value(layout: Kryo, value: Value, view: DataOutputView) -> bool:
-    """The mirror of ``read_kryo_value``, for columns that have no bytes.
+    """The mirror of ``read_kryo_value``, for columns of a type of their own.
 
     Returns:
-        Whether it was one that was not decoded, so that its bytes may be those of others, too.
+        Whether the bytes of an undecoded object were written, with those of other values in them.
 
     Raises:
-        ValueError: The class has no such object, or nobody knows which Kryo is to read it.
+        ValueError: The class has no such object, or the version of Kryo is not known.
     """
     column = column_type(layout)
-    assert column is not None  # where it is, there are bytes
+    assert column is not None  # the column has a type of its own
     if value is None:
         view.write_byte(NULL)
         return False
@@ -175,7 +165,7 @@ def write_kryo_value(layout: Kryo, value: Value, view: DataOutputView) -> bool:
 
 
 def take_rest(reader: ObjectReader) -> bool:
-    """Gives bytes that are left to the described object right in front of them, if there is one."""
+    """Gives the remaining bytes to the described object right in front of them, if there is one."""
     last, view = reader.described, reader.view
     if not view.remaining or last is None or last.view is not view or last.end != view.position:
         return False

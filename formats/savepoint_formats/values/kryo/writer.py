@@ -1,7 +1,7 @@
 """Writes object graphs of Kryo, in either version: the mirror of ``graph``.
 
-What was one object for Kryo is one again: it is written where it comes first, and referred to where
-it comes again. Objects that the other version does not number are written at each place.
+A node is written where it comes first, and referred to where it comes again. Objects that this version
+does not number are written at each place.
 """
 
 from __future__ import annotations
@@ -9,10 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
-from savepoint_formats.values.kryo.body_table import described_body, known_body
-from savepoint_formats.values.kryo.classes import JAVA_SERIALIZED
-from savepoint_formats.values.kryo.known_classes import known_classes
-from savepoint_formats.values.kryo.objects import KryoNode
+from savepoint_formats.values.kryo.known_classes import described_body, known_body, known_classes
+from savepoint_formats.values.kryo.objects import KryoNode, plain
 from savepoint_formats.values.kryo.output import KryoOutput
 
 if TYPE_CHECKING:
@@ -32,25 +30,19 @@ _FIRST_NUMBER = 2
 def write_nodes(
     layout: Kryo, node: KryoNode | None, view: DataOutputView, dialect: KryoDialect
 ) -> None:
-    """Writes an object graph, as ``read_nodes`` gives it.
-
-    Args:
-        layout: The serializer that it is written for, whose registrations give classes numbers.
-        node: The graph; null has none.
-        view: Where to.
-        dialect: The Kryo that is to read it.
+    """Writes the graph of a node, for a serializer with the registrations of ``layout``.
 
     Raises:
-        ValueError: An object in it is one that this Kryo can't write, or nobody but Java.
+        ValueError: This Kryo can't write an object of the graph.
     """
     KryoWriter(layout, view, dialect).write_class_and_object(node)
 
 
 class KryoWriter:
-    """Writes one graph; names and references are numbered anew in each.
+    """Writes one graph; numbers of names and references start anew in each.
 
     Attributes:
-        arguments: What is declared of the object whose body is written next.
+        arguments: The declared type arguments of the object whose body is written next.
     """
 
     view: DataOutputView
@@ -81,7 +73,7 @@ class KryoWriter:
                 self.output.write_class_name(class_name)
 
     def write_class_and_object(self, node: KryoNode | None, arguments: Arguments = ()) -> None:
-        """An object of any class, or null, that was declared with these type arguments."""
+        """An object of any class, or null; ``arguments`` are those of its declared type."""
         self.write_class(None if node is None else node.class_name)
         if node is not None:
             self.write_object(node.class_name, node, arguments)
@@ -106,7 +98,7 @@ class KryoWriter:
             self._write_body(class_name, value)
 
     def _node(self, class_name: str, value: Value) -> KryoNode:
-        """What the other version has within the bytes of another object is one here."""
+        """A node also for a value that the other version has inside another object."""
         return value if isinstance(value, KryoNode) else KryoNode(class_name, value)
 
     def _write_new_or_old(self, node: KryoNode, arguments: Arguments = ()) -> None:
@@ -123,8 +115,7 @@ class KryoWriter:
             raise ValueError(f"objects nested deeper than {MAX_DEPTH}")
         self._depth += 1
         outer, self.arguments = self.arguments, arguments
-        content = value.content if isinstance(value, KryoNode) else value
-        self._body(class_name).write(content, self)
+        self._body(class_name).write(plain(value), self)
         self._depth -= 1
         self.arguments = outer
 
@@ -136,7 +127,7 @@ class KryoWriter:
         if serializer:
             raise ValueError(f"an object of {class_name}, which {serializer} writes")
         known = known_body(class_name, self.classes)
-        if known is None or (class_name in JAVA_SERIALIZED and not self.is_5):
+        if known is None:
             name = "5" if self.is_5 else "2.24"
             raise ValueError(f"an object of {class_name}, of which Kryo {name} has no known form")
         return known

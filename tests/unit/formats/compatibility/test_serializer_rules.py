@@ -11,9 +11,8 @@ from support.serializer_snapshots import RUNTIME, composite, optional_map, pojo
 
 from savepoint_formats.compatibility.facts import SerializerUse, uses_of
 from savepoint_formats.compatibility.releases import TARGETS, Crossing, release, target_release
-from savepoint_formats.compatibility.rules import all_findings
+from savepoint_formats.compatibility.rules import Verdict, all_findings, worst
 from savepoint_formats.compatibility.serializer_rules import SERIALIZER_RULES
-from savepoint_formats.compatibility.verdicts import Verdict, worst
 from savepoint_formats.metadata.flink_versions import FlinkVersionRange
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView, TypeSerializerSnapshot
 from savepoint_formats.snapshots.legacy import LEGACY_VERSION

@@ -17,10 +17,10 @@ from savepoint_formats.errors import FormatError
 from savepoint_formats.layout import Kryo, Struct, Text, with_kryo_classes
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import _Decoding, decode
-from savepoint_formats.values.kinds.equality import comparable
 from savepoint_formats.values.kryo.descriptions import kryo_class
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo.objects import KryoNode, KryoObject
+from savepoint_formats.values.plain_values import comparable
 
 if TYPE_CHECKING:
     import pyarrow as pa

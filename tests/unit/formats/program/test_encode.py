@@ -364,7 +364,7 @@ ROW_NOT_NULL = BinaryRow(("a",), (LogicalType("BIGINT", is_nullable=False),))
     ("layout", "value", "message"),
     [
         (ROW_NOT_NULL, {"a": None, "$row_kind": "+I"}, "row 0 of $.a: a null"),
-        (layouts.BlockRepeated(layouts.Long()), [None], "row 0 of $: null, which Long has not"),
+        (layouts.BlockRepeated(layouts.Long()), [None], "row 0 of $: null, which Long cannot be"),
         (layouts.Enum("E", ("A", "B")), "C", "row 0 of $: E has no 'C', but A, B"),
         (layouts.Char(), "ab", "row 0 of $: 'ab' is no single UTF-16 unit"),
         (layouts.JavaUtf(), "x" * 65_536, "row 0 of $: a string of 65536 bytes"),

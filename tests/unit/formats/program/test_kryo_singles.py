@@ -8,8 +8,8 @@ from savepoint_formats.program.kernel import kryo_numbers, skipped_graphs
 from savepoint_formats.program.kernel.kryo_walk import KRYO_OPS, OTHER_OPS
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.kryo_singles import SINGLES
-from savepoint_formats.values.kryo.jdk import DECLARED_TYPES, JDK_CLASSES
-from savepoint_formats.values.kryo.parts import Part
+from savepoint_formats.values.kryo.body import Part
+from savepoint_formats.values.kryo.known_classes import CLASSES, DECLARED_TYPES
 
 
 @pytest.mark.parametrize("part", Part)
@@ -23,9 +23,9 @@ def test_a_class_that_a_program_reads_has_a_column(name: str) -> None:
     assert name in DECLARED_TYPES
 
 
-@pytest.mark.parametrize("name", [name for name, row in JDK_CLASSES.items() if row.value])
+@pytest.mark.parametrize("name", [name for name, row in CLASSES.items() if row.value])
 def test_each_part_of_a_value_has_a_place(name: str) -> None:
-    row = JDK_CLASSES[name]
+    row = CLASSES[name]
     assert row.value is not None
     for parts, places in zip(row.parts, row.value.places, strict=True):
         assert parts is not None

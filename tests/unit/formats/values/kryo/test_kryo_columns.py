@@ -13,7 +13,7 @@ from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import UndecodableError, ValueOutOfRangeError
 from savepoint_formats.layout import Kryo, Long, Struct
 from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_formats.values.kryo.json import json_text
+from savepoint_formats.values.kryo.objects import json_text
 from savepoint_formats.values.values import read_value
 
 TYPED: list[tuple[str, str, Any]] = [
@@ -82,7 +82,7 @@ def test_an_unknown_class_takes_all_bytes_and_is_named() -> None:
 
 
 def test_what_many_share_does_not_make_endless_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("savepoint_formats.values.kryo.json._MOST_VALUES", 1000)
+    monkeypatch.setattr("savepoint_formats.values.kryo.objects._MOST_VALUES", 1000)
     shared: list[Any] = ["x"]
     for _ in range(40):
         shared = [shared, shared]

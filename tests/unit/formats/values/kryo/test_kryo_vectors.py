@@ -12,7 +12,8 @@ from support.kryo_vectors import COLORS, DIALECTS, TEXT, VECTORS, layout_of, rea
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import SavepointError, UndecodableError
-from savepoint_formats.values.kryo.dialect import KryoClass, KryoDialect, KryoField, KryoVersion
+from savepoint_formats.layout import KryoClass, KryoField
+from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo.objects import KryoObject, KryoReference
 from savepoint_formats.values.values import read_value
 

@@ -128,7 +128,7 @@ def test_what_was_not_decoded_is_copied(version: str) -> None:
 
 REFUSED: dict[str, tuple[str, Any, str]] = {
     "null of a primitive": ("int", None, "field 'f': null where a int is expected"),
-    "an object of any class": ("java.lang.Object", '"x"', "nothing but null can be written there"),
+    "an object of any class": ("java.lang.Object", '"x"', "only null can be written there"),
     "a sorted set": ("java.util.TreeSet<java.lang.Long>", [1], "a java.util.TreeSet, which is not"),
     "the same element twice": ("java.util.Set<java.lang.Long>", [1, 1], "elements of which two"),
     "null where none may be": ("java.util.ArrayDeque<java.lang.Long>", [None], "which takes none"),

@@ -17,6 +17,7 @@ from savepoint_formats.errors import UndecodableError
 from savepoint_formats.layout import (
     Framed,
     Kryo,
+    KryoClass,
     Layout,
     Long,
     Nullable,
@@ -33,7 +34,7 @@ from savepoint_formats.values.kryo.descriptions import (
     kryo_classes_json,
     kryo_classes_of,
 )
-from savepoint_formats.values.kryo.dialect import KryoClass, KryoDialect, KryoVersion
+from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.state_entries import Delimited, EntryReader
 from savepoint_formats.values.undecoded import notes
 from savepoint_formats.values.values import read_value
