@@ -16,13 +16,15 @@ import duckdb
 import pyarrow as pa
 
 from savepoint_database.snapshot.sql_tables import SqlTable, SqlTables
+from savepoint_database.sql.key_conditions import scanned_keys
 from savepoint_database.sql.listing import listing
 from savepoint_database.sql.scan_dataset import ScanDataset, SqlRows
-from savepoint_database.sql.sql_text import Dialect, rewritten
+from savepoint_database.sql.sql_text import Dialect, rewritten, without_explain
 from savepoint_database.types.sql_names import distinct, double_quoted
 from savepoint_formats.errors import QueryError, SavepointError, UnreadTableWarning
 from savepoint_formats.printable import did_you_mean
 from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.tables.tables import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 _BATCH_ROWS = 1 << 16
 _QUERIES = {"SELECT", "EXPLAIN"}
 _OWN_DATABASES = {"information_schema", "pg_catalog", "main", "temp", "system"}
-_EXPLAIN = re.compile(r"^\s*EXPLAIN(\s+ANALYZE)?\b", re.IGNORECASE)
 _NO_TABLE = re.compile(r"Table with name (\S+) does not exist")
 _NO_COLUMN = re.compile(r'(?:Referenced column "|does not have a column named ")([^"]+)"')
 
@@ -126,11 +127,21 @@ class SqlDatabase:
                 self._register_all()
             for database, name in set(_base_tables(tree)):
                 self._register(database, name)
+            self._plan_keys(text)
             relation = self._connection.sql(text)
             if any(str(kind) == "INTERVAL" for kind in relation.types):
                 relation = _with_interval_texts(relation)
             reader = relation.to_arrow_reader(_BATCH_ROWS)
         return SqlResult(reader.schema, self._batches(reader))
+
+    def _plan_keys(self, text: str) -> None:
+        """Tells the tables which keys the query wants of them."""
+        ((_, plan),) = self._connection.execute(
+            f"EXPLAIN (FORMAT json) {without_explain(text)}"
+        ).fetchall()
+        keys = scanned_keys(plan, KEY)
+        for dataset in self._datasets.values():
+            dataset.keys = keys
 
     def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         try:
@@ -151,7 +162,7 @@ class SqlDatabase:
     def _tree(self, text: str) -> Any:
         """A query as DuckDB's parser has it."""
         # Its own function that lists tables binds them, which fails for tables to come.
-        query = _EXPLAIN.sub("", text)
+        query = without_explain(text)
         ((row,),) = self._connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
         tree = json.loads(row)
         if tree.get("error_type") == "not implemented":

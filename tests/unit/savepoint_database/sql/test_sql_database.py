@@ -57,6 +57,7 @@ def splits_read(savepoint: Savepoint, table: str, query: str) -> int:
         database.query(f"SELECT * FROM {table} LIMIT 0").read_all()
         (place,) = database._datasets
         watched = Watched(database._datasets[place].rows)
+        database._datasets[place] = watched
         database._connection.register(f"savepoint {table}", watched)
         database.query(query).read_all()
     return asked[0]
