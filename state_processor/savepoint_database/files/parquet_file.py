@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 
 _SPLIT_SIZE = 64 << 20
+# Read ahead per column. A row group as a whole may be larger than memory.
+_BUFFER_SIZE = 1 << 20
 
 
 def write_parquet(file: pa.NativeFile, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
@@ -65,7 +67,12 @@ def read_parquet(split: FileSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch
 def _opened(split: FileSplit) -> Iterator[parquet.ParquetFile]:
     location = split.location
     try:
-        with parquet.ParquetFile(location.path, filesystem=location.filesystem) as file:
+        with parquet.ParquetFile(
+            location.path,
+            filesystem=location.filesystem,
+            pre_buffer=False,
+            buffer_size=_BUFFER_SIZE,
+        ) as file:
             yield file
     except (OSError, pa.ArrowException) as error:
         raise split.error(f"it can't be read as Parquet: {error}") from error
