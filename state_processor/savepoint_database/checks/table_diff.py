@@ -54,13 +54,7 @@ _COLLECTIONS = (StateKind.LIST, StateKind.MAP)
 
 @dataclass(frozen=True)
 class Side:
-    """A table of one of the savepoints.
-
-    Attributes:
-        operator: Its operator.
-        table: The table.
-        options: What of it is compared.
-    """
+    """A table of one of the savepoints; ``options`` select what is compared."""
 
     operator: Operator
     table: Table
@@ -68,35 +62,32 @@ class Side:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns that it has."""
         return self.operator.scan(self.table, self.options).schema
 
     @property
     def size(self) -> int:
-        """Bytes of the state that it is a part of."""
+        """Bytes of all keyed state, or all operator state, of the operator."""
         catalog = self.operator.catalog
         return catalog.keyed_size if self.has_key_groups else catalog.operator_size
 
     @property
     def has_key_groups(self) -> bool:
-        """Whether its rows can be read by key groups."""
+        """Whether rows can be read by key groups."""
         kind = self.table.states[0].kind
         return kind.is_keyed or kind is StateKind.RAW_KEYED
 
     @property
     def max_parallelism(self) -> int:
-        """That of its operator."""
         return self.operator.record.max_parallelism
 
     def batches(self, key_groups: KeyGroupRange | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows of some key groups, or all."""
+        """Rows of these key groups, or all."""
         options = self.options
         if key_groups is not None:
             options = replace(options, key_groups=key_groups)
         yield from self.operator.scan(self.table, options).batches()
 
     def digests(self) -> EntryDigests:
-        """What digests its entries."""
         settings = SourceSettings(self.max_parallelism, self.operator.kryo)
         directory, record = self.operator.directory, self.operator.record
         return EntryDigests(directory, record, self.table.states, settings)
@@ -104,7 +95,7 @@ class Side:
 
 @dataclass(slots=True)
 class ChangeCounts:
-    """How many rows there are of each kind."""
+    """Numbers of rows of each kind."""
 
     inserted: int = 0
     deleted: int = 0
@@ -125,10 +116,8 @@ class TableDiff:
     """A table of two savepoints.
 
     Attributes:
-        before: The table of the first.
-        after: The table of the second.
-        keys: The columns that tell rows apart.
-        values: The columns that are compared; their types are the same.
+        keys: Columns that identify rows.
+        values: Columns that are compared; their types are the same.
         bucket_size: Bytes of state that are compared at once.
     """
 
@@ -140,7 +129,7 @@ class TableDiff:
 
     @property
     def name(self) -> str:
-        """The full name of the table."""
+        """Full name of the table."""
         return f"{self.before.operator.name}.{self.before.table.name}"
 
     @property
@@ -151,7 +140,7 @@ class TableDiff:
         return pa.schema([pa.field(CHANGE_TYPE, pa.string()), *columns])
 
     def parts(self) -> list[KeyGroupRange | None]:
-        """What can be compared by itself, in any process: some key groups, or all as None."""
+        """Ranges of key groups that any process can compare alone; None for the whole table."""
         return list(self._ranges()) if self._is_by_key_groups else [None]
 
     def changes(
@@ -159,14 +148,14 @@ class TableDiff:
         counts: ChangeCounts | None = None,
         parts: Iterable[KeyGroupRange | None] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """The rows that differ, bucket by bucket; each row before and after an update.
+        """The rows that differ; each row before and after an update.
 
         Args:
             counts: Adds up the rows of each kind on the way.
             parts: Which of ``parts`` are compared; all by default.
 
         Raises:
-            SavepointError: A file is gone or damaged.
+            SavepointError: A file is missing or damaged.
         """
         counts = counts or ChangeCounts()
         failures = 0 if self._may_compare_bytes else _GIVEN_UP
@@ -215,7 +204,7 @@ class TableDiff:
         return is_same and self._has_unique_keys
 
     def _same_bytes(self, key_groups: KeyGroupRange) -> int | None:
-        """The number of rows, if all entries are the same bytes."""
+        """Number of rows, if all entries are the same bytes."""
         before, after = self._digests
         try:
             first = before.of(key_groups, with_rows=True)
@@ -259,7 +248,7 @@ class TableDiff:
             count += len(rows)
 
     def _present(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The columns that are compared, of the rows that have anything in them."""
+        """Columns that are compared, in the rows where any has a value."""
         rows = rows.select([*self.keys, *self.values])
         if not self._collections or not len(rows):
             return rows
@@ -270,7 +259,7 @@ class TableDiff:
 
     @cached_property
     def _collections(self) -> dict[str, StateKind]:
-        """The columns of lists and maps, which may be empty in one backend and absent in another."""
+        """Columns of lists and maps, which may be empty in one backend and absent in another."""
         table = self.before.table
         kind = table.states[0].kind
         if not kind.is_keyed or kind is StateKind.TIMERS:
@@ -321,7 +310,7 @@ class TableDiff:
 
 
 def compared_columns(before: Side, after: Side) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The columns that tell rows apart, and those that are compared; both tables have them."""
+    """Columns that identify rows, and columns that are compared; both tables have them."""
     keys = _key_columns(before.table)
     types = [{field.name: field.type for field in side.schema} for side in (before, after)]
     shared = [name for name in types[0] if name in types[1] and types[0][name] == types[1][name]]
@@ -329,7 +318,7 @@ def compared_columns(before: Side, after: Side) -> tuple[tuple[str, ...], tuple[
 
 
 def has_same_keys(before: Side, after: Side, keys: Iterable[str]) -> bool:
-    """Whether the columns that tell rows apart are of the same types."""
+    """Whether the columns that identify rows have the same types."""
     types = [{field.name: field.type for field in side.schema} for side in (before, after)]
     return all(name in types[1] and types[0][name] == types[1][name] for name in keys)
 

@@ -1,4 +1,4 @@
-"""Avro files. No Arrow library writes them, so here rows are Python objects: the slowest format."""
+"""Avro files. No Arrow library writes them, so rows are Python objects: the slowest format."""
 
 from __future__ import annotations
 
@@ -59,21 +59,13 @@ def _stored(values: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def avro_file_schema(split: FileSplit, _columns: Mapping[str, pa.DataType | None]) -> pa.Schema:
-    """The columns that the file has.
-
-    Raises:
-        TableFileError: It is no Avro file, or has a type that no column has.
-    """
+    """Columns of the file. Raises ``TableFileError`` for another format, or an unsupported type."""
     with _opened(split) as reader:
         return arrow_schema(reader.writer_schema)
 
 
 def read_avro(split: FileSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of these columns.
-
-    Raises:
-        TableFileError: It is no Avro file, or damaged; or a time is none of the years 1 to 9999.
-    """
+    """Rows of these columns. Raises ``TableFileError`` for damage, and times outside the years 1 to 9999."""
     with _opened(split) as reader:
         record = reader.writer_schema
         names = {field.get("column", field["name"]): field["name"] for field in record["fields"]}

@@ -46,10 +46,10 @@ _FUNCTIONS = {
 
 
 def pyflink_descriptors(table: Table) -> str:
-    """The descriptors of a table's states, and the type of its keys.
+    """Descriptors of a table's states, and the type of its keys.
 
     Raises:
-        StateTypeError: The table is none of keyed state, or of timers, which have no descriptors.
+        StateTypeError: The table is not of keyed state, or of timers, which have no descriptors.
     """
     kind = table.states[0].kind
     if not kind.is_keyed or kind is StateKind.TIMERS:
@@ -111,7 +111,7 @@ def _parts(state: State) -> tuple[Layout, ...]:
 
 
 def _type(layout: Layout) -> str | None:
-    """The type as PyFlink writes it; None if it has none."""
+    """PyFlink's type; None if it has none."""
     plain = _TYPES.get(type(layout))
     if plain:
         return f"Types.{plain}()"

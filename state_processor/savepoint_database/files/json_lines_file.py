@@ -34,7 +34,7 @@ def write_json_lines(file: pa.NativeFile, _schema: pa.Schema, tables: Iterator[p
 
 
 def json_lines_schema(split: FileSplit, columns: Mapping[str, pa.DataType | None]) -> pa.Schema:
-    """The columns that objects of the first chunk have, of the types that are wanted.
+    """Columns of the objects in the first chunk, with the given types, or text.
 
     Raises:
         TableFileError: A line is no JSON object.

@@ -35,16 +35,14 @@ def json_texts(array: pa.Array) -> pa.Array:
 
 
 def from_json_texts(texts: pa.Array, wanted: pa.DataType, field: str | None = None) -> pa.Array:
-    """The values of JSON texts; null where the text is, or is ``null``.
+    """Values of JSON texts; null where the text is null or ``null``.
 
-    Args:
-        texts: The texts.
-        wanted: Their type; ``read_types`` says what is made of times of day.
-        field: The field of an object that is wanted; null where it has none. The whole by default.
+    With ``field``, values of this field of objects; null where an object lacks it. Times of day remain
+    texts, see ``read_types``.
 
     Raises:
-        duckdb.Error: A text is no JSON, or its parts are not those of the type.
-        pa.ArrowInvalid: A scalar is none of its type.
+        duckdb.Error: A text is no JSON, or does not fit the type.
+        pa.ArrowInvalid: A scalar does not fit its type.
     """
     shape = _shape(wanted, lambda _: pa.utf8())
     part = '"value"::JSON'
@@ -58,7 +56,7 @@ def from_json_texts(texts: pa.Array, wanted: pa.DataType, field: str | None = No
 
 
 def read_types(data_type: pa.DataType) -> pa.DataType:
-    """The type of what ``from_json_texts`` gives: times of day are texts."""
+    """Type of the values that ``from_json_texts`` gives: times of day are texts."""
     if pa.types.is_map(data_type):
         return pa.map_(read_types(data_type.key_type), read_types(data_type.item_type))
     return _shape(data_type, read_type)
@@ -71,7 +69,7 @@ def _projected(array: pa.Array, expression: str) -> pa.Array:
 
 
 def _shape(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
-    """The type as JSON has it: its maps are of texts, or lists of entries."""
+    """The type in JSON: maps are of texts, or lists of entries."""
 
     def shaped(inner: pa.DataType) -> pa.DataType:
         return _shape(inner, leaf)
@@ -95,7 +93,7 @@ def _written_leaf(data_type: pa.DataType) -> pa.DataType:
 
 
 def _written(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Scalars as JSON takes them: a float is its own JSON text, since some are no numbers of JSON."""
+    """Scalars for JSON; a float becomes its own JSON text because JSON lacks some floats."""
     if isinstance(wanted, pa.JsonType):
         texts = values.cast(pa.utf8())
         # JSON's -0 is an integer, which has no sign of its own.
@@ -111,7 +109,7 @@ def _written(values: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _duckdb_type(data_type: pa.DataType) -> str:
-    """What DuckDB calls a type whose scalars are texts."""
+    """DuckDB's name of a type whose scalars are texts."""
     if pa.types.is_list(data_type):
         return f"{_duckdb_type(data_type.value_type)}[]"
     if pa.types.is_map(data_type):

@@ -27,17 +27,13 @@ def write_parquet(file: pa.NativeFile, schema: pa.Schema, tables: Iterator[pa.Ta
 
 
 def parquet_schema(split: FileSplit, _columns: Mapping[str, pa.DataType | None]) -> pa.Schema:
-    """The columns that the file has.
-
-    Raises:
-        TableFileError: It is no Parquet file.
-    """
+    """Columns of the file. Raises ``TableFileError`` if it is no Parquet file."""
     with _opened(split) as file:
         return file.schema_arrow
 
 
 def parquet_splits(split: FileSplit) -> Iterator[FileSplit]:
-    """Pieces of the file: row groups next to each other, of so many bytes at most."""
+    """Splits of a file: adjacent row groups up to a number of bytes."""
     with _opened(split) as file:
         sizes = [
             file.metadata.row_group(index).total_byte_size for index in range(file.num_row_groups)
@@ -53,11 +49,7 @@ def parquet_splits(split: FileSplit) -> Iterator[FileSplit]:
 
 
 def read_parquet(split: FileSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of these columns.
-
-    Raises:
-        TableFileError: It is no Parquet file, or damaged.
-    """
+    """Rows of these columns. Raises ``TableFileError`` for a damaged file."""
     with _opened(split) as file:
         groups = range(file.num_row_groups) if split.row_groups is None else split.row_groups
         yield from file.iter_batches(row_groups=list(groups), columns=schema.names)

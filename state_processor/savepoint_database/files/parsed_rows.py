@@ -1,4 +1,4 @@
-"""Texts that are parsed in bulk, and the row of the first that is wrong."""
+"""Texts that are parsed in bulk, and the row of the first wrong one."""
 
 from __future__ import annotations
 
@@ -22,17 +22,12 @@ def parsed(
     row: int,
     parse: Callable[[pa.Array], pa.Array],
 ) -> pa.Array:
-    """The values of texts.
+    """Values of texts that become a column; ``row`` is the number of the first one.
 
-    Args:
-        split: Where the texts are from.
-        field: The column that they become.
-        texts: The texts.
-        row: The row of the first one.
-        parse: Gives the values; raises an error of Arrow or DuckDB if one is wrong.
+    ``parse`` raises an error of Arrow or DuckDB for a wrong text.
 
     Raises:
-        TableFileError: A text is wrong; says where.
+        TableFileError: A text is wrong; names its row.
     """
     try:
         return parse(texts)

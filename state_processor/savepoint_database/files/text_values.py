@@ -31,10 +31,10 @@ def texts_of(array: pa.Array) -> pa.Array:
 
 
 def values_of(texts: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Texts as scalars; times of day remain texts, as Spark has them.
+    """Texts as scalars; times of day remain texts, as in Spark.
 
     Raises:
-        pa.ArrowInvalid: A text is none of such a scalar.
+        pa.ArrowInvalid: A text does not fit the type.
     """
     if pa.types.is_binary(wanted):
         return _bytes(texts.cast(pa.utf8()))
@@ -48,7 +48,7 @@ def values_of(texts: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def read_type(data_type: pa.DataType) -> pa.DataType:
-    """The type of the scalars that ``values_of`` gives."""
+    """Type of the scalars that ``values_of`` gives."""
     return pa.utf8() if pa.types.is_time(data_type) else data_type
 
 

@@ -1,7 +1,7 @@
-"""A condition on rows, in SQL, which DuckDB evaluates batch by batch.
+"""A condition on rows in SQL, which DuckDB evaluates batch by batch.
 
-It chooses rows and does nothing else. DuckDB opens no file here, knows no variable of the program,
-and keeps these settings; a condition that holds a query is refused.
+A condition only chooses rows. DuckDB opens no file here, sees no variable of the program, and its
+settings are locked. A condition that contains a query is refused.
 """
 
 from __future__ import annotations
@@ -34,9 +34,7 @@ _UNNAMED = {"STAR", "POSITIONAL_REFERENCE"}
 class RowCondition:
     """A condition on the rows of a table.
 
-    Attributes:
-        text: The condition.
-        columns: The names of the columns that it is about, in the order of the table; perhaps more.
+    ``columns`` are the columns that the condition may use, in the order of the table.
     """
 
     text: str
@@ -44,7 +42,7 @@ class RowCondition:
 
     @classmethod
     def of(cls, text: str, schema: pa.Schema) -> Self:
-        """The condition, if it is one on rows with these columns.
+        """Checks a condition on rows with these columns.
 
         Raises:
             ConditionError: It can't be understood, or there is no such column.
@@ -67,17 +65,17 @@ class RowCondition:
         return cls(text, tuple(name for name in schema.names if name.casefold() in named))
 
     def filtered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows that fulfil the condition, with all columns.
+        """Rows that fulfil the condition, with all columns.
 
         Raises:
-            ConditionError: A value of a row makes no sense to it.
+            ConditionError: The condition fails for a value.
         """
         rows = _chosen(batch, self.text, self.columns)
         return batch if len(rows) == batch.num_rows else batch.take(rows)
 
 
 def _chosen(batch: pa.RecordBatch, text: str, names: Sequence[str]) -> pa.Array:
-    """The numbers of the rows that fulfil a condition, which is about these columns."""
+    """Numbers of the rows that fulfil a condition on these columns."""
     import duckdb  # noqa: PLC0415  # for those who have a condition
 
     number = _unused("$row", names)
@@ -103,7 +101,7 @@ def _reason(error: Exception, known: Sequence[str]) -> str:
 
 
 def _unused(name: str, names: Sequence[str]) -> str:
-    """The name, or it with as much in front as it takes to be none of those, in any case."""
+    """The name, with ``$`` in front until no column has it, in any case."""
     taken = {other.casefold() for other in names}
     while name.casefold() in taken:
         name = f"${name}"
@@ -130,7 +128,7 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 @cache
 def _connection() -> duckdb.DuckDBPyConnection:
-    """A database of this process that has no tables, and reaches none; a cursor of it is cheap."""
+    """A database in this process without tables or access to files; a cursor of it is cheap."""
     import duckdb  # noqa: PLC0415  # for those who have a condition
 
     connection = duckdb.connect(

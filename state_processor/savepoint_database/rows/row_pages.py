@@ -1,4 +1,4 @@
-"""The rows of a table page by page, forwards and backwards, for those who leaf through it."""
+"""Rows of a table page by page, forwards and backwards."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ KEPT_SIZE = 16 << 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Page:
-    """Some rows of a table that follow each other.
+    """Consecutive rows of a table.
 
     Attributes:
-        number: Its number, from 0 on.
-        first_row: The number of its first row, from 0 on.
-        rows: The rows; times, dates and those of timers and windows are text.
-        is_last: Whether no row comes behind it.
+        number: Number of the page, from 0.
+        first_row: Number of its first row, from 0.
+        rows: The rows; times, dates, timers and windows are text.
+        is_last: Whether no row follows.
     """
 
     number: int
@@ -40,24 +40,13 @@ class Page:
 
 
 class RowPages:
-    """The pages of a table.
+    """Pages of ``size`` rows of a table.
 
-    Memory holds a batch of the scan and ``kept_size`` bytes of pages, whatever the table has. A page
-    that is no longer kept is read again, from the beginning of the split that it begins in. Threads
-    may share it.
-
-    Args:
-        scan: The table, and what of it is read.
-        size: Rows of a page.
-        kept_size: Bytes of the pages that are kept.
+    Memory holds a batch of the scan and ``kept_size`` bytes of pages. An older page is read again, from
+    the beginning of its split. Threads may share the pages.
 
     Raises:
         SavepointError: As ``TableScan.splits`` does.
-
-    Example:
-        >>> pages = RowPages(savepoint.scan("summarize.keyed_state"))
-        >>> pages.page(0).rows.num_rows
-        19
     """
 
     def __init__(
@@ -73,10 +62,10 @@ class RowPages:
         self._begin_split(0)
 
     def page(self, number: int) -> Page:
-        """A page; one behind the last is empty.
+        """A page; empty behind the last one.
 
         Raises:
-            SavepointError: A file is gone or damaged.
+            SavepointError: A file is missing or damaged.
         """
         with self._lock:
             if number not in self._kept:
@@ -108,7 +97,7 @@ class RowPages:
         return Page(number, first, self._shown(parts), not self._has_rows())
 
     def _has_rows(self) -> bool:
-        """Whether there are rows that were not taken; reads a batch if that is not known."""
+        """Whether rows remain; reads a batch if that is unknown."""
         while self._rest is None or not self._rest.num_rows:
             self._rest = next(self._batches, None)
             if self._rest is None:

@@ -1,4 +1,4 @@
-"""A savepoint as a database of DuckDB: a query plans and reads the tables that it names, no others."""
+"""A savepoint as a database of DuckDB; a query plans and reads only the tables that it names."""
 
 from __future__ import annotations
 
@@ -42,17 +42,16 @@ _NO_COLUMN = re.compile(r'(?:Referenced column "|does not have a column named ")
 
 @dataclass(frozen=True, slots=True)
 class SqlResult:
-    """The rows of a query, which are read as they are asked for."""
+    """Rows of a query, read when they are asked for."""
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
 
     def read_all(self) -> pa.Table:
-        """All rows."""
         return pa.Table.from_batches(self.batches, self.schema)
 
     def with_distinct_names(self) -> SqlResult:
-        """The same rows; behind a name that an earlier column has, there is a number."""
+        """The same rows; repeated names of columns get numbers."""
         names = distinct(self.schema.names)
         schema = pa.schema(
             [field.with_name(name) for field, name in zip(self.schema, names, strict=True)]
@@ -64,21 +63,17 @@ class SqlResult:
 
 
 class SqlDatabase:
-    """Answers queries about a savepoint, and opens nothing else unless files are allowed.
+    """Answers queries about a savepoint; opens nothing else unless files are allowed.
 
     Args:
         snapshot: The savepoint.
-        options: How all tables are read: ``nanoseconds``, ``undescribed_subclasses``.
-        times: What the times of timers are.
-        allow_files: Whether a query may read files of this machine, as by ``read_csv``.
-        memory_limit: How much memory DuckDB takes before it uses the disk: ``4GB``, ``50%``.
+        options: Options for all tables: ``nanoseconds``, ``undescribed_subclasses``.
+        times: Form of the times of timers.
+        allow_files: Whether a query may read files of this machine, for example by ``read_csv``.
+        memory_limit: Memory of DuckDB before it uses the disk: ``4GB``, ``50%``.
 
     Raises:
-        ValueError: ``memory_limit`` is none.
-
-    Example:
-        >>> with SqlDatabase(savepoint) as database:
-        ...     database.query("SELECT count(*) FROM summarize.keyed_state").read_all()
+        ValueError: ``memory_limit`` is no amount of memory.
     """
 
     def __init__(
@@ -107,14 +102,11 @@ class SqlDatabase:
         self._connection.close()
 
     def query(self, sql: str) -> SqlResult:
-        """The result of a query. What is wrong with it is an error before any rows are read.
-
-        Args:
-            sql: One query in DuckDB's SQL.
+        """The result of one query. Errors of the query are raised before any rows are read.
 
         Raises:
             QueryError: It is no query, or can't be understood.
-            TableNotFoundError: It names a table that there is not.
+            TableNotFoundError: It names an unknown table.
             SavepointError: The files of a table that it names are missing or damaged.
         """
         if (listed := listing(sql, self.tables)) is not None:
@@ -171,7 +163,7 @@ class SqlDatabase:
         return tree
 
     def _register_all(self) -> None:
-        """Makes each table that can be read known to the engine; warns of the others."""
+        """Registers each table that can be read; warns of the others."""
         for table in self.tables:
             try:
                 self._register(table.database, table.name)
@@ -205,7 +197,7 @@ class SqlDatabase:
 
     @contextmanager
     def _query_errors(self) -> Iterator[None]:
-        """Raises what was wrong with the savepoint, or with the query, instead of DuckDB's errors."""
+        """Raises faults of the savepoint, or of the query, instead of DuckDB's errors."""
         for dataset in self._datasets.values():
             dataset.errors.clear()
         try:
@@ -237,7 +229,7 @@ class SqlDatabase:
 
 
 def _connected(memory_limit: str, *, allow_files: bool) -> duckdb.DuckDBPyConnection:
-    """A database of this process whose settings no query changes."""
+    """A database in this process whose settings no query can change."""
     spilled = Path(tempfile.gettempdir(), f"savepoint-query-{uuid4().hex}")
     try:
         connection = duckdb.connect(
@@ -263,7 +255,7 @@ def _connected(memory_limit: str, *, allow_files: bool) -> duckdb.DuckDBPyConnec
 
 
 def _with_interval_texts(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """The rows with intervals of months, days and microseconds, which no file has, as texts."""
+    """Rows with intervals as texts, because no file has months, days and microseconds."""
     names = (double_quoted(name) for name in relation.columns)
     shown = (
         f"CAST({name} AS VARCHAR) AS {name}" if str(kind) == "INTERVAL" else name
@@ -273,7 +265,7 @@ def _with_interval_texts(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRe
 
 
 def _lists_tables(tree: Any) -> bool:
-    """Whether a query asks the engine which tables there are."""
+    """Whether a query asks the engine for its tables."""
     match tree:
         case {"type": "SHOW_REF", "query": None} | {
             "type": "BASE_TABLE",

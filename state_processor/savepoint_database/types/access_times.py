@@ -1,7 +1,7 @@
-"""Times of last access of state with TTL as numbers; tables have them as timestamps.
+"""Times of last access of state with TTL, as numbers instead of timestamps.
 
-Beside each value is such a time: a struct of ``timestamp`` and ``value``, in lists and maps one for
-each element.
+Each value comes with such a time in a struct of ``timestamp`` and ``value``; in lists and maps, each
+element does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _ACCESS = pa.timestamp("ms", "UTC")
 
 
 def with_raw_times(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows that were read ``with_times``, these as milliseconds since the epoch."""
+    """Rows that were read ``with_times``, with times in milliseconds since the epoch."""
     schema = pa.schema([field.with_type(_raw(field.type)) for field in batch.schema])
     columns = (
         column if column.type == field.type else column.cast(field.type)

@@ -1,7 +1,7 @@
-"""Values on their way to Spark and back, and to files and people: batches with other types.
+"""Batches with other types: for Spark and back, for files and for people.
 
-What becomes of a type, ``schema`` says. No digit is lost without a word: a value that is not the same
-in microseconds raises ``InexactTimeError``, unless the user has said ``truncate``.
+``schema`` has the types. No digit is lost silently: a value that differs in microseconds raises
+``InexactTimeError``, unless the user asks for ``truncate``.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def to_spark(batch: pa.RecordBatch, nanoseconds: Nanoseconds = "refuse") -> pa.R
     """The batch with Spark's types.
 
     Raises:
-        InexactTimeError: A time is not the same in microseconds, and nobody said what to do.
+        InexactTimeError: A time differs in microseconds, and ``nanoseconds`` is ``refuse``.
     """
     leaf = partial(spark_leaf, nanoseconds=nanoseconds)
     values = partial(_spark_values, nanoseconds=nanoseconds)
@@ -67,14 +67,14 @@ def to_spark(batch: pa.RecordBatch, nanoseconds: Nanoseconds = "refuse") -> pa.R
 
 
 def to_python(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch as ``python_values`` takes it: as Spark has it, but times with nanoseconds stay."""
+    """The batch for ``python_values``: with Spark's types, but precise times stay."""
     return _cast(batch, mapped_schema(batch.schema, python_leaf), _spark_values)
 
 
 def to_comparable(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with times that conditions compare.
+    """The batch with times that conditions can compare.
 
-    They are nanoseconds; microseconds in a column with a time that is too far away for these.
+    They are in nanoseconds, or in microseconds where a time of the column needs their range.
     """
     fields = []
     for field, array in zip(batch.schema, batch.columns, strict=True):
@@ -104,7 +104,7 @@ def _fits_nanoseconds(array: pa.Array) -> bool:
 
 
 def flat_map(array: pa.MapArray) -> tuple[pa.Array, pa.Array]:
-    """The keys and the values of all entries, without what lies under nulls."""
+    """Keys and values of all entries, without entries under nulls."""
     offsets = bounds(array)
     keys, items = (
         pa.ListArray.from_arrays(offsets, part).flatten() for part in (array.keys, array.items)
@@ -113,7 +113,7 @@ def flat_map(array: pa.MapArray) -> tuple[pa.Array, pa.Array]:
 
 
 def to_exported(batch: pa.RecordBatch, nanoseconds: Nanoseconds) -> pa.RecordBatch:
-    """The batch as files have it: times with nanoseconds as in Spark, all else as it is.
+    """The batch for files: times with nanoseconds as in Spark, other values as they are.
 
     Raises:
         InexactTimeError: As ``to_spark``.
@@ -123,18 +123,18 @@ def to_exported(batch: pa.RecordBatch, nanoseconds: Nanoseconds) -> pa.RecordBat
 
 
 def from_spark(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """An array as Spark gives it, as the type that ``savepoint_formats`` has: see ``to_spark``.
+    """An array of Spark's as a type of ``savepoint_formats``; reverses ``to_spark``.
 
     Raises:
-        ValueOutOfRangeError: A time lies beyond what the type holds, or a text is no time.
-        UnencodableError: A text is no UTF-8, which Spark does not look at.
+        ValueOutOfRangeError: A time is out of the type's range, or a text is no time.
+        UnencodableError: A text is no UTF-8, which Spark does not check.
     """
     expect_valid(values)
     return _casted(values, wanted, _exact_values)
 
 
 def expect_valid(values: pa.Array) -> None:
-    """Raises ``UnencodableError`` with its row if a text is no UTF-8, which Arrow does not look at."""
+    """Raises ``UnencodableError`` with its row if a text is no UTF-8, which Arrow does not check."""
     try:
         values.validate(full=True)
     except pa.ArrowInvalid as error:
@@ -148,7 +148,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _first_invalid(values: pa.Array) -> int:
-    """The first row that is not valid, by halves."""
+    """The first invalid row, by bisection."""
     start, end = 0, len(values)
     while end - start > 1:
         middle = (start + end) // 2
@@ -173,7 +173,7 @@ def _exact_values(values: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _times_of_day(texts: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Times such as ``01:02:03.000000004``; seconds may be left out, as Java does."""
+    """Times such as ``01:02:03.000000004``; seconds are optional, as in Java."""
     whole = pc.replace_substring_regex(texts, r"^(\d\d:\d\d)$", r"\1:00")
     is_time = pc.match_substring_regex(whole, r"^\d\d:\d\d:\d\d(\.\d{1,9})?$")
     if not pc.all(pc.fill_null(is_time, True)).as_py():
@@ -185,7 +185,7 @@ def _times_of_day(texts: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def to_printable(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with times and dates as texts, to the last digit; durations as well."""
+    """The batch with times, dates and durations as texts, to the last digit."""
     return _cast(batch, mapped_schema(batch.schema, printable_leaf), _printable_values)
 
 
@@ -300,7 +300,7 @@ def _inexact(value: pa.StructArray) -> InexactTimeError:
 
 
 def _product(numbers: NDArray[np.int64], factor: int) -> NDArray[np.int64]:
-    """The numbers times a factor; the smallest or largest one where that is out of range."""
+    """The numbers times a factor; out of range, the smallest or largest number."""
     limit = _LIMITS.max // factor
     products = np.clip(numbers, -limit, limit) * factor
     products[numbers > limit] = _LIMITS.max

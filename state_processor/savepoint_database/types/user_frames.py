@@ -1,7 +1,7 @@
-"""Errors of a user's function begin with the user's own code, not with what called it.
+"""Tracebacks of a user's function, which begin with the user's own code.
 
-A traceback of a task is all that a user gets to see of an error. The frames of this package, through
-which the call went, come first in it and say nothing of the mistake.
+Users see only the traceback of a task. Frames of this package come first in it and say nothing of
+the mistake.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OURS = tuple(
 
 
 def user_frames_first(run: Callable[P, Iterable[T]]) -> Callable[P, Iterator[T]]:
-    """The generator, whose errors begin with the frames of a user's function if there are any."""
+    """The generator; its errors begin with the frames of a user's function, if any."""
 
     @wraps(run)
     def shown(*arguments: P.args, **options: P.kwargs) -> Iterator[T]:
@@ -41,7 +41,7 @@ def user_frames_first(run: Callable[P, Iterable[T]]) -> Callable[P, Iterator[T]]
 
 
 class _UserFrames:
-    """Leaves the frames out that are in front of those of a user's function."""
+    """Leaves out the frames in front of those of a user's function."""
 
     def __enter__(self) -> Self:
         return self
@@ -55,7 +55,7 @@ class _UserFrames:
 
 
 def _first_of_user(frame: TracebackType | None) -> TracebackType | None:
-    """The frames from the first on that is neither of this package nor of a library of it."""
+    """First frame outside of this package and its libraries."""
     while frame is not None and not _is_of_user(frame.tb_frame.f_code.co_filename):
         frame = frame.tb_next
     return frame

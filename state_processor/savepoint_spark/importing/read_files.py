@@ -16,12 +16,6 @@ if TYPE_CHECKING:
 
 
 def files_frame(spark: SparkSession, files: TableFiles, schema: pa.Schema) -> DataFrame:
-    """The rows of files.
-
-    Args:
-        spark: The session.
-        files: The files.
-        schema: Their columns, or some of them, as ``TableFiles.chosen`` gives them.
-    """
+    """Rows of files; ``schema`` is the result of ``TableFiles.chosen``."""
     read = partial(files.read, schema=schema)
     return rows_of_tasks(spark, read, files.splits(), spark_schema(schema))
