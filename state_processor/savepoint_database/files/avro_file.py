@@ -16,7 +16,7 @@ from savepoint_database.files.avro_schema import (
     row_type,
     stored_type,
 )
-from savepoint_database.files.nested_arrays import converted
+from savepoint_database.types.nested_arrays import converted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

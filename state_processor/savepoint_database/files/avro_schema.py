@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from savepoint_database.files.nested_arrays import entries_type
+from savepoint_database.types.nested_arrays import entries_type
 from savepoint_database.types.sql_names import unused
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_database.files.nested_arrays import converted, entries_type, is_nested
 from savepoint_database.files.text_values import read_type, texts_of, values_of
+from savepoint_database.types.nested_arrays import converted, entries_type, is_nested
 
 if TYPE_CHECKING:
     from collections.abc import Callable
