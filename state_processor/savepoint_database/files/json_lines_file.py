@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_database.files.json_texts import from_json_texts, json_texts, read_types
 from savepoint_database.files.parsed_rows import parsed
+from savepoint_database.files.text_values import projected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -50,9 +50,7 @@ def _keys(texts: pa.Array) -> pa.Array:
     """The names of the fields of each object."""
     if pc.any(pc.invert(pc.starts_with(texts, "{"))).as_py():
         raise pa.ArrowInvalid("no JSON object")
-    table = duckdb.from_arrow(pa.table({"value": texts}))
-    names = table.project('json_keys("value"::JSON) AS "value"').to_arrow_table()
-    return names.column("value").combine_chunks()
+    return projected(texts, 'json_keys("value"::JSON)')
 
 
 def read_json_lines(split: FileSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_database.files.text_values import read_type, texts_of, values_of
+from savepoint_database.files.text_values import projected, read_type, texts_of, values_of
 from savepoint_database.types.nested_arrays import converted, entries_type, is_nested
+from savepoint_database.types.sql_names import double_quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def json_texts(array: pa.Array) -> pa.Array:
     """Each value as a JSON text; null where the value is."""
     form = converted(array, _shape(array.type, _written_leaf), _written)
-    texts = _projected(form, 'CAST(to_json("value") AS VARCHAR)')
+    texts = projected(form, 'CAST(to_json("value") AS VARCHAR)')
     return pc.if_else(array.is_null(), pa.scalar(None, pa.utf8()), texts.cast(pa.utf8()))
 
 
@@ -51,7 +51,7 @@ def from_json_texts(texts: pa.Array, wanted: pa.DataType, field: str | None = No
         part = f"json_extract({part}, '/{pointer}')"
     # A string is cast to its text only as a part of something else.
     row = f"CAST(CASE WHEN {part} IS NOT NULL THEN json_array({part}) END AS {_duckdb_type(pa.list_(shape))})"
-    values = _projected(texts, f"({row})[1]")
+    values = projected(texts, f"({row})[1]")
     return converted(values, read_types(wanted), values_of)
 
 
@@ -60,12 +60,6 @@ def read_types(data_type: pa.DataType) -> pa.DataType:
     if pa.types.is_map(data_type):
         return pa.map_(read_types(data_type.key_type), read_types(data_type.item_type))
     return _shape(data_type, read_type)
-
-
-def _projected(array: pa.Array, expression: str) -> pa.Array:
-    table = pa.table({"value": array})
-    projected = duckdb.from_arrow(table).project(f'{expression} AS "value"').to_arrow_table()
-    return projected.column("value").combine_chunks()
 
 
 def _shape(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
@@ -115,10 +109,6 @@ def _duckdb_type(data_type: pa.DataType) -> str:
     if pa.types.is_map(data_type):
         return f"MAP(VARCHAR, {_duckdb_type(data_type.item_type)})"
     if pa.types.is_struct(data_type):
-        fields = (f"{_quoted(field.name)} {_duckdb_type(field.type)}" for field in data_type)
+        fields = (f"{double_quoted(field.name)} {_duckdb_type(field.type)}" for field in data_type)
         return f"STRUCT({', '.join(fields)})"
     return "VARCHAR"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -7,21 +7,21 @@ settings are locked. A condition that contains a query is refused.
 from __future__ import annotations
 
 import atexit
-import json
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pyarrow as pa
 
+from savepoint_database.sql.parse_tree import nodes, parse_tree
 from savepoint_database.types.spark_values import to_comparable
 from savepoint_formats.errors import ConditionError
 from savepoint_formats.printable import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import duckdb
 
@@ -50,18 +50,18 @@ class RowCondition:
         empty = pa.RecordBatch.from_arrays(
             [pa.array([], field.type) for field in schema], schema=schema
         )
-        tree = _tree(text)
-        nodes = list(_nodes(tree))
-        if any(node.get("class") == "SUBQUERY" for node in nodes):
+        tree = parse_tree(_connection().cursor(), f"SELECT {text}")
+        parts = list(nodes(tree))
+        if any(node.get("class") == "SUBQUERY" for node in parts):
             raise ConditionError(f"condition {text!r}: it holds a query, expected one on columns")
         # Here, whatever is no single expression is an error.
         _chosen(empty, text, schema.names)
         if tree["error"]:
             raise ConditionError(f"condition {text!r}: {tree['error_message']}")
-        if any(node.get("class") in _UNNAMED for node in nodes):
+        if any(node.get("class") in _UNNAMED for node in parts):
             return cls(text, tuple(schema.names))
         # Each part, for a name may be that of a column or of a field of a struct.
-        named = {part.casefold() for node in nodes for part in node.get("column_names", ())}
+        named = {part.casefold() for node in parts for part in node.get("column_names", ())}
         return cls(text, tuple(name for name in schema.names if name.casefold() in named))
 
     def filtered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -106,24 +106,6 @@ def _unused(name: str, names: Sequence[str]) -> str:
     while name.casefold() in taken:
         name = f"${name}"
     return name
-
-
-def _tree(text: str) -> Any:
-    """A condition as DuckDB's parser has it."""
-    (row,) = _connection().cursor().execute(
-        "SELECT json_serialize_sql(?)", [f"SELECT {text}"]
-    ).fetchone() or ("{}",)
-    return json.loads(row)
-
-
-def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    """A node of a tree, and all below it."""
-    if isinstance(tree, dict):
-        yield tree
-        tree = list(tree.values())
-    if isinstance(tree, list):
-        for child in tree:
-            yield from _nodes(child)
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tempfile
 import warnings
@@ -18,6 +17,7 @@ import pyarrow as pa
 from savepoint_database.snapshot.sql_tables import SqlTable, SqlTables
 from savepoint_database.sql.key_conditions import scanned_keys
 from savepoint_database.sql.listing import listing
+from savepoint_database.sql.parse_tree import nodes, parse_tree
 from savepoint_database.sql.scan_dataset import ScanDataset, SqlRows
 from savepoint_database.sql.sql_text import Dialect, rewritten, without_explain
 from savepoint_database.types.sql_names import distinct, double_quoted
@@ -114,10 +114,14 @@ class SqlDatabase:
         text = rewritten(sql, self.tables, Dialect.DUCKDB)
         with self._query_errors():
             self._expect_query(text)
-            tree = self._tree(text)
-            if _lists_tables(tree):
+            tree = parse_tree(self._connection, without_explain(text))
+            if tree.get("error_type") == "not implemented":
+                # EXPLAIN ANALYZE runs what it explains.
+                raise QueryError("EXPLAIN of what is no query, expected EXPLAIN SELECT ...")
+            if any(map(_asks_for_tables, nodes(tree))):
                 self._register_all()
-            for database, name in set(_base_tables(tree)):
+            bases = (node for node in nodes(tree) if node.get("type") == "BASE_TABLE")
+            for database, name in {(base["schema_name"], base["table_name"]) for base in bases}:
                 self._register(database, name)
             self._plan_keys(text)
             relation = self._connection.sql(text)
@@ -150,17 +154,6 @@ class SqlDatabase:
             raise QueryError(f"{len(statements)} statements, expected one query")
         if statements[0] not in _QUERIES:
             raise QueryError(f"a statement of type {statements[0]}, expected a query: SELECT ...")
-
-    def _tree(self, text: str) -> Any:
-        """A query as DuckDB's parser has it."""
-        # Its own function that lists tables binds them, which fails for tables to come.
-        query = without_explain(text)
-        ((row,),) = self._connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
-        tree = json.loads(row)
-        if tree.get("error_type") == "not implemented":
-            # EXPLAIN ANALYZE runs what it explains.
-            raise QueryError("EXPLAIN of what is no query, expected EXPLAIN SELECT ...")
-        return tree
 
     def _register_all(self) -> None:
         """Registers each table that can be read; warns of the others."""
@@ -264,31 +257,14 @@ def _with_interval_texts(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRe
     return relation.project(", ".join(shown))
 
 
-def _lists_tables(tree: Any) -> bool:
-    """Whether a query asks the engine for its tables."""
-    match tree:
-        case {"type": "SHOW_REF", "query": None} | {
-            "type": "BASE_TABLE",
-            "schema_name": "information_schema" | "pg_catalog",
-        }:
+def _asks_for_tables(node: dict[str, Any]) -> bool:
+    """Whether a node of a query asks the engine for its tables."""
+    match node:
+        case {"type": "SHOW_REF", "query": None}:
             return True
-        case {"class": "FUNCTION", "function_name": str(name)} if name.startswith("duckdb_"):
+        case {"type": "BASE_TABLE", "schema_name": "information_schema" | "pg_catalog"}:
             return True
-        case dict():
-            return any(map(_lists_tables, tree.values()))
-        case list():
-            return any(map(_lists_tables, tree))
+        case {"class": "FUNCTION", "function_name": str(name)}:
+            return name.startswith("duckdb_")
         case _:
             return False
-
-
-def _base_tables(tree: Any) -> Iterator[tuple[str, str]]:
-    match tree:
-        case {"type": "BASE_TABLE", "schema_name": str(database), "table_name": str(name)}:
-            yield database, name
-        case dict():
-            for child in tree.values():
-                yield from _base_tables(child)
-        case list():
-            for child in tree:
-                yield from _base_tables(child)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from savepoint_database.types.nested_arrays import converted, flat_map
 from savepoint_database.types.schema import (
     PARTS,
     exported_schema,
@@ -43,13 +44,10 @@ from savepoint_formats.values.kinds.precise_times import (
 from savepoint_formats.values.kinds.times import NANOS_PER_SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
+    from savepoint_database.types.nested_arrays import ConvertLeaf
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
-
-    CastLeaf = Callable[[pa.Array, pa.DataType], pa.Array]
 
 _MICROS_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _LIMITS = np.iinfo(np.int64)
@@ -103,15 +101,6 @@ def _fits_nanoseconds(array: pa.Array) -> bool:
     return True
 
 
-def flat_map(array: pa.MapArray) -> tuple[pa.Array, pa.Array]:
-    """Keys and values of all entries, without entries under nulls."""
-    offsets = bounds(array)
-    keys, items = (
-        pa.ListArray.from_arrays(offsets, part).flatten() for part in (array.keys, array.items)
-    )
-    return keys, items
-
-
 def to_exported(batch: pa.RecordBatch, nanoseconds: Nanoseconds) -> pa.RecordBatch:
     """The batch for files: times with nanoseconds as in Spark, other values as they are.
 
@@ -130,7 +119,7 @@ def from_spark(values: pa.Array, wanted: pa.DataType) -> pa.Array:
         UnencodableError: A text is no UTF-8, which Spark does not check.
     """
     expect_valid(values)
-    return _casted(values, wanted, _exact_values)
+    return converted(values, wanted, _exact_values)
 
 
 def expect_valid(values: pa.Array) -> None:
@@ -195,41 +184,14 @@ def printable_rows(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
     return [row for batch in batches for row in to_printable(batch).to_pylist()]
 
 
-def _cast(batch: pa.RecordBatch, schema: pa.Schema, cast_leaf: CastLeaf) -> pa.RecordBatch:
+def _cast(batch: pa.RecordBatch, schema: pa.Schema, cast_leaf: ConvertLeaf) -> pa.RecordBatch:
     if schema == batch.schema:
         return batch
     arrays = []
     for field, array in zip(schema, batch.columns, strict=True):
         with within(f"column {field.name!r}"):
-            arrays.append(_casted(array, field.type, cast_leaf))
+            arrays.append(converted(array, field.type, cast_leaf))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _casted(array: pa.Array, wanted: pa.DataType, cast_leaf: CastLeaf) -> pa.Array:
-    """The array with ``cast_leaf`` of all arrays that it is made of, where types differ."""
-    if array.type == wanted:
-        return array
-    if is_precise(array.type) or is_precise(wanted):
-        return cast_leaf(array, wanted)
-    if pa.types.is_list(wanted):
-        elements = _casted(array.values, wanted.value_type, cast_leaf)
-        return pa.ListArray.from_arrays(bounds(array), elements, type=wanted)
-    if pa.types.is_map(wanted):
-        keys = _casted(array.keys, wanted.key_type, cast_leaf)
-        items = _casted(array.items, wanted.item_type, cast_leaf)
-        return pa.MapArray.from_arrays(bounds(array), keys, items, type=wanted)
-    if pa.types.is_struct(wanted):
-        fields = [
-            _casted(array.field(index), field.type, cast_leaf) for index, field in enumerate(wanted)
-        ]
-        return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=array.is_null())
-    return cast_leaf(array, wanted)
-
-
-def bounds(array: pa.ListArray | pa.MapArray) -> pa.Array:
-    """Offsets that are null where the value is."""
-    is_null = pa.concat_arrays([array.is_null(), pa.array([False])])
-    return pc.if_else(is_null, pa.scalar(None, pa.int32()), array.offsets)
 
 
 def _spark_values(
