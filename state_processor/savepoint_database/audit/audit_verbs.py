@@ -226,7 +226,7 @@ class AuditVerbs(Snapshot):
         if not isinstance(other, Snapshot):
             uids = [operator.uid for operator in self.operators() if operator.uid]
             with warnings.catch_warnings():
-                # That an operator is gone is what the differences say.
+                # The differences name missing operators.
                 warnings.simplefilter("ignore", UnknownUidWarning)
                 other = Snapshot.open(other, uids=uids, kryo_classes=self.kryo.classes)
         if table is not None:

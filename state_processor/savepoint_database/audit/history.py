@@ -102,7 +102,7 @@ _PLACE = pa.schema({"snapshot": pa.string(), "checkpoint_id": pa.int64(), "time"
 
 
 def _placed(moment: KeyMoment) -> pa.Table:
-    assert moment.rows is not None  # who asks has looked
+    assert moment.rows is not None
     rows, retained = moment.rows, moment.snapshot
     values = (retained.path, retained.id, retained.time)
     for place, field in enumerate(_PLACE):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from savepoint_database.audit.statistics import SavepointStatistics
     from savepoint_database.snapshot.description import SavepointDescription
 
-# Rules of notebooks for tables name three things; ours must name more to come first.
+# Notebooks style tables by three selectors; ours need more to take precedence.
 _OF_REPORT = ".savepoint-report" * 4
 _STYLE = """
 .savepoint-report{--ink:#1b2733;--faint:#9fb1c3;--first:#2f6fab;--second:#c2571a;--sheet:#fff;

@@ -158,7 +158,7 @@ def _plain(axes: Any) -> None:
 
 
 def _settings(name: str) -> Any:
-    # Ids in one plot must not be those of another.
+    # Plots on one page must not share ids.
     return {"svg.fonttype": "none", "svg.hashsalt": name}
 
 

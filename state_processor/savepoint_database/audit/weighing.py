@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     Count = Callable[[WeighedOperator, Sequence[State]], KeyedCounts]
 
 TOP = 10
-"""How many of the largest keys are listed."""
+"""Number of largest keys to list."""
 
 SPANS = 60
-"""How many spans of time the timers of a service are counted in."""
+"""Number of time spans in which the timers of a service are counted."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 PART_SIZE = 64 << 20
-"""Bytes of keyed state that are looked at together; keys are compared within them."""
+"""Bytes of keyed state that are checked together; keys are compared within them."""
 
 
 @dataclass(frozen=True, slots=True)

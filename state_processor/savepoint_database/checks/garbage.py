@@ -47,7 +47,7 @@ _FLINK_NAME = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}")
 _CHECKPOINT = re.compile(r"chk-\d+")
 _SAVEPOINT = re.compile(r"savepoint-.+")
 
-# A link that leads nowhere or in a circle, or a file that just went.
+# A broken or circular link, or a file that has just disappeared.
 _LEADS_NOWHERE = {errno.ENOENT, errno.ELOOP, errno.ENOTDIR}
 
 

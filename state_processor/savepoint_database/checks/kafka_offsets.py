@@ -116,7 +116,7 @@ class _Source:
 
     def _write(self, data: bytearray, start: int, end: int, split: KafkaSplit) -> None:
         if self.state == READER_STATE:
-            # The size of the bytes is in front of them.
+            # A size precedes the bytes.
             data[start + _SIZE_SIZE : end] = split.to_bytes()
             return
         if split.stopping_offset != NO_STOPPING_OFFSET:
@@ -124,7 +124,7 @@ class _Source:
                 f"{self.name} is a FlinkKafkaConsumer, which has no stopping offsets:"
                 f" {split.topic} {split.partition} can't have one"
             )
-        # The number is the last of the element.
+        # The offset ends the element.
         data[end - _NUMBER.size : end] = _NUMBER.pack(stored_number(split.offset))
 
 

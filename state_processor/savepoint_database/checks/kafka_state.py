@@ -38,10 +38,10 @@ WRITER_STATE = "writer_raw_states"
 COMMITTER_STATE = "streaming_committer_raw_states"
 
 STARTS = {EARLIEST: "earliest", LATEST: "latest", COMMITTED: "committed"}
-"""Offset of a split that is none -> how it is told."""
+"""Special offset of a split -> its name."""
 
 
-# Of a consumer that Flink has no more, and whose fields no savepoint knows.
+# A class of a consumer that Flink dropped; no savepoint describes its fields.
 _TOPIC_PARTITION = KryoClass(
     "org.apache.flink.streaming.connectors.kafka.internals.KafkaTopicPartition",
     (

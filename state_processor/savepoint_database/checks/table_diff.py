@@ -47,7 +47,7 @@ BUCKET_SIZE = 64 << 20
 """Bytes of state that are compared at once, unless a single key group is larger."""
 
 _GIVEN_UP = 2
-"""Buckets in a row with other bytes, after which bytes are not compared any more."""
+"""Consecutive ranges with different bytes after which bytes are no longer compared."""
 
 _COLLECTIONS = (StateKind.LIST, StateKind.MAP)
 
@@ -210,7 +210,7 @@ class TableDiff:
             first = before.of(key_groups, with_rows=True)
             is_same = first.sums == after.of(key_groups, with_rows=False).sums
         except SavepointError:
-            return None  # decoded, it may have borders; or the error is raised then
+            return None  # decoding may succeed, or raises the error
         return first.row_count() if is_same else None
 
     @cached_property

@@ -1,14 +1,14 @@
-"""Whether a snapshot is whole: every file, header, offset, key and value of it.
+"""Verification of a snapshot: every file, header, offset, key and value.
 
-| what is looked at                                                         | quick | deep |
+| check                                                                     | quick | deep |
 |---------------------------------------------------------------------------|-------|------|
-| files are there, have their size, and begin as files of their kind do     | yes   | yes  |
-| headers can be read; offsets lie inside of their files, in their order    | yes   | yes  |
+| files exist, have their size, and begin as files of their kind do         | yes   | yes  |
+| headers can be read; offsets lie inside of their files, in order          | yes   | yes  |
 | headers have what Flink needs of a state; ids are the hashes of their uids | yes   | yes  |
 | sections hold whole entries of their own key group, up to their end marks |       | yes  |
 | checksums of the blocks of RocksDB's tables and of its manifest           |       | yes  |
 | the tables of RocksDB are those that its manifest lists                   |       | yes  |
-| keys are there once, in the key group that their hash code says           |       | yes  |
+| each key exists once, in the key group of its hash code                   |       | yes  |
 | keys and values can be decoded, to their last byte                        |       | yes  |
 """
 

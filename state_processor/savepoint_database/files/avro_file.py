@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _ROWS = 10_000
 _MAGIC = b"Obj\x01"
 
-# What a reader in Cython makes of bytes that are not what the schema says.
+# Errors of a reader in Cython for bytes that don't fit the schema.
 _DAMAGE = (
     OSError,
     EOFError,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.files.table_format import FileSplit
 
-# The largest row: Arrow takes no row that is larger than a block.
+# Also the size of the largest row, because Arrow refuses rows larger than a block.
 _BLOCK_SIZE = 16 << 20
 
 _FORMULA = r"^[=+\-@\t\r]"

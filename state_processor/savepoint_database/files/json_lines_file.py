@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _CHUNK_SIZE = 8 << 20
 
-# The largest row: a file without ends of lines is not one object of so many gigabytes.
+# The largest row, so that a file without ends of lines does not fill the memory.
 _LONGEST_LINE = 256 << 20
 
 

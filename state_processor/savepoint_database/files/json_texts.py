@@ -49,7 +49,7 @@ def from_json_texts(texts: pa.Array, wanted: pa.DataType, field: str | None = No
     if field is not None:
         pointer = field.replace("~", "~0").replace("/", "~1").replace("'", "''")
         part = f"json_extract({part}, '/{pointer}')"
-    # A string is cast to its text only as a part of something else.
+    # Without the array, DuckDB would keep the quotes of a string.
     row = f"CAST(CASE WHEN {part} IS NOT NULL THEN json_array({part}) END AS {_duckdb_type(pa.list_(shape))})"
     values = projected(texts, f"({row})[1]")
     return converted(values, read_types(wanted), values_of)
@@ -90,7 +90,7 @@ def _written(values: pa.Array, wanted: pa.DataType) -> pa.Array:
     """Scalars for JSON; a float becomes its own JSON text because JSON lacks some floats."""
     if isinstance(wanted, pa.JsonType):
         texts = values.cast(pa.utf8())
-        # JSON's -0 is an integer, which has no sign of its own.
+        # JSON's -0 is an integer, which loses the sign.
         texts = pc.if_else(pc.equal(texts, "-0"), "-0.0", texts)
         numbers = values.to_numpy(zero_copy_only=False)
         if not np.isfinite(numbers).all():

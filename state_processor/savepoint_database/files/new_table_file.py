@@ -25,7 +25,7 @@ _WRITERS: dict[TableFormat, Callable[[pa.NativeFile, pa.Schema, Iterator[pa.Tabl
     TableFormat.JSONL: write_json_lines,
 }
 
-# What is encoded at once, and a row group of Parquet.
+# Limits of the rows that are encoded at once, in Parquet a row group.
 _TABLE_SIZE = 64 << 20
 _TABLE_ROWS = 1 << 20
 

@@ -33,7 +33,7 @@ def parsed(
         return parse(texts)
     except (pa.ArrowException, duckdb.Error) as error:
         if len(texts) > 1:
-            # Both halves are tried, for the first wrong one; the whole of them was wrong already.
+            # Each half is tried, to find the first wrong text.
             half = len(texts) // 2
             parsed(split, field, texts[:half], row, parse)
             parsed(split, field, texts[half:], row + half, parse)

@@ -93,7 +93,7 @@ def _json_type(data_type: pa.DataType) -> dict[str, Any]:
         bits = data_type.bit_width - 1
         return {"type": "integer", "minimum": -(1 << bits), "maximum": (1 << bits) - 1}
     if pa.types.is_floating(data_type):
-        # JSON has no number for these three.
+        # JSON has no numbers for these three values.
         return {"anyOf": [{"type": "number"}, {"enum": ["NaN", "Infinity", "-Infinity"]}]}
     if pa.types.is_binary(data_type):
         return {"type": "string", "pattern": "^([0-9a-f]{2})*$"}

@@ -1,4 +1,4 @@
-"""What a function is called for; a module of its own because it is needed before Spark is loaded."""
+"""Key and window of a call of a function; apart, because they are needed before Spark is loaded."""
 
 from __future__ import annotations
 

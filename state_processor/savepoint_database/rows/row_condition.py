@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _NO_COLUMN = re.compile(r'Referenced (?:column|table) "([^"]+)" not found')
-# What may be about any column, without its name: COLUMNS('f.*'), #1.
+# Expressions that may mean any column without its name: COLUMNS('f.*'), #1.
 _UNNAMED = {"STAR", "POSITIONAL_REFERENCE"}
 
 
@@ -54,13 +54,13 @@ class RowCondition:
         parts = list(nodes(tree))
         if any(node.get("class") == "SUBQUERY" for node in parts):
             raise ConditionError(f"condition {text!r}: it holds a query, expected one on columns")
-        # Here, whatever is no single expression is an error.
+        # Raises for everything but a single expression.
         _chosen(empty, text, schema.names)
         if tree["error"]:
             raise ConditionError(f"condition {text!r}: {tree['error_message']}")
         if any(node.get("class") in _UNNAMED for node in parts):
             return cls(text, tuple(schema.names))
-        # Each part, for a name may be that of a column or of a field of a struct.
+        # Each part of a name, because it may be a column or a field of a struct.
         named = {part.casefold() for node in parts for part in node.get("column_names", ())}
         return cls(text, tuple(name for name in schema.names if name.casefold() in named))
 
@@ -76,7 +76,7 @@ class RowCondition:
 
 def _chosen(batch: pa.RecordBatch, text: str, names: Sequence[str]) -> pa.Array:
     """Numbers of the rows that fulfil a condition on these columns."""
-    import duckdb  # noqa: PLC0415  # for those who have a condition
+    import duckdb  # noqa: PLC0415  # only conditions need it
 
     number = _unused("$row", names)
     rows = pa.array(np.arange(batch.num_rows))
@@ -91,7 +91,7 @@ def _chosen(batch: pa.RecordBatch, text: str, names: Sequence[str]) -> pa.Array:
 
 
 def _reason(error: Exception, known: Sequence[str]) -> str:
-    # Behind it comes the place in a statement that the user did not write.
+    # The rest is a place in a statement that the user did not write.
     reason = " ".join(str(error).partition("LINE ")[0].split())
     unknown = _NO_COLUMN.search(reason)
     if unknown is None:
@@ -111,14 +111,14 @@ def _unused(name: str, names: Sequence[str]) -> str:
 @cache
 def _connection() -> duckdb.DuckDBPyConnection:
     """A database in this process without tables or access to files; a cursor of it is cheap."""
-    import duckdb  # noqa: PLC0415  # for those who have a condition
+    import duckdb  # noqa: PLC0415  # only conditions need it
 
     connection = duckdb.connect(
         config={"enable_external_access": False, "python_enable_replacements": False, "threads": 1}
     )
-    # That of a Spark session for savepoints, so that a text means the same time on all machines.
+    # The zone of Spark sessions for savepoints, so that a text means the same time everywhere.
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     connection.execute("SET GLOBAL lock_configuration = true")
-    # DuckDB complains of what is still there when Python has ended.
+    # DuckDB warns of objects that outlive Python.
     atexit.register(_connection.cache_clear)
     return connection

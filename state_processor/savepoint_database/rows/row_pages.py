@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PAGE_ROWS = 50
 KEPT_SIZE = 16 << 20
-"""Bytes of pages that are kept, so that going back reads nothing; the last one is always kept."""
+"""Bytes of pages in memory, so that going back reads nothing; the last page always stays."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +57,7 @@ class RowPages:
         self._splits = scan.splits()
         self._lock = Lock()
         self._kept: dict[int, Page] = {}
-        # How many rows lie before each split that was reached so far.
+        # Number of rows before each split that was reached so far.
         self._starts = [0]
         self._begin_split(0)
 
@@ -72,7 +72,7 @@ class RowPages:
                 try:
                     self._keep(self._read(number))
                 except BaseException:
-                    # What has failed gives nothing any more: the next one begins anew.
+                    # A failed scan gives no more rows, so the next page begins anew.
                     self._begin_split(0)
                     raise
             return self._kept[number]
@@ -110,14 +110,14 @@ class RowPages:
         return True
 
     def _take(self, count: int) -> pa.RecordBatch:
-        assert self._rest is not None  # who takes has asked whether there are rows
+        assert self._rest is not None  # _has_rows was true
         taken = self._rest.slice(0, count)
         self._rest = self._rest.slice(taken.num_rows)
         self._row += taken.num_rows
         return taken
 
     def _shown(self, parts: list[pa.RecordBatch]) -> pa.RecordBatch:
-        # Copies: a slice would keep the whole batch that it is of.
+        # Copies, because slices would keep their whole batches in memory.
         copies = [part.take(pa.array(range(part.num_rows), pa.int32())) for part in parts]
         rows = pa.concat_batches(copies or [pa.RecordBatch.from_pylist([], self.scan.schema)])
         return to_printable(for_people(rows, dated_columns(self.scan.table, "dates")))

@@ -127,7 +127,7 @@ class Operator:
         """
         for problem in self.catalog.problems:
             if problem.is_keyed or not is_keyed:
-                # The error of the catalog stays as it is, for whoever asks again.
+                # A copy: the catalog raises its own error again.
                 raise copy(problem.error).within(
                     f"subtask {problem.subtask}", f"operator {self.name}"
                 )
@@ -145,7 +145,7 @@ class Operator:
         if name in (unread := self.unread_tables):
             problem = unread[name][0]
             places = (f"subtask {problem.subtask}", f"table {name}", f"operator {self.name}")
-            # The error of the catalog stays as it is, for whoever asks again.
+            # A copy: the catalog raises its own error again.
             raise copy(problem.error).within(*places)
         names = [table.name for table in self.tables]
         known = ", ".join(names) or "none"
@@ -173,7 +173,7 @@ class Operator:
         is_cheap = self.directory.is_local or "catalog" in vars(self)
         if table == KEYED_STATE and options.keys is not None and not is_cheap:
             few = asked_subtasks(self.directory, self.record, options, self.kryo)
-            # A state or column that the keys' subtasks lack, others may have.
+            # Other subtasks may have states and columns that those of the keys lack.
             with suppress(NotFoundError):
                 if few is not None:
                     scan = self.scan(replace(self, record=few).table(table), options)

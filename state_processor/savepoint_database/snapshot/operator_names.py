@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Uids = Mapping[str, str | None]
 
 FEWEST_DIGITS = 4
-"""How many digits of a hash are needed, as in git."""
+"""Fewest digits of a hash that name an operator, as in git."""
 
 _SHOWN_DIGITS = 8
 _DIGITS = re.compile(rf"[0-9a-f]{{{FEWEST_DIGITS},32}}")

@@ -53,7 +53,7 @@ _MOST_PLACES = 3
 _MOST_FOLDERS = 100
 
 DEPTH = 8
-"""How many levels of directories are looked into."""
+"""Levels of directories to search."""
 
 
 @dataclass(frozen=True, slots=True)

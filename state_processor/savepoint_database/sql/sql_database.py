@@ -200,12 +200,12 @@ class SqlDatabase:
             raise ours[0] if ours else QueryError(self._reason(error)) from error
 
     def _reason(self, error: Exception) -> str:
-        # Behind it comes the place in a text that is not quite the user's.
+        # The rest is a place in a text that differs from the user's.
         reason = " ".join(str(error).partition("\n\nLINE ")[0].split())
         if isinstance(error, duckdb.PermissionException):
             return f"{reason}; a query reads files with --allow-files, allow_files=True"
         if isinstance(error, duckdb.OutOfMemoryException):
-            # Behind it comes what no query may set.
+            # The rest names settings that no query may change.
             reason = reason.partition(" Possible solutions:")[0]
             return f"{reason}; more memory is given by --memory-limit, memory_limit"
         if unknown := _NO_TABLE.search(reason):
@@ -238,10 +238,10 @@ def _connected(memory_limit: str, *, allow_files: bool) -> duckdb.DuckDBPyConnec
         )
     except duckdb.Error as error:
         raise ValueError(f"memory_limit {memory_limit!r}, expected such as 4GB or 50%") from error
-    # That of a Spark session for savepoints, so that texts of times are the same.
+    # The zone of Spark sessions for savepoints, so that texts of times are equal.
     connection.execute("SET TimeZone = 'UTC'")
     if not allow_files:
-        # One that is connected without takes no directory for what does not fit into memory.
+        # As an option of connect, it would forbid the temporary directory.
         connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection

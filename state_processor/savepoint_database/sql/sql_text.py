@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class _DuckDbTokens(DuckDB.Tokenizer):  # type: ignore[misc]  # seen as Any
     IDENTIFIERS = ('"', "`")
     BYTE_STRINGS = (("e'", "'"), ("E'", "'"))
-    # sqlglot does not read on behind the first word of a command.
+    # Behind the first word of a command, sqlglot makes no tokens.
     COMMANDS = frozenset[TokenType]()
 
 
@@ -172,7 +172,7 @@ def _tokens(sql: str, dialect: Dialect) -> list[Token]:
     try:
         return list(_TOKENIZERS[dialect]().tokenize(sql))
     except TokenError:
-        # The engine tells what is wrong with the query.
+        # The engine's parser reports the mistake.
         return []
 
 

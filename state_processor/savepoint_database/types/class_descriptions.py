@@ -61,7 +61,7 @@ def class_descriptions(path: str | os.PathLike[str]) -> tuple[KryoClass, ...]:
 
 def described_classes(text: str, file: str) -> tuple[KryoClass, ...]:
     """Classes that a text describes. Raises ``DescriptionError`` for a mistake, with its line."""
-    # JSON may have tabs between its parts, and YAML may not.
+    # JSON allows tabs for indentation; YAML doesn't.
     is_json = text.lstrip().startswith("[")
     sections = YamlSection.list_of_text(text.expandtabs() if is_json else text, file)
     classes = tuple(map(_class, sections))
@@ -81,7 +81,7 @@ def _class(section: YamlSection) -> KryoClass:
     fields = section.section("fields")
     types = {}
     for field in () if fields is None else fields.fields:
-        assert fields is not None  # as it has this one
+        assert fields is not None
         types[field] = fields.text(field)
         fields.parsed(field, lambda text, field=field: kryo_class(name, {field: text}))  # type: ignore[misc]  # the name of the moment
     return kryo_class(

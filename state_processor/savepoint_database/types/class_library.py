@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 _FOLDERS = ("", "BOOT-INF/classes/")
 _OF_OTHERS = ("java.", "javax.", "scala.", "org.apache.flink.")
-"""What the names of classes begin with that are known, or no job's own."""
+"""Prefixes of classes that are known, or not a job's own."""
 
 _LARGEST = 16 << 20
-"""Of a class file, in bytes; Java itself allows 65,535 of everything in it."""
+"""Bytes of the largest class file; Java itself limits the number of its members to 65,535."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from savepoint_formats.layout import KryoClass
 
 DescribedClasses = Iterable[KryoClass] | str | os.PathLike[str]
-"""Classes as ``kryo_class`` makes them, or the path of a file that describes them."""
+"""Results of ``kryo_class``, or the path of a file that describes classes."""
 
 
 @dataclass(frozen=True, slots=True)

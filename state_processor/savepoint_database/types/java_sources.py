@@ -177,7 +177,7 @@ class _Declaration:
             return None
         declared = [part for part in parts if part.type in ("method_declaration", _CONSTRUCTOR)]
         methods: list[MethodOfClass] = []
-        # A class within another one that is not static is given the object around it.
+        # The constructor of an inner class that is not static takes the outer object.
         outer = None if flags & ClassFlag.STATIC else self.outer
         given = "" if outer is None else f"L{outer.name};"
         for part in declared:
@@ -227,9 +227,9 @@ class _Declaration:
 
     def _fields(self, node: Node) -> Iterator[FieldOfClass]:
         declared, flags = node.child_by_field_name("type"), _flags(node)
-        assert declared is not None  # as every field has one
+        assert declared is not None
         if flags & (ClassFlag.STATIC | ClassFlag.TRANSIENT):
-            return  # nobody writes them, whatever their types are
+            return  # no serializer writes them
         for declarator in node.children_by_field_name("declarator"):
             name = _name(declarator)
             brackets = declarator.child_by_field_name("dimensions")
@@ -245,7 +245,7 @@ class _Declaration:
             case "array_type":
                 dimensions = _dimensions(node.child_by_field_name("dimensions"))
                 element = node.child_by_field_name("element")
-                assert element is not None  # as every array has one
+                assert element is not None
                 return "[" * dimensions + self._type(element)
             case "generic_type":
                 raw, *_, arguments = node.named_children

@@ -42,7 +42,7 @@ def stub_names(package: str) -> tuple[Callable[[str], Any], list[str]]:
     Type checkers and Python thus read one list of names.
     """
     stub = pkgutil.get_data(package, "__init__.pyi")
-    assert stub is not None  # every loader of a package that has files gives them
+    assert stub is not None
     modules = {
         alias.name: node.module
         for node in ast.parse(stub).body

@@ -12,7 +12,7 @@
 |                                | nanoseconds; a dict of  |                              |
 |                                | seconds and nanos       |                              |
 |                                | beyond both             |                              |
-| anything else                  | as ``to_pylist`` has it | what pyarrow takes for it    |
+| others                         | as in ``to_pylist``     | any value that pyarrow takes |
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def state_values(table: Table, batch: pa.RecordBatch) -> Iterator[dict[str, Any]
         for index, state in enumerate(table.states, start=first)
     ]
     names = [state.name for state in table.states]
-    # A dict lives no longer than its row: millions at once would keep the garbage collector busy.
+    # One dict at a time: millions would keep the garbage collector busy.
     return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
 
 

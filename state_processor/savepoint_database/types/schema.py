@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
 
 PARTS = pa.struct({SECONDS: pa.int64(), NANOS: pa.int32()})
-"""What a time with nanoseconds is in Spark as a struct."""
+"""A time with nanoseconds as a struct of Spark."""
 
 
 def spark_arrow_type(data_type: pa.DataType, nanoseconds: Nanoseconds = "refuse") -> pa.DataType:

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from savepoint_formats.tables.tables import Table
 
 Times = Literal["numbers", "dates"]
-"""What times of timers and ends of slices are: milliseconds since 1970, or timestamps in UTC."""
+"""Form of times of timers and ends of slices: milliseconds since 1970, or timestamps in UTC."""
 
 TIMESTAMP = "timestamp"
 DATE = pa.timestamp("us", "UTC")
 _TIME_WINDOW = pa.struct({"start": pa.int64(), "end": pa.int64()})
 
 LAST_MS = (1 << 63) // 1000 - 1
-"""The last millisecond that a timestamp of microseconds has; that of -LAST_MS is the first."""
+"""The last millisecond in the range of timestamps; -LAST_MS is the first."""
 
 
 def dated_columns(table: Table, times: Times) -> tuple[str, ...]:

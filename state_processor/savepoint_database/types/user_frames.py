@@ -49,7 +49,7 @@ class _UserFrames:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        # A savepoint's own errors say what they are about, and come out of functions as well.
+        # Errors of this package explain themselves, also when they come out of functions.
         if isinstance(error, Exception) and not isinstance(error, SavepointError):
             error.__traceback__ = _first_of_user(error.__traceback__) or error.__traceback__
 
@@ -65,7 +65,7 @@ def _is_of_user(file: str) -> bool:
     parts = Path(file).parts
     if file.startswith(_OURS) or _LIBRARIES & set(parts):
         return False
-    # What is compiled tells a path that leads nowhere; what was typed in has a name in brackets.
+    # Compiled code has a path that leads nowhere; typed code has a name in brackets.
     is_file = Path(file).is_absolute() or file.startswith("<")
     is_standard = file.startswith((_STANDARD_LIBRARY, "<frozen")) and _INSTALLED not in parts
     return is_file and not is_standard

@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 _TRUE, _FALSE = ("true", "yes", "on"), ("false", "no", "off")
 _DEEPEST = 64
-"""How deep mappings and lists may lie in each other; those of a description are four deep."""
+"""Limit of nested mappings and lists; descriptions nest four levels deep."""
 
 _INT = "tag:yaml.org,2002:int"
 _NULL = "tag:yaml.org,2002:null"

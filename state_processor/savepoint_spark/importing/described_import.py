@@ -1,4 +1,4 @@
-"""A table in files, and what its rows are to become: the savepoint that a description describes."""
+"""Import of a table in files, as a description says."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _WINDOW_TYPE = pa.struct({"start": pa.int64(), "end": pa.int64()})
 
 @dataclass(frozen=True)
 class DescribedImport:
-    """Files, and the description of what becomes of their rows.
+    """Files of rows, and the description of the savepoint to write.
 
     Attributes:
         files: The files.
@@ -67,26 +67,26 @@ class DescribedImport:
 
         Args:
             data: A file of rows, or a directory of such files; a path or a URI.
-            description: A YAML file that says what becomes of the columns.
-            form: The format of the files; by default the one that their names say.
+            description: A YAML file that describes the state.
+            form: The format of the files; by default from their names.
 
         Raises:
-            TableFileError: Nothing is there, or the names of files do not say their format.
+            TableFileError: There is no file, or the names of files do not say their format.
             DescriptionError: The description has a mistake.
         """
         described = ImportDescription.of_file(description)
         return cls(TableFiles.at(data, TableFormat(form) if form else None), described)
 
     def writer(self, spark: SparkSession) -> SavepointWriter:
-        """The savepoint that is to be written; reads no rows yet.
+        """The savepoint to write; reads no rows yet.
 
         Args:
             spark: The session that makes the state.
 
         Raises:
-            TableFileError: A file is none of its format.
-            ColumnNotFoundError: There is no column that the description names.
-            ColumnTypeError: A column does not fit what it is to become.
+            TableFileError: A file has another format.
+            ColumnNotFoundError: The description names an unknown column.
+            ColumnTypeError: A column does not fit its state.
             DescriptionError: The description fits no operator.
             SavepointError: A savepoint that it names cannot be read.
         """
@@ -122,7 +122,7 @@ class DescribedImport:
             yield _operator_state(data, state)
 
     def _like(self, spark: SparkSession, like: LikeDescription) -> StateTransformation:
-        """State of the types of an existing operator; every column is to be one of it."""
+        """State with the types of an existing operator, which must have every column."""
         savepoint = Savepoint.open(like.savepoint)
         operator = savepoint.operator(like.operator)
         if like.state is not None:
@@ -145,7 +145,7 @@ class DescribedImport:
 
 
 def _column_types(description: ImportDescription) -> dict[str, pa.DataType | None]:
-    """The columns that are used, and the types that they are to have where a file says none."""
+    """Columns in use, with their types for files without types."""
     types: dict[str, pa.DataType | None] = {}
     if description.keyed is not None:
         types.update(_keyed_types(description.keyed))
@@ -249,7 +249,7 @@ def _operator_state(data: DataFrame, described: OperatorStateDescription) -> Sta
 
 @contextmanager
 def _mistakes_told(file: str) -> Iterator[None]:
-    """Says of what is wrong with a call that it comes from the description."""
+    """Names the description in errors about wrong values."""
     try:
         yield
     except SavepointError:
