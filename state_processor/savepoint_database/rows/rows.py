@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_database.rows.row_condition import RowCondition
-from savepoint_database.types.access_times import with_raw_times
 from savepoint_database.types.spark_values import printable_rows
 from savepoint_database.types.sql_names import distinct
 from savepoint_database.types.timer_dates import dated_columns, with_dates
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.scan import TableScan
 
 Rows = list[dict[str, Any]]
+
+_ACCESS = pa.timestamp("ms", "UTC")
+_HUGE = pa.decimal128(38, 0)
 
 
 def first_rows(
@@ -44,10 +46,31 @@ def first_rows(
     dated = dated_columns(scan.table, times)
     batches = (with_dates(batch, dated) for batch in batches)
     if scan.options.with_times and times == "numbers":
-        batches = map(with_raw_times, batches)
+        batches = map(_with_raw_times, batches)
     if where is not None:
         batches = _filtered(batches, where)
     return list(islice(_rows(batch.select(names) for batch in batches), limit))
+
+
+def _with_raw_times(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Times of last access, beside each value, in milliseconds since the epoch."""
+    schema = pa.schema([field.with_type(_raw(field.type)) for field in batch.schema])
+    columns = (
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(batch.columns, schema, strict=True)
+    )
+    return pa.RecordBatch.from_arrays(list(columns), schema=schema)
+
+
+def _raw(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_field, kind.item_field.with_type(_raw(kind.item_type)))
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_raw(kind.value_type)))
+    if pa.types.is_struct(kind) and [field.name for field in kind] == ["timestamp", "value"]:
+        time, value = kind
+        return pa.struct([time.with_type(pa.int64()), value]) if time.type == _ACCESS else kind
+    return kind
 
 
 def _filtered(batches: Iterator[pa.RecordBatch], where: str) -> Iterator[pa.RecordBatch]:
@@ -69,9 +92,6 @@ def _with_plain_types(batch: pa.RecordBatch) -> pa.RecordBatch:
         for column in batch.columns
     ]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
-
-
-_HUGE = pa.decimal128(38, 0)
 
 
 def _fits(column: pa.Array) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
@@ -20,9 +21,10 @@ from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns, key_of
 from savepoint_spark.bootstrapping.operator_state_transformation import OperatorStateTransformation
 from savepoint_spark.changing.stored_elements import StoredElements
 from savepoint_spark.columns.column_types import column_of
+from savepoint_spark.columns.spark_types import spark_schema
 from savepoint_spark.importing.import_description import ImportDescription
-from savepoint_spark.importing.read_files import files_frame
 from savepoint_spark.savepoint.savepoint import Savepoint
+from savepoint_spark.session.tasks import rows_of_tasks
 from savepoint_spark.writing.operator_rows import OperatorRows
 from savepoint_spark.writing.run_encoding import KEY_GROUP
 
@@ -115,11 +117,15 @@ class DescribedImport:
             yield self._like(spark, description.like)
             return
         schema = self.files.chosen(_column_types(description))
-        data = files_frame(spark, self.files, schema)
+        data = self._rows(spark, schema)
         if description.keyed is not None:
             yield _keyed(data, description.keyed)
         for state in description.operator_states:
             yield _operator_state(data, state)
+
+    def _rows(self, spark: SparkSession, schema: pa.Schema) -> DataFrame:
+        read = partial(self.files.read, schema=schema)
+        return rows_of_tasks(spark, read, self.files.splits(), spark_schema(schema))
 
     def _like(self, spark: SparkSession, like: LikeDescription) -> StateTransformation:
         """State with the types of an existing operator, which must have every column."""
@@ -129,7 +135,7 @@ class DescribedImport:
             stored = StoredElements.state_of(operator, like.state)
             types = {"key": arrow_type(stored.key.layout())} if stored.key is not None else {}
             types["value"] = arrow_type(stored.element.layout())
-            data = files_frame(spark, self.files, self.files.chosen(types))
+            data = self._rows(spark, self.files.chosen(types))
             rows = OperatorRows.of(data, stored, tuple(types))
             return OperatorStateTransformation((rows,))
         known: dict[str, pa.DataType | None] = {KEY_GROUP: pa.int32()}
@@ -140,7 +146,7 @@ class DescribedImport:
                 with_times = like.ttl_times is None
                 scan = savepoint.scan(f"{operator.name}.{table.name}", with_times=with_times)
                 known.update({field.name: field.type for field in scan.schema})
-        data = files_frame(spark, self.files, self.files.schema(known))
+        data = self._rows(spark, self.files.schema(known))
         return KeyedColumns.like(data, operator, like.ttl_times)
 
 
