@@ -201,7 +201,7 @@ def _crossing(snapshot: Snapshot, target: str, written_by: str, backend: str) ->
         writer = release(written_by)
         if not written.oldest <= writer <= written.newest:
             raise ValueError(
-                f"Flink {written_by} has not written {snapshot.path}, but Flink {written}"
+                f"{snapshot.path} was written by Flink {written}, not by Flink {written_by}"
             )
         written = FlinkVersionRange(writer, writer)
     version = snapshot.metadata.version

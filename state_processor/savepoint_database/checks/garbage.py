@@ -178,13 +178,13 @@ class Garbage:
         garbage = search.run()
         if garbage.problems:
             raise RefusedError(
-                f"nothing is removed below {path}, as it has a snapshot that can't be read, whose"
-                f" files nobody knows: {garbage.problems[0]}"
+                f"nothing is removed below {path}, because the files of a snapshot that can't be"
+                f" read are unknown: {garbage.problems[0]}"
             )
         if not garbage.snapshots:
             raise RefusedError(
-                f"nothing is removed below {path}, as it has no snapshot: no file is known to be"
-                " needed, or not to be"
+                f"nothing is removed below {path}, because it has no snapshot that tells which"
+                " files are needed"
             )
         if search.snapshots() != search.seen:
             raise RefusedError(f"a snapshot was completed below {path} meanwhile: look again")
@@ -257,7 +257,7 @@ class _Search:
         """Notes an error that may hide a snapshot."""
         if error.errno not in _LEADS_NOWHERE:
             path = str(error.filename)
-            self.unread[path] = f"{path} can't be looked into: {error.strerror}"
+            self.unread[path] = f"{path} can't be listed: {error.strerror}"
 
     def _needed(self) -> tuple[set[str], set[str], list[str]]:
         """Paths and names of files that snapshots refer to, and snapshots that can't be read."""

@@ -99,7 +99,7 @@ class _Source:
             return subtask
         if OperatorBackendHeader.of_handle(operator.directory, handle).is_compressed:
             raise RefusedError(
-                f"the state of {operator.name} is compressed, so that offsets in it can't be set:"
+                f"the state of {operator.name} is compressed, so its offsets can't be set:"
                 " take a savepoint with execution.checkpointing.snapshot-compression off"
             )
         file = operator.directory.file(handle.stream)

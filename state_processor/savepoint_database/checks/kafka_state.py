@@ -198,7 +198,7 @@ def consumed(operator: Operator) -> list[tuple[int, KafkaSplit]]:
     for subtask, element in _values(replace(operator, kryo=known), LEGACY_STATE):
         place, number = element["f0"], element["f1"]
         if not isinstance(place, dict) or "topic" not in place:
-            reason = "an offset of a class that is not known"
+            reason = "an offset of an unknown class"
             raise FormatError(reason, LEGACY_STATE, -1).within(f"operator {operator.name}")
         split = KafkaSplit(place["topic"], place["partition"], next_offset(number))
         offsets.append((subtask, split))

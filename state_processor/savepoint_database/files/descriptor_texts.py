@@ -53,7 +53,9 @@ def pyflink_descriptors(table: Table) -> str:
     """
     kind = table.states[0].kind
     if not kind.is_keyed or kind is StateKind.TIMERS:
-        raise StateTypeError(f"table {table.name} is no keyed state, which alone has descriptors")
+        raise StateTypeError(
+            f"table {table.name} is no keyed state, and only keyed state has descriptors"
+        )
     used = sorted(
         {_DESCRIPTORS[state.kind] for state in table.states if state.kind in _DESCRIPTORS}
     )

@@ -85,7 +85,7 @@ def _chunks(split: FileSplit) -> Iterator[pa.Array]:
                 rest.append(end)
                 if sum(map(len, rest)) > _LONGEST_LINE:
                     raise split.error(
-                        f"it has a line of more than {_LONGEST_LINE:,} bytes: write an object a line"
+                        f"it has a line of more than {_LONGEST_LINE:,} bytes: write one object per line"
                     )
             if any(rest):
                 yield _lines(b"".join(rest))

@@ -49,14 +49,14 @@ def create_table(path: str, operator: Operator, table: Table) -> str:
             can't read its files.
     """
     if table.name != KEYED_STATE:
-        message = (
-            f"table {table.name} is no keyed_state, of which alone Flink's connector has tables"
-        )
+        message = f"table {table.name} is no keyed_state, and Flink's connector reads nothing else"
         raise StateTypeError(message)
     key = _SQL_TYPES.get(type(key_layout(table.states[0])))
     if key is None:
         layout = type(key_layout(table.states[0])).__name__
-        raise StateTypeError(f"keys are {layout}, expected a number or text as the connector has")
+        raise StateTypeError(
+            f"keys are {layout}, expected a number or text, which the connector supports"
+        )
     _check_handles(operator)
     columns = [f"  `k` {key}"]
     options: dict[str, str] = {}

@@ -49,7 +49,6 @@ def key_serializers(
 def _serializer(uid: str, given: GivenType) -> TypeSerializerSnapshot:
     if isinstance(given, TypeSerializerSnapshot):
         return given
-    # Types take long to import, and most savepoints need none.
     if isinstance(given, str):
         try:
             return parse_type(given).snapshot

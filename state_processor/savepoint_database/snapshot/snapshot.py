@@ -131,8 +131,8 @@ class Snapshot:
                 if not places:
                     raise
                 message = (
-                    f"{error}; below it lie, for instance, {', '.join(places)}: name one of them,"
-                    " or list all by savepoint snapshots"
+                    f"{error}; it contains, for instance, {', '.join(places)}: name one of them,"
+                    " or list all with savepoint snapshots"
                 )
                 raise SavepointNotFoundError(message) from None
             message = f"{path}: {newest.path} is read, the newest complete snapshot of {count}"

@@ -117,7 +117,9 @@ class SqlDatabase:
             tree = parse_tree(self._connection, without_explain(text))
             if tree.get("error_type") == "not implemented":
                 # EXPLAIN ANALYZE runs what it explains.
-                raise QueryError("EXPLAIN of what is no query, expected EXPLAIN SELECT ...")
+                raise QueryError(
+                    "EXPLAIN of something other than a query, expected EXPLAIN SELECT ..."
+                )
             if any(map(_asks_for_tables, nodes(tree))):
                 self._register_all()
             bases = (node for node in nodes(tree) if node.get("type") == "BASE_TABLE")
@@ -203,11 +205,11 @@ class SqlDatabase:
         # The rest is a place in a text that differs from the user's.
         reason = " ".join(str(error).partition("\n\nLINE ")[0].split())
         if isinstance(error, duckdb.PermissionException):
-            return f"{reason}; a query reads files with --allow-files, allow_files=True"
+            return f"{reason}; allow it to read files with --allow-files, allow_files=True"
         if isinstance(error, duckdb.OutOfMemoryException):
             # The rest names settings that no query may change.
             reason = reason.partition(" Possible solutions:")[0]
-            return f"{reason}; more memory is given by --memory-limit, memory_limit"
+            return f"{reason}; give it more memory with --memory-limit, memory_limit"
         if unknown := _NO_TABLE.search(reason):
             return str(self.tables.unknown("", unknown[1]))
         unknown = _NO_COLUMN.search(reason)
@@ -237,7 +239,9 @@ def _connected(memory_limit: str, *, allow_files: bool) -> duckdb.DuckDBPyConnec
             }
         )
     except duckdb.Error as error:
-        raise ValueError(f"memory_limit {memory_limit!r}, expected such as 4GB or 50%") from error
+        raise ValueError(
+            f"memory_limit {memory_limit!r}, expected an amount such as 4GB or 50%"
+        ) from error
     # The zone of Spark sessions for savepoints, so that texts of times are equal.
     connection.execute("SET TimeZone = 'UTC'")
     if not allow_files:

@@ -123,7 +123,7 @@ def _described(described: KryoClass, unknown: ClassToDescribe | None) -> str:
 
 def _places(unknown: ClassToDescribe) -> list[str]:
     places = [f"# {place}: {count} values" for place, count in unknown.values.items()]
-    of_what = (f"# {place}: nothing says of which types it is" for place in unknown.collections)
+    of_what = (f"# {place}: the types of its elements are unknown" for place in unknown.collections)
     return [*places, *of_what]
 
 

@@ -298,7 +298,7 @@ def _full_name(name: str, scope: _Declaration | _Unit) -> str:
     if known is not None:
         return "$".join([known, *inner])
     if not inner:
-        raise UndescribableError(f"is of {name}, which no import and no source tells")
+        raise UndescribableError(f"is of {name}, which neither an import nor a source explains")
     return _slashed(name)
 
 

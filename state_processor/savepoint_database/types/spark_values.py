@@ -218,7 +218,7 @@ def _spark_values(
     ):
         raise InexactTimeError(
             f"a time of {numbers[is_other][0]} {unit} since the epoch, beyond Spark's timestamps:"
-            " read other columns, or with nanoseconds='truncate' what is nearest to it"
+            " read other columns, or the nearest time with nanoseconds='truncate'"
         )
     is_null = values.is_null().to_numpy(zero_copy_only=False)
     return pa.array(micros, pa.int64(), mask=is_null).view(wanted)
@@ -255,7 +255,7 @@ def _precise_type_of(data_type: pa.DataType) -> pa.DataType:
 def _inexact(value: pa.StructArray) -> InexactTimeError:
     (text,) = texts_of(value).to_pylist()
     return InexactTimeError(
-        f"the time {text}, which Spark's timestamps, of microseconds, do not have: read with"
+        f"the time {text}, which does not fit Spark's timestamps of microseconds: read with"
         " nanoseconds='struct' or nanoseconds='text', which are exact and can be written again,"
         " or with nanoseconds='truncate' to lose digits"
     )

@@ -172,7 +172,7 @@ class _Parser:
     ) -> list[tuple[str, TypeInformation]]:
         names = [name for name, _ in fields]
         if "" in names or len(set(names)) < len(names):
-            raise self.error("fields that have a name each, and no two the same")
+            raise self.error("fields with different names")
         return fields
 
     def _read_names(self) -> list[str]:

@@ -275,7 +275,7 @@ class Types:
         whole = WrittenKryo.of(snapshot, classes, version.value, is_open=False)
         if arrow_type(whole.layout()) == OBJECT_TYPE:
             raise ValueError(
-                f"what is in a {class_name} is not known: describe it, as kryo_class({class_name!r},"
+                f"the content of a {class_name} is unknown: describe it by kryo_class({class_name!r},"
                 " {…}); a collection is written as the field of a class"
             )
         described = "".join(f", {known!r}" for known in classes)

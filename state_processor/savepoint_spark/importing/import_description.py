@@ -292,7 +292,7 @@ class ImportDescription:
             text = path.read_bytes().decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise DescriptionError(
-                f"{path} at byte {error.start}: it is no UTF-8, in which a description is written"
+                f"{path} at byte {error.start}: it is no UTF-8, which a description must be"
             ) from error
         return cls.parse(text, str(path))
 
