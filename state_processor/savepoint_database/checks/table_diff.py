@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, pairwise
@@ -105,21 +106,13 @@ class ChangeCounts:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows of one side and their hashes."""
-
     rows: pa.Table
     hashes: pa.Table
 
 
 @dataclass(frozen=True)
 class TableDiff:
-    """A table of two savepoints.
-
-    Attributes:
-        keys: Columns that identify rows.
-        values: Columns that are compared; their types are the same.
-        bucket_size: Bytes of state that are compared at once.
-    """
+    """A table of two savepoints: ``keys`` identify rows, ``values`` are compared and have the same types."""
 
     before: Side
     after: Side
@@ -129,7 +122,6 @@ class TableDiff:
 
     @property
     def name(self) -> str:
-        """Full name of the table."""
         return f"{self.before.operator.name}.{self.before.table.name}"
 
     @property
@@ -150,16 +142,15 @@ class TableDiff:
     ) -> Iterator[pa.RecordBatch]:
         """The rows that differ; each row before and after an update.
 
-        Args:
-            counts: Adds up the rows of each kind on the way.
-            parts: Which of ``parts`` are compared; all by default.
+        ``counts`` adds up the rows of each kind on the way. ``parts`` are all of them by default.
 
         Raises:
             SavepointError: A file is missing or damaged.
         """
         counts = counts or ChangeCounts()
         failures = 0 if self._may_compare_bytes else _GIVEN_UP
-        with pairing() as (connection, folder):
+        with ExitStack() as stack:
+            database = None
             for part in self.parts() if parts is None else parts:
                 if part is not None and failures < _GIVEN_UP:
                     if (rows := self._same_bytes(part)) is not None:
@@ -167,6 +158,7 @@ class TableDiff:
                         failures = 0
                         continue
                     failures += 1
+                connection, folder = database = database or stack.enter_context(pairing())
                 before = self._rows(self.before, part, folder / "before.arrow")
                 after = self._rows(self.after, part, folder / "after.arrow")
                 counts.unchanged += len(before.rows)
