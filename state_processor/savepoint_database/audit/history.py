@@ -54,7 +54,6 @@ class KeyMoment:
         return None if self.key_rows is None else self.key_rows.rows
 
     def printable(self, times: Times = "dates") -> list[dict[str, Any]]:
-        """Rows as plain values; see ``KeyRows.printable``."""
         return [] if self.key_rows is None else self.key_rows.printable(times)
 
 
@@ -67,7 +66,6 @@ class KeyHistory:
     moments: tuple[KeyMoment, ...]
 
     def _repr_html_(self) -> str:
-        """Rows of the key in each snapshot, for a notebook."""
         parts = (
             html_rows(
                 f"{moment.snapshot.path}, {moment.snapshot.time or 'no time'}"

@@ -90,7 +90,6 @@ class KeyState:
         operator: str | None = None,
         undescribed_subclasses: UndescribedSubclasses = "refuse",
     ) -> Self:
-        """Finds the key; see ``Savepoint.key``."""
         operators = snapshot.operators() if operator is None else (snapshot.operator(operator),)
         rows: list[KeyRows] = []
         others: dict[str, KeyTypeError] = {}
@@ -111,7 +110,6 @@ class KeyState:
         return cls(snapshot.path, text or str(key), tuple(rows), tuple(others))
 
     def _repr_html_(self) -> str:
-        """Rows of each table, for a notebook."""
         parts = [
             html_rows(f"{rows.operator}.{rows.table}, key group {rows.key_group}", rows.printable())
             for rows in self.tables

@@ -79,7 +79,6 @@ class StateContents:
         )
 
     def tells_something(self) -> bool:
-        """Whether any field is not zero."""
         return any((self.null, self.empty, self.min_items, self.first_access, self.problem))
 
 

@@ -104,8 +104,6 @@ def _check_ttl(ttl_ms: Mapping[str, int], states: Iterable[State], where: str) -
 
 @dataclass(slots=True)
 class _Report:
-    """Counts so far."""
-
     at_ms: int
     ttl_ms: dict[str, int]
     top: int
@@ -119,7 +117,6 @@ class _Report:
     problems: list[str] = field(default_factory=list)
 
     def finished(self, path: str) -> SavepointStatistics:
-        """The report, the largest first."""
         sizes: Counter[str] = Counter()
         for state in self.states:
             sizes[state.operator] += state.size

@@ -65,7 +65,6 @@ class StateCompatibility:
 
     @classmethod
     def of(cls, operator: str, state: StateFacts, crossing: Crossing) -> StateCompatibility:
-        """Applies the rules to a state and its serializers."""
         collected = list(all_findings(STATE_RULES, state, crossing))
         for use in state.serializers:
             collected += all_findings(SERIALIZER_RULES, use, crossing)
@@ -95,7 +94,6 @@ class OperatorCompatibility:
     def of(
         cls, operator: Operator, crossing: Crossing, glance: Glance | None
     ) -> OperatorCompatibility:
-        """Applies the rules to an operator and its states."""
         known = operator.record, operator.uid, operator.catalog, operator.kryo
         facts, problems = operator_facts(operator.directory, *known, glance)
         unread = (replace(_UNREAD, where=problem) for problem in problems)
@@ -135,7 +133,6 @@ class Compatibility:
         return f"Compatibility({without_secrets(self.path)!r}, {self.target}, {self.verdict})"
 
     def _repr_html_(self) -> str:
-        """Verdicts on states with reasons, for a notebook."""
         rows = (
             (state.operator, state.state, state.verdict, ", ".join(_rules(state.findings)))
             for state in self.states()

@@ -68,14 +68,7 @@ class KeyedEntries:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A task of the check.
-
-    Attributes:
-        contents: The operator.
-        subtask: Index of the subtask in the operator.
-        what: State to check.
-        size: Approximate number of bytes to read.
-    """
+    """A task of the check; ``subtask`` is an index, ``size`` the approximate number of bytes to read."""
 
     contents: OperatorContents
     subtask: int
@@ -85,15 +78,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class OperatorContents:
-    """State of an operator whose headers were checked already.
-
-    Attributes:
-        directory: Directory of the savepoint.
-        record: Record of the operator in ``_metadata``.
-        states: States of the operator.
-        kryo: Dialect of Kryo's bytes.
-        unreadable: Files that can't be read; their faults are known already.
-    """
+    """State of an operator whose headers were checked; faults of ``unreadable`` files are known already."""
 
     directory: SnapshotDirectory
     record: OperatorState
@@ -145,11 +130,7 @@ class OperatorContents:
         return tuple(state for state in self.states if state.kind.is_keyed)
 
     def faults(self, seen: Iterable[CheckedEntries]) -> tuple[int, list[Fault]]:
-        """Number of decoded entries, and the faults.
-
-        Args:
-            seen: Result of each of the ``parts``, in their order.
-        """
+        """Number of decoded entries, and the faults; ``seen`` has the result of each of the ``parts``."""
         total = CheckedEntries()
         for entries in seen:
             total.take(entries)

@@ -134,7 +134,6 @@ class Garbage:
         return f"Garbage({without_secrets(self.path)!r}, {self.garbage_files} files, {self.garbage_size} bytes)"
 
     def _repr_html_(self) -> str:
-        """Files that no snapshot needs, for a notebook."""
         names = ("path", "kind", "size", "modified", "kept", "is_deleted")
         rows = ([getattr(file, name) for name in names] for file in self.files)
         return html_table(repr(self), [name.replace("_", " ") for name in names], rows)
@@ -199,8 +198,6 @@ class Garbage:
 
 
 class _Search:
-    """A search of a directory."""
-
     def __init__(
         self, given: PathText, also: tuple[PathText, ...], older_than: timedelta | None
     ) -> None:

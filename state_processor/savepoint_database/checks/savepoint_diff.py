@@ -141,7 +141,6 @@ class SavepointDiff:
         return tuple(self._pairs)
 
     def _repr_html_(self) -> str:
-        """Differences and numbers of changed rows, for a notebook. Reads all tables."""
         answer = "equal" if self.is_equal else "different"
         title = f"{self.before.path} and {self.after.path}: {answer}"
         parts = [_html_records(title, TableChanges, self.tables)]
@@ -234,7 +233,6 @@ class SavepointDiff:
         return TableDiff(before, after, keys, values, self.bucket_size), left_out
 
     def _operators(self) -> Iterator[tuple[Operator, Operator]]:
-        """Operators that both savepoints have."""
         others = {operator.id: operator for operator in self.after.operators()}
         for operator in self.before.operators():
             if operator.id in others:

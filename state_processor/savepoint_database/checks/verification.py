@@ -66,7 +66,6 @@ class Verification:
     faults: tuple[Fault, ...]
 
     def _repr_html_(self) -> str:
-        """Answer and faults, for a notebook."""
         names = ("severity", "check", "operator", "state", "file", "problem", "cost")
         rows = ([getattr(fault, name) for name in names] for fault in self.faults)
         title = (
@@ -159,7 +158,6 @@ class _OperatorChecks:
         return seen
 
     def contents(self) -> OperatorContents:
-        """Contents that were not checked yet."""
         operator = self.operator
         states = tuple(operator.catalog.states)
         unreadable = frozenset(self.unreadable)

@@ -113,7 +113,6 @@ def _parts(state: State) -> tuple[Layout, ...]:
 
 
 def _type(layout: Layout) -> str | None:
-    """PyFlink's type; None if it has none."""
     plain = _TYPES.get(type(layout))
     if plain:
         return f"Types.{plain}()"

@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FilteredScan:
-    """A scan and a condition on its rows.
-
-    Attributes:
-        scan: Reads the shown columns, then those that only the condition uses.
-        condition: Chooses the rows.
-        shown: Names of the shown columns.
-    """
+    """A scan and a condition on its rows; only the ``shown`` columns reach the reader."""
 
     scan: TableScan
     condition: RowCondition

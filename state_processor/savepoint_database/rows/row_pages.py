@@ -24,14 +24,7 @@ KEPT_SIZE = 16 << 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Page:
-    """Consecutive rows of a table.
-
-    Attributes:
-        number: Number of the page, from 0.
-        first_row: Number of its first row, from 0.
-        rows: The rows; times, dates, timers and windows are text.
-        is_last: Whether no row follows.
-    """
+    """Consecutive rows of a table, with times as text; ``number`` and ``first_row`` count from 0."""
 
     number: int
     first_row: int

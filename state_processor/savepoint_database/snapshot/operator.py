@@ -52,7 +52,6 @@ class Operator:
         return f"Operator({self.name!r}, {facts}, max parallelism {self.record.max_parallelism})"
 
     def _repr_html_(self) -> str:
-        """Columns of its tables, for a notebook. Reads the headers of its state files."""
         rows = [
             (table.name, column.name, spark_type_name(column_type(table, column)))
             for table in self.tables

@@ -92,7 +92,6 @@ class RetainedSnapshots(tuple[RetainedSnapshot, ...]):
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        """A row per snapshot, for a notebook."""
         names = ("path", "id", "time", "kind", "size", "own_size", "operators", "problem")
         rows = ([getattr(snapshot, name) for name in names] for snapshot in self)
         headings = [name.replace("_", " ") for name in names]

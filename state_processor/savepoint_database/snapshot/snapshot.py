@@ -188,7 +188,6 @@ class Snapshot:
         )
 
     def _repr_html_(self) -> str:
-        """Tables, operator by operator, for a notebook."""
         names = ("table", "columns", "kind of state")
         rows = (
             (
@@ -350,7 +349,6 @@ def _kryo(metadata: CheckpointMetadata, classes: tuple[KryoClass, ...]) -> KryoD
 
 
 def _described(classes: DescribedClasses) -> tuple[KryoClass, ...]:
-    """Classes as given, or those that a file describes."""
     if isinstance(classes, str | os.PathLike):
         from savepoint_database.types.class_descriptions import class_descriptions  # noqa: PLC0415  # YAML is slow
 

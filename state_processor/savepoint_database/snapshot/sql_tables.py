@@ -27,15 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SqlTable:
-    """A table and its names.
-
-    Attributes:
-        database: Name of the operator in SQL.
-        name: Name of the table in SQL.
-        operator: The operator.
-        table: Name of the table in the operator.
-        problem: Why the table can't be read; None if it can.
-    """
+    """A table: ``database`` and ``name`` are its names in SQL, ``table`` is its own; ``problem`` hinders reading."""
 
     database: str
     name: str
@@ -45,7 +37,6 @@ class SqlTable:
 
     @property
     def full_name(self) -> str:
-        """``<operator>.<table>``."""
         return f"{self.operator.name}.{self.table}"
 
     @property
@@ -61,7 +52,6 @@ class SqlTable:
 
     @property
     def spark_sql(self) -> str:
-        """Name in a query of Spark."""
         parts = (self.database, self.name)
         return ".".join(part if part.isidentifier() else quoted(part) for part in parts)
 
@@ -87,7 +77,6 @@ class SqlTables:
             yield from self.of_operator(operator)
 
     def of_operator(self, operator: Operator) -> tuple[SqlTable, ...]:
-        """Tables of an operator."""
         if operator.id not in self._tables:
             unread = operator.unread_tables
             names = told_apart((*(table.name for table in operator.tables), *unread), plain_name)

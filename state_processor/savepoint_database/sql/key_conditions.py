@@ -23,11 +23,8 @@ Keys = frozenset[Any] | None
 def scanned_keys(plan: str, key: str) -> dict[tuple[str, ...], Keys]:
     """Columns that a scan of Arrow data projects -> keys that it lets pass.
 
-    Scans that project columns of the same names share their keys, since a plan names no tables.
-
-    Args:
-        plan: The answer to ``EXPLAIN (FORMAT json)``.
-        key: Name of the column of the keys.
+    ``plan`` is the answer to ``EXPLAIN (FORMAT json)``, ``key`` the column of keys. Scans that project
+    columns of the same names share their keys, since a plan names no tables.
     """
     scanned: dict[tuple[str, ...], Keys] = {}
     for scan in _arrow_scans(json.loads(plan)):

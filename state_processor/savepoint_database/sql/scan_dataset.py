@@ -37,7 +37,6 @@ class SqlRows:
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the batches."""
         schema = exported_schema(self.scan.schema, self.scan.options.nanoseconds)
         return dated_schema(schema, self._dated)
 
@@ -46,7 +45,6 @@ class SqlRows:
         return dated_columns(self.scan.table, self.times)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, split by split."""
         for batch in self.scan.batches():
             exported = to_exported(batch, self.scan.options.nanoseconds)
             yield with_dates(exported, self._dated) if self._dated else exported
@@ -55,10 +53,8 @@ class SqlRows:
 class ScanDataset(Dataset):  # type: ignore[misc]  # pyarrow has no types
     """A dataset whose rows a scan reads when they are wanted.
 
-    Attributes:
-        rows: All rows.
-        errors: Faults of the savepoint; DuckDB passes on no errors but its own.
-        keys: Columns of a scan -> keys that the query wants, see ``scanned_keys``.
+    ``errors`` has faults of the savepoint, because DuckDB passes on only its own errors. ``keys`` maps
+    columns of a scan to the keys that the query wants, see ``scanned_keys``.
     """
 
     def __init__(self, rows: SqlRows) -> None:
@@ -77,7 +73,6 @@ class ScanDataset(Dataset):  # type: ignore[misc]  # pyarrow has no types
         filter: pc.Expression | None = None,  # noqa: A002  # DuckDB's name
         **_: Any,
     ) -> ScanReader:
-        """Reads these columns of the rows that fulfil a condition."""
         return ScanReader(self, tuple(columns or self.schema.names), filter)
 
 

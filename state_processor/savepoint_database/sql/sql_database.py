@@ -63,14 +63,10 @@ class SqlResult:
 
 
 class SqlDatabase:
-    """Answers queries about a savepoint; opens nothing else unless files are allowed.
+    """Answers queries about a savepoint; opens nothing else unless ``allow_files``.
 
-    Args:
-        snapshot: The savepoint.
-        options: Options for all tables: ``nanoseconds``, ``undescribed_subclasses``.
-        times: Form of the times of timers.
-        allow_files: Whether a query may read files of this machine, for example by ``read_csv``.
-        memory_limit: Memory of DuckDB before it uses the disk: ``4GB``, ``50%``.
+    ``options`` are those of all tables. DuckDB takes ``memory_limit``, such as ``4GB`` or ``50%``, before
+    it uses the disk.
 
     Raises:
         ValueError: ``memory_limit`` is no amount of memory.

@@ -82,8 +82,7 @@ class JavaSources:
     def class_file(self, name: str) -> ClassFile | None:
         """The class of a name with slashes, with the content of its class file; None without a source.
 
-        Raises:
-            UndescribableError: A type in it is unknown, or the file is no source of Java.
+        Raises ``UndescribableError`` if a type in it is unknown, or the file is no source of Java.
         """
         declaration = self.declaration(name)
         return None if declaration is None else declaration.class_file()
@@ -91,8 +90,7 @@ class JavaSources:
     def declaration(self, name: str) -> _Declaration | None:
         """Declaration of a class of a name with slashes; None without a source.
 
-        Raises:
-            UndescribableError: The file is no source of Java.
+        Raises ``UndescribableError`` if the file is no source of Java.
         """
         top = name.partition("$")[0]
         if top not in self._declarations:
@@ -240,7 +238,6 @@ class _Declaration:
             yield FieldOfClass(flags, name, _erased(signature), signature)
 
     def _type(self, node: Node) -> str:
-        """Signature of a type."""
         match node.type:
             case "array_type":
                 dimensions = _dimensions(node.child_by_field_name("dimensions"))

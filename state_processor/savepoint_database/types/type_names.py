@@ -111,7 +111,6 @@ class _Parser:
         return self._read_named(name, depth + 1)
 
     def read_types(self, count: int, depth: int) -> tuple[TypeInformation, ...]:
-        """That many types in brackets."""
         self.expect("<")
         types = [self.read_type(depth)]
         while len(types) < count:

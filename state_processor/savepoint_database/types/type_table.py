@@ -19,12 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlainType:
-    """A type without inner types.
+    """A type without inner types: its serializer's snapshot, and the type of its values in Spark.
 
-    Attributes:
-        make: Makes the snapshot of its serializer.
-        column: Type of its values in Spark.
-        is_of_keys: Whether keys in a column of this type are most likely of it.
+    ``is_of_keys`` says whether keys in a column of this type are most likely of it.
     """
 
     make: Callable[[], TypeSerializerSnapshot]

@@ -55,7 +55,6 @@ class _UserFrames:
 
 
 def _first_of_user(frame: TracebackType | None) -> TracebackType | None:
-    """First frame outside of this package and its libraries."""
     while frame is not None and not _is_of_user(frame.tb_frame.f_code.co_filename):
         frame = frame.tb_next
     return frame

@@ -24,14 +24,7 @@ _NULL = "tag:yaml.org,2002:null"
 
 @dataclass(frozen=True)
 class YamlSection:
-    """A mapping and its place.
-
-    Attributes:
-        file: The file.
-        place: Path to the mapping: ``keyed_state.states[0]``; empty for the whole file.
-        line: Its line, from 1.
-        fields: Its fields.
-    """
+    """A mapping and its place, such as ``keyed_state.states[0]``; ``line`` counts from 1."""
 
     file: str
     place: str
