@@ -29,7 +29,6 @@ from savepoint_database import files
 from savepoint_database import sql as embedded_sql
 from savepoint_database.rows.rows import result_rows
 from savepoint_database.snapshot.sql_tables import SqlTables
-from savepoint_database.sql.sql_text import expect_spark_query
 from savepoint_formats.scan.read_options import ReadOptions
 from state_processor import Savepoint
 
@@ -118,7 +117,7 @@ def query(output: Output, path: str, sql: str | None, **options: Any) -> None:
         raise click.UsageError("no SQL: give it in quotes, or by stdin")
     if sql is not None and run_options["engine"] == "spark":
         # Before Spark starts.
-        expect_spark_query(sql)
+        embedded_sql.expect_spark_query(sql)
     with _engine(opened, run_options, options) as engine:
         if sql is not None:
             _answer(output, engine, sql, run_options)

@@ -1,4 +1,4 @@
-"""What those ask who look after a job: what its state weighs, what a key has, what is retained."""
+"""Questions about a running job's state: its size, the state of a key, retained snapshots."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What can be asked of a savepoint by those who look after a job; none of it needs Spark."""
+"""Questions about a savepoint that need no Spark."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 
 class AuditVerbs(Snapshot):
-    """What judges, weighs, compares and queries a savepoint."""
+    """Checks, measures, compares and queries a savepoint."""
 
     def verify(self, depth: Depth = "deep") -> Verification:
-        """Whether the savepoint is whole: each file, header, offset, key and value of it.
+        """Checks that the savepoint is whole: each file, header, offset, key and value.
 
-        The first fault does not end it: what lies in other files, key groups and states is looked
-        at all the same. Damaged state is an answer, and raises nothing.
+        A fault does not end the check; all other files, key groups and states are still checked.
+        Damaged state is part of the answer and raises nothing.
 
         Args:
-            depth: ``deep`` for everything; ``quick`` for files, their sizes, headers and offsets,
-                which reads no bulk data.
+            depth: ``deep`` checks everything; ``quick`` checks files, their sizes, headers and
+                offsets, and reads no bulk data.
 
         Returns:
-            What was looked at, and what is wrong: where it is, and what it costs.
+            Counts of what was checked, and the faults with their places and effects.
 
         Raises:
             ValueError: There is no such depth.
@@ -56,25 +56,27 @@ class AuditVerbs(Snapshot):
     def compatibility(
         self, target: str, *, written_by: str = "", backend: str = ""
     ) -> Compatibility:
-        """Whether a release of Flink restores the savepoint, per operator and state, and why not.
+        """Tells per operator and state whether a release of Flink restores the savepoint, and why not.
 
-        Follows rules, each of which names its source. Reads ``_metadata`` and the headers of files;
-        from Flink 1 to 2 it looks at values of POJOs, too, up to 256 MiB of them, for subclasses that
-        no header describes. It knows neither the code of the job nor which objects Kryo wrote.
+        The answer follows from rules, each of which names its source. Only ``_metadata`` and the
+        headers of files are read. From Flink 1 to 2, up to 256 MiB of POJO values are searched as
+        well, for subclasses that no header describes. The code of the job and the objects that Kryo
+        wrote are unknown.
 
         Args:
-            target: The release that is to restore it: ``1.18`` to ``2.3``.
-            written_by: The release that wrote it, where several may have; by default all that may.
-            backend: The state backend of the job that is to restore it: ``hashmap``, ``rocksdb``
-                or ``forst``. Without it, files of one backend are a condition, and no obstacle.
+            target: The release that restores the savepoint: ``1.18`` to ``2.3``.
+            written_by: The release that wrote the savepoint, where several releases are possible;
+                by default all of them.
+            backend: The state backend of the restoring job: ``hashmap``, ``rocksdb`` or ``forst``.
+                Without it, files of one backend are a condition and no obstacle.
 
         Returns:
-            A verdict of the whole, of each operator and of each state, the worst of what was found:
+            A verdict for the whole, for each operator and for each state, the worst first:
             ``silent corruption``, ``not restorable``, ``restorable after migration``, ``unknown``
             or ``restorable``; and the findings, with reason, advice and source.
 
         Raises:
-            ValueError: There is no such release or backend, or the release has not written it.
+            ValueError: There is no such release or backend, or the savepoint is of another release.
 
         Example:
             >>> found = Savepoint.open("s3://jobs/orders/savepoint-1a2b").compatibility("2.2")
@@ -90,25 +92,24 @@ class AuditVerbs(Snapshot):
         ttl: Mapping[str, timedelta] | None = None,
         top: int = 10,
     ) -> SavepointStatistics:
-        """What the state weighs: keys, entries, bytes, timers, skew, the largest keys.
+        """Measures the state: keys, entries, bytes, timers, skew and the largest keys.
 
-        Reads some key groups at a time and decodes no values but where it must: variable lists,
-        and values of rare types. Needs no Spark.
+        Key groups are read a few at a time. Values are decoded only where needed: variable lists,
+        and values of rare types.
 
         Args:
             table: ``<operator>.<table>``; all by default.
-            at: The time by which timers are overdue and values have expired, with its zone; now
-                by default.
+            at: Time with zone at which timers are overdue and values have expired; now by default.
             ttl: Name of a state -> how long its values live after their last access. No savepoint
                 knows that.
-            top: How many of the largest keys of each operator are listed.
+            top: Number of largest keys per operator.
 
         Returns:
-            Records of states, timers, skew, subtasks, key groups and keys; ``to_arrow`` makes
-            tables of them. What could not be read is among its ``problems``.
+            Records of states, timers, skew, subtasks, key groups and keys, which ``to_arrow`` turns
+            into tables. ``problems`` lists state that could not be read.
 
         Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            OperatorNotFoundError: There is no such operator; the message lists all operators.
             StateNotFoundError: The operator has no such table; the message lists its tables.
             ValueError: ``at`` has no zone, or ``top`` is negative.
 
@@ -128,29 +129,29 @@ class AuditVerbs(Snapshot):
         allow_files: bool = False,
         memory_limit: str = "50%",
     ) -> pa.Table:
-        """The rows of a query over the tables of the savepoint, without Spark.
+        """Runs a query over the tables of the savepoint, without Spark.
 
-        A table is called ``<uid>.<table>``. What is no letter, digit or ``_`` in a name becomes
-        ``_``; in double quotes a uid may be written as it is. Only the tables that the query names
-        are read, of these only the columns, and only the key groups of the keys if the query says
-        ``key = ...`` or ``key IN (...)``.
+        A table is called ``<uid>.<table>``. In a name, ``_`` stands for each character other than
+        letters, digits and ``_``; in double quotes a uid may be written as it is. A query reads only
+        the tables and columns that it names. With ``key = ...`` or ``key IN (...)`` it reads only the
+        key groups of these keys.
 
-        A query reads the savepoint and nothing else, unless files are allowed. Rows that do not fit
-        into memory go to a temporary directory.
+        A query reads nothing but the savepoint, unless files are allowed. Rows that do not fit into
+        memory go to a temporary directory.
 
         Args:
-            query: One query in the SQL of DuckDB.
-            nanoseconds: What becomes of times with more digits than microseconds.
-            undescribed_subclasses: What becomes of POJOs of subclasses that no snapshot describes.
-            times: ``dates`` makes the times of timers timestamps; ``numbers`` are milliseconds.
-            allow_files: Whether the query may read files of this machine, as by ``read_csv``.
-            memory_limit: How much memory DuckDB may take: ``4GB``, or a part of the machine's.
+            query: One query in DuckDB's SQL.
+            nanoseconds: The form of times with more digits than microseconds.
+            undescribed_subclasses: The form of POJOs of subclasses that no snapshot describes.
+            times: ``dates`` turns the times of timers into timestamps; ``numbers`` are milliseconds.
+            allow_files: Whether the query may read files of this machine, for example by ``read_csv``.
+            memory_limit: Memory for DuckDB: ``4GB``, or a fraction of the machine's such as ``50%``.
 
         Raises:
             QueryError: The query can't be understood, or fails.
-            ValueError: ``memory_limit`` is none.
-            TableNotFoundError: It names a table that there is not.
-            SavepointError: A table that it names can't be read.
+            ValueError: ``memory_limit`` is no amount of memory.
+            TableNotFoundError: The query names an unknown table.
+            SavepointError: A table of the query can't be read.
 
         Example:
             >>> savepoint.sql("SELECT key, total FROM summarize.keyed_state WHERE total > 100")
@@ -170,22 +171,22 @@ class AuditVerbs(Snapshot):
         operator: str | None = None,
         undescribed_subclasses: UndescribedSubclasses = "refuse",
     ) -> KeyState:
-        """All that one key has: its states, windows and timers, across operators.
+        """All state of one key: its states, windows and timers, across operators.
 
-        Reads the key group of the key alone, or all where its hash code is not known.
+        Reads only the key group of the key, or all key groups if its hash code is unknown.
 
         Args:
-            key: The key, as the column ``key`` of a table has it: a struct is a dict. Or as text:
-                bytes in hexadecimal, structs and lists as JSON.
-            operator: The uid or hash of the only operator to look into; by default all whose keys
-                are of the type.
-            undescribed_subclasses: What becomes of POJOs whose class no snapshot describes.
+            key: The key as in the column ``key`` of a table, where a struct is a dict. Or the key as
+                text: bytes in hexadecimal, structs and lists as JSON.
+            operator: The uid or hash of the only operator to search; by default all operators whose
+                keys have the type.
+            undescribed_subclasses: The form of POJOs of subclasses that no snapshot describes.
 
         Returns:
             The rows of each table that has the key, as tables of Arrow.
 
         Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            OperatorNotFoundError: There is no such operator; the message lists all operators.
             KeyTypeError: No operator has keys of the type.
             SavepointError: The files can't be read.
 
@@ -197,24 +198,24 @@ class AuditVerbs(Snapshot):
     def diff(
         self, other: Snapshot | PathText, table: str | None = None, *, with_times: bool = False
     ) -> SavepointDiff:
-        """In what another savepoint differs from this one; its rows are read when asked for.
+        """Compares the savepoint with a later one; rows are read when they are asked for.
 
-        State is compared as a reader sees it: neither backends, formats and versions of Flink nor
-        parallelism and max parallelism make a difference. What can't be decoded is compared as
-        bytes. Memory is bounded: some key groups are compared at a time.
+        State is compared as a reader sees it: backends, formats, versions of Flink, parallelism and
+        max parallelism make no difference. State that can't be decoded is compared as bytes. Memory
+        is bounded because a few key groups are compared at a time.
 
         Args:
-            other: The other savepoint, which came later; or its path.
+            other: The later savepoint, or its path.
             table: The full name of the only table to compare; all by default.
             with_times: Whether the times of last access of state with TTL count.
 
         Returns:
-            ``is_equal``, ``differences`` (operators, states, types, settings), ``tables`` (how many
-            rows were inserted, deleted, updated), and ``changes(table)``, the rows themselves.
+            ``is_equal``, ``differences`` (operators, states, types, settings), ``tables`` (numbers of
+            inserted, deleted and updated rows), and ``changes(table)``, the rows themselves.
 
         Raises:
             OperatorNotFoundError, StateNotFoundError: This savepoint has no such table.
-            SavepointError: The other one can't be opened.
+            SavepointError: The other savepoint can't be opened.
 
         Example:
             >>> found = savepoint.diff("s3://jobs/orders/savepoint-5e6f")
@@ -225,7 +226,7 @@ class AuditVerbs(Snapshot):
         if not isinstance(other, Snapshot):
             uids = [operator.uid for operator in self.operators() if operator.uid]
             with warnings.catch_warnings():
-                # That an operator is gone is what the differences say.
+                # The differences name missing operators.
                 warnings.simplefilter("ignore", UnknownUidWarning)
                 other = Snapshot.open(other, uids=uids, kryo_classes=self.kryo.classes)
         if table is not None:

@@ -1,4 +1,4 @@
-"""What a key had over the checkpoints and savepoints that are retained."""
+"""History of a key over the retained checkpoints and savepoints."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyMoment:
-    """What a key had in one snapshot.
+    """State of a key in one snapshot.
 
     Attributes:
         snapshot: The snapshot.
-        key_rows: Its rows in the table; None if it has none.
-        is_changed: Whether the rows differ from those of the snapshot before.
-        problem: Why they could not be read.
+        key_rows: Rows of the key in the table; None if it has none.
+        is_changed: Whether the rows differ from those in the previous snapshot.
+        problem: Why the rows could not be read.
     """
 
     snapshot: RetainedSnapshot
@@ -50,24 +50,22 @@ class KeyMoment:
 
     @property
     def rows(self) -> pa.Table | None:
-        """Its rows as a table; None if it has none."""
+        """Rows of the key as a table; None if it has none."""
         return None if self.key_rows is None else self.key_rows.rows
 
     def printable(self, times: Times = "dates") -> list[dict[str, Any]]:
-        """The rows as plain values; see ``KeyRows.printable``."""
         return [] if self.key_rows is None else self.key_rows.printable(times)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyHistory:
-    """What a key had in a table, snapshot by snapshot, the oldest first."""
+    """State of a key in a table, snapshot by snapshot, the oldest first."""
 
     directory: str
     table: str
     moments: tuple[KeyMoment, ...]
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the rows that the key had in each snapshot."""
         parts = (
             html_rows(
                 f"{moment.snapshot.path}, {moment.snapshot.time or 'no time'}"
@@ -87,7 +85,7 @@ class KeyHistory:
         """All rows, with the columns ``snapshot``, ``checkpoint_id`` and ``time`` in front.
 
         Raises:
-            StateTypeError: A column has another type in a later snapshot, and none holds both.
+            StateTypeError: A column has another type in a later snapshot, and no type holds both.
         """
         parts = [_placed(moment) for moment in self.moments if moment.rows is not None]
         if not parts:
@@ -102,7 +100,7 @@ _PLACE = pa.schema({"snapshot": pa.string(), "checkpoint_id": pa.int64(), "time"
 
 
 def _placed(moment: KeyMoment) -> pa.Table:
-    assert moment.rows is not None  # who asks has looked
+    assert moment.rows is not None
     rows, retained = moment.rows, moment.snapshot
     values = (retained.path, retained.id, retained.time)
     for place, field in enumerate(_PLACE):
@@ -123,21 +121,21 @@ def history(  # noqa: PLR0913  # as Snapshot.open
     strict_paths: bool = False,
     key_types: Mapping[str, GivenType] | None = None,
 ) -> KeyHistory:
-    """What a key had in a table, over all complete snapshots below a directory.
+    """State of a key in a table, in all complete snapshots below a directory.
 
-    Of each snapshot only the key group of the key is read.
+    Only the key group of the key is read from each snapshot.
 
     Args:
-        directory: Where the snapshots are.
+        directory: Directory with the snapshots.
         table: ``<operator>.<table>``.
-        key: As for ``Savepoint.key``.
-        undescribed_subclasses: What POJOs become whose class no snapshot describes: ``refuse`` is an error, ``bytes`` and
-            ``rest`` show their bytes and the reason.
-        uids: Uids of operators, of which a snapshot needn't have each; Flink 1.x stores only their hashes.
+        key: The key, as for ``Savepoint.key``.
+        undescribed_subclasses: The form of POJOs of subclasses that no snapshot describes: ``refuse`` raises an
+            error, ``bytes`` and ``rest`` show their bytes and the reason.
+        uids: Uids of operators, because Flink 1.x stores only their hashes; a snapshot may lack some operators.
         kryo_classes: Classes that Kryo wrote, or a file of YAML or JSON that describes them; see ``kryo_class``.
         allow_paths: Local directories and URIs. Files on another store are followed only below these.
-        strict_paths: Follow nothing else out of the directories of a savepoint and of its checkpoint.
-        key_types: Uid or hash of an operator -> the type of its keys, where no file tells it.
+        strict_paths: Follow no other path out of the directories of a savepoint and of its checkpoint.
+        key_types: Uid or hash of an operator -> type of its keys, for operators whose files don't tell it.
 
     Returns:
         The rows of each snapshot, the oldest first.

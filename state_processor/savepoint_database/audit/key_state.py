@@ -1,8 +1,8 @@
-"""All that one key has: its states, windows and timers, across operators.
+"""All state of one key: its states, windows and timers, across operators.
 
-Only the key group of the key is read. For numbers and texts it follows from the key. For other
-types a layout may be that of several classes, with hash codes that differ: the likely key group is
-read first, and if the key is in it, it is in no other. Else all are read.
+Only the key group of the key is read. For numbers and texts it follows from the key. In other
+types, several classes with different hash codes may share a layout. Then the likely key group
+comes first; if it lacks the key, all others are read.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyRows:
-    """The rows that a key has in a table.
+    """Rows of a key in a table.
 
     Attributes:
-        operator: Whose table it is.
-        table: Its name.
-        key_group: The key group of the key.
-        rows: The rows, with all columns of the table.
-        dated: The columns whose milliseconds are times.
+        operator: Operator of the table.
+        table: Name of the table.
+        key_group: Key group of the key.
+        rows: Rows with all columns of the table.
+        dated: Columns whose milliseconds are times.
     """
 
     operator: str
@@ -55,10 +55,10 @@ class KeyRows:
     dated: tuple[str, ...]
 
     def printable(self, times: Times = "dates") -> list[dict[str, Any]]:
-        """The rows as plain values: times and dates are text, maps are lists of pairs.
+        """Rows as plain values: times and dates are text, maps are lists of pairs.
 
         Args:
-            times: ``numbers`` if times of timers and windows are to be milliseconds.
+            times: ``numbers`` leaves the times of timers and windows in milliseconds.
         """
         batches = self.rows.to_batches()
         if times == "dates":
@@ -68,13 +68,13 @@ class KeyRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyState:
-    """All that a key has.
+    """All state of a key.
 
     Attributes:
         path: The savepoint.
         key: The key, as text.
-        tables: The tables that have it.
-        other_operators: The operators whose keys are of another type, so that none can be it.
+        tables: Tables that have the key.
+        other_operators: Operators that can't have the key because their keys are of another type.
     """
 
     path: str
@@ -90,7 +90,6 @@ class KeyState:
         operator: str | None = None,
         undescribed_subclasses: UndescribedSubclasses = "refuse",
     ) -> Self:
-        """All that a key has; ``Savepoint.key`` says all of it."""
         operators = snapshot.operators() if operator is None else (snapshot.operator(operator),)
         rows: list[KeyRows] = []
         others: dict[str, KeyTypeError] = {}
@@ -111,7 +110,6 @@ class KeyState:
         return cls(snapshot.path, text or str(key), tuple(rows), tuple(others))
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the rows of each table."""
         parts = [
             html_rows(f"{rows.operator}.{rows.table}, key group {rows.key_group}", rows.printable())
             for rows in self.tables
@@ -125,17 +123,17 @@ class KeyState:
         return bool(self.tables)
 
     def table(self, name: str) -> pa.Table:
-        """The rows of a table by its full name, ``<operator>.<table>``.
+        """Rows of a table by its full name, ``<operator>.<table>``.
 
         Raises:
-            KeyError: It does not have the key.
+            KeyError: The table lacks the key.
         """
         by_name = {f"{table.operator}.{table.table}": table.rows for table in self.tables}
         return by_name[name]
 
 
 def html_rows(title: str, rows: list[dict[str, Any]]) -> str:
-    """A few rows as a notebook shows them; a single one is shown column by column."""
+    """A few rows as HTML for a notebook; a single row is shown column by column."""
     match rows:
         case []:
             return f"<p>{html_printable(title)}: none</p>"
@@ -148,7 +146,7 @@ def html_rows(title: str, rows: list[dict[str, Any]]) -> str:
 def key_rows(
     snapshot: Snapshot, table: str, key: Any, undescribed_subclasses: UndescribedSubclasses
 ) -> KeyRows | None:
-    """The rows that a key has in one table; None if it has none.
+    """Rows of a key in one table; None if it has none.
 
     Raises:
         SavepointError: There is no such table, its keys are of another type, or it can't be read.
@@ -177,8 +175,6 @@ def _rows_of(
     key: Any,
     undescribed_subclasses: UndescribedSubclasses,
 ) -> list[KeyRows]:
-    """What a key has of an operator's tables."""
-
     def rows(groups: KeyGroupRange | None) -> Iterator[KeyRows]:
         options = ReadOptions(
             keys=(key,),
@@ -204,7 +200,7 @@ def _rows_of(
 def _likely_key_group(
     layout: Layout, wanted: pa.Array, max_parallelism: int
 ) -> KeyGroupRange | None:
-    """The key group of the key, if its class is the one that such a layout mostly is of."""
+    """Key group of the key, if its class is the most common one with such a layout."""
     try:
         group = key_group(java_hash(layout, plain_values(wanted)[0]), max_parallelism)
     except UnstableHashError:

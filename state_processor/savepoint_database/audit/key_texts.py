@@ -1,4 +1,4 @@
-"""Keys as texts that a look-up of keys takes: ``savepoint key``, ``--key``, ``keys=``."""
+"""Keys as the texts that ``savepoint key``, ``--key`` and ``keys=`` accept."""
 
 from __future__ import annotations
 
@@ -25,18 +25,14 @@ if TYPE_CHECKING:
 def stored_key_texts(
     keys: Sequence[bytes], layout: Layout, kryo: KryoDialect | None
 ) -> tuple[str, ...]:
-    """The texts of keys as they are stored.
-
-    Raises:
-        FormatError: A key is damaged.
-    """
+    """Texts of stored keys. Raises ``FormatError`` if a key is damaged."""
     data, spans = spans_in(pa.array(keys, pa.large_binary()))
     chunk = Chunk(np.ascontiguousarray(data))
     return key_texts(visible_key(decode(program(layout, kryo), chunk, spans.starts, spans.ends)))
 
 
 def key_texts(keys: pa.Array) -> tuple[str, ...]:
-    """The text of each key: a text as it is, bytes in hexadecimal, structs and lists as JSON."""
+    """Text of each key: bytes in hexadecimal, structs and lists as JSON, texts as they are."""
     batch = to_printable(pa.RecordBatch.from_arrays([keys], names=["key"]))
     return tuple(_text(row["key"]) for row in batch.to_pylist())
 

@@ -1,4 +1,4 @@
-"""The answer of ``stats`` as one page of HTML: plots and tables, nothing loaded from anywhere."""
+"""The answer of ``stats`` as one page of HTML: plots and tables that load nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from savepoint_database.audit.statistics import SavepointStatistics
     from savepoint_database.snapshot.description import SavepointDescription
 
-# Rules of notebooks for tables name three things; ours must name more to come first.
+# Notebooks style tables by three selectors; ours need more to take precedence.
 _OF_REPORT = ".savepoint-report" * 4
 _STYLE = """
 .savepoint-report{--ink:#1b2733;--faint:#9fb1c3;--first:#2f6fab;--second:#c2571a;--sheet:#fff;
@@ -60,11 +60,7 @@ _PAGE = """<!DOCTYPE html>
 
 
 def page(report: SavepointStatistics, description: SavepointDescription) -> str:
-    """One page that needs nothing else, for a file.
-
-    Args:
-        report: What the state weighs.
-        description: What is in the savepoint.
+    """A self-contained page, for a file.
 
     Raises:
         MissingPackageError: Matplotlib is not installed.
@@ -85,7 +81,7 @@ def page(report: SavepointStatistics, description: SavepointDescription) -> str:
 
 
 def fragment(report: SavepointStatistics) -> str:
-    """The same for a notebook; without plots where Matplotlib is not installed."""
+    """The page's content for a notebook; without plots if Matplotlib is not installed."""
     charts: list[tuple[str, str]] = []
     with suppress(MissingPackageError):
         charts = plots(report)

@@ -1,7 +1,7 @@
-"""Plots of what state weighs, as SVG for a page: its colours are those of the page.
+"""Plots of state sizes, as SVG in the colours of their page.
 
-Matplotlib knows colours only by value. Each is drawn in a value that nothing else has, which is then
-replaced by a variable of the page's style, so that the page may be light or dark.
+Matplotlib knows colours only by value. Each colour is therefore drawn as a unique value, which a
+variable of the page's style then replaces, so that the page may be light or dark.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WIDTH, _ROW = 11.0, 0.3
 
 
 def plots(report: SavepointStatistics) -> list[tuple[str, str]]:
-    """The title and the SVG of each plot that there is something for.
+    """Titles and SVGs of the plots that have data.
 
     Raises:
         MissingPackageError: Matplotlib is not installed.
@@ -82,7 +82,7 @@ def _bars(name: str, sizes: list[tuple[str, int]]) -> str:
 
 
 def _timers(timers: TimerStatistics, at: str) -> str:
-    """How many timers fire when, and which of them are overdue."""
+    """Number of timers per time, overdue ones marked."""
     if not timers.spans:
         return ""
     figure, axes = _figure(f"timers {_name(timers)}")
@@ -99,7 +99,6 @@ def _timers(timers: TimerStatistics, at: str) -> str:
 
 
 def _key_groups(report: SavepointStatistics, operator: str) -> str:
-    """The bytes and the keys of each key group."""
     own = [group for group in report.key_groups if group.operator == operator]
     figure, axes = _figure(f"key groups {operator}")
     groups = [group.key_group for group in own]
@@ -159,7 +158,7 @@ def _plain(axes: Any) -> None:
 
 
 def _settings(name: str) -> Any:
-    # Ids in one plot must not be those of another.
+    # Plots on one page must not share ids.
     return {"svg.fonttype": "none", "svg.hashsalt": name}
 
 

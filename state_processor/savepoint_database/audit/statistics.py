@@ -1,8 +1,8 @@
-"""What the state of a savepoint weighs: the answer of ``stats``.
+"""Sizes of a savepoint's state: the answer of ``stats``.
 
 Bytes are those of keys and values as a canonical savepoint has them, without the key group of each
-key. They come from the borders of stored entries; of all keys only the largest are decoded.
-Numbers are exact. Keys are distinguished by a hash of 128 bits.
+key. They come from the borders of stored entries; only the largest keys are decoded. Numbers are
+exact. Keys are distinguished by a hash of 128 bits.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StateStatistics:
-    """What a state has. None where it does not apply, or where ``problem`` says why not.
+    """Sizes of a state. A value is None if it does not apply, or if ``problem`` says why it is unknown.
 
     Attributes:
-        operator: Its operator.
-        table: The table that it is in.
-        state: Its name.
-        kind: What it is to the job.
+        operator: Operator of the state.
+        table: Table of the state.
+        state: Name of the state.
+        kind: Kind of the state to the job.
         keys: Distinct keys.
         rows: Distinct keys and namespaces: values, lists, or maps.
         entries: Values, lists, entries of maps, timers, elements of operator state.
         size: Bytes of all entries, with their keys.
-        sizes: Bytes of each row; of timers and operator state, of each entry.
+        sizes: Bytes per row; for timers and operator state, per entry.
         nulls: Entries whose value is null.
-        null_share: Their share of the entries.
+        null_share: Nulls as a fraction of the entries.
         empties: Entries whose value is an empty text, array, list or map.
-        empty_share: Their share.
-        items: The numbers of elements of lists, of entries of maps.
-        first_access: When the value with TTL that nobody accessed for longest was accessed.
-        last_access: When one was accessed last.
-        expired: Values whose time to live has ended, where that was given.
-        expired_share: Their share of the values with TTL.
-        problem: Why something of it is not known.
+        empty_share: Empties as a fraction of the entries.
+        items: Numbers of elements of lists, of entries of maps.
+        first_access: Oldest time of last access among the values with TTL.
+        last_access: Newest time of last access.
+        expired: Values whose time to live has ended, if it was given.
+        expired_share: Expired values as a fraction of the values with TTL.
+        problem: Why something is unknown.
     """
 
     operator: str
@@ -69,7 +69,7 @@ class StateStatistics:
 
 @dataclass(frozen=True, slots=True)
 class TimeSpan:
-    """The timers whose times are in a span, from ``start`` to the start of the next one."""
+    """The timers from ``start`` to the start of the next span."""
 
     start: str
     timers: int
@@ -80,20 +80,20 @@ class TimerStatistics:
     """The timers of a service in one time domain.
 
     Attributes:
-        operator: Its operator.
-        table: The table that they are in.
-        service: The name of the timer service.
+        operator: Operator of the timers.
+        table: Table of the timers.
+        service: Name of the timer service.
         time_domain: ``EVENT_TIME`` or ``PROCESSING_TIME``.
-        timers: How many there are.
-        keys: How many keys have one.
-        overdue: How many of processing time should have fired by the time of the report. None of
-            event time: timers of it fire by the job's watermark, and not by a clock.
-        overdue_share: Their share; None of event time.
-        earliest: When the first fires.
-        median: The time up to which half of them fire, to the width of ``resolution_ms``.
-        latest: When the last one fires.
-        resolution_ms: The precision of times, in ms; 1 is exact.
-        spans: How many fire when.
+        timers: Number of timers.
+        keys: Number of keys with a timer.
+        overdue: Timers of processing time that should have fired by the time of the report. None for
+            event time, whose timers fire by the job's watermark and not by a clock.
+        overdue_share: Overdue timers as a fraction; None for event time.
+        earliest: Time of the first timer.
+        median: Time up to which half of the timers fire, exact to ``resolution_ms``.
+        latest: Time of the last timer.
+        resolution_ms: Precision of times in ms; 1 is exact.
+        spans: Number of timers per span of time.
     """
 
     operator: str
@@ -113,16 +113,16 @@ class TimerStatistics:
 
 @dataclass(frozen=True, slots=True)
 class SkewStatistics:
-    """How unevenly keyed state of an operator is spread over key groups, or over subtasks.
+    """Imbalance of an operator's keyed state between key groups, or between subtasks.
 
     Attributes:
         operator: The operator.
         over: ``key groups`` or ``subtasks``.
-        count: How many of these there are.
-        keys_max_over_mean: What the fullest has, as a multiple of what each would have.
-        keys_gini: The Gini coefficient: 0 is even, close to 1 is all in one.
-        size_max_over_mean: The same of the bytes.
-        size_gini: The same of the bytes.
+        count: Number of key groups or subtasks.
+        keys_max_over_mean: Keys of the fullest one, as a multiple of the mean.
+        keys_gini: Gini coefficient of the keys: 0 is even, close to 1 is all in one.
+        size_max_over_mean: Bytes of the largest one, as a multiple of the mean.
+        size_gini: Gini coefficient of the bytes.
     """
 
     operator: str
@@ -136,7 +136,7 @@ class SkewStatistics:
 
 @dataclass(frozen=True, slots=True)
 class SubtaskStatistics:
-    """What the key groups of a subtask have: keys, entries, bytes."""
+    """Keys, entries and bytes in the key groups of a subtask."""
 
     operator: str
     subtask: int
@@ -148,7 +148,7 @@ class SubtaskStatistics:
 
 @dataclass(frozen=True, slots=True)
 class KeyGroupStatistics:
-    """What a key group has: keys, entries, bytes."""
+    """Keys, entries and bytes of a key group."""
 
     operator: str
     key_group: int
@@ -160,7 +160,7 @@ class KeyGroupStatistics:
 
 @dataclass(frozen=True, slots=True)
 class KeyStatistics:
-    """A key with much state; ``key`` is as ``savepoint key`` takes it."""
+    """A key with much state; ``key`` is a text for ``savepoint key``."""
 
     operator: str
     key: str
@@ -173,21 +173,20 @@ class KeyStatistics:
 
 @dataclass(frozen=True)
 class SavepointStatistics:
-    """What the state of a savepoint weighs.
+    """Sizes of a savepoint's state.
 
     Attributes:
         path: The savepoint.
-        at: The time by which timers of processing time are overdue and values have expired.
-        size: Bytes of all entries that were counted, with their keys.
-        verdict: The largest state, and what else stands out.
-        states: What each state has, the largest first.
-        timers: When timers fire, of most timers first.
-        skew: How unevenly keyed state is spread, of the largest operator first.
-        subtasks: What each subtask has of keyed state.
-        key_groups: The same of each key group that has any.
-        largest_keys: The keys with the most bytes in all keyed state of their operator, the largest
-            first.
-        problems: What could not be counted, and why.
+        at: Time at which timers of processing time are overdue and values have expired.
+        size: Bytes of all counted entries, with their keys.
+        verdict: The largest state, and other conspicuous facts.
+        states: Sizes of each state, the largest first.
+        timers: Times of timers, most timers first.
+        skew: Imbalance of keyed state, the largest operator first.
+        subtasks: Keyed state of each subtask.
+        key_groups: Keyed state of each key group that has any.
+        largest_keys: Keys with the most bytes in all keyed state of their operator, the largest first.
+        problems: State that could not be counted, and why.
     """
 
     path: str
@@ -203,10 +202,10 @@ class SavepointStatistics:
     problems: tuple[str, ...]
 
     def to_arrow(self, part: Part = "states") -> pa.Table:
-        """A part of the answer as a table, a row per record; distributions are structs.
+        """A table with a row per record; distributions are structs.
 
         Args:
-            part: The name of one of the attributes that are records.
+            part: Name of an attribute that consists of records.
 
         Example:
             >>> savepoint.stats().to_arrow("key_groups").to_pandas()
@@ -215,7 +214,6 @@ class SavepointStatistics:
         return pa.Table.from_pylist(records, schema=_SCHEMAS[part])
 
     def _repr_html_(self) -> str:
-        """Plots and tables, for notebooks."""
         return fragment(self)
 
 

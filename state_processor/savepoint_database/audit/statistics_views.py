@@ -1,4 +1,4 @@
-"""The answer of ``stats`` as people read it: flat rows, without what does not apply."""
+"""The answer of ``stats`` as flat rows for people, without fields that do not apply."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StateSizes:
-    """How many keys and entries a state has, and the bytes of its rows."""
+    """Numbers of keys and entries of a state, and the bytes of its rows."""
 
     operator: str
     state: str
@@ -43,7 +43,7 @@ class StateSizes:
 
 @dataclass(frozen=True, slots=True)
 class StateContents:
-    """What the values of a state are; a share is in percent."""
+    """Values of a state; shares are in percent."""
 
     operator: str
     state: str
@@ -79,19 +79,13 @@ class StateContents:
         )
 
     def tells_something(self) -> bool:
-        """Whether there is anything but zeros."""
         return any((self.null, self.empty, self.min_items, self.first_access, self.problem))
 
 
 def statistics_tables(
     report: SavepointStatistics, *, with_key_groups: bool = False
 ) -> list[tuple[str, Sequence[Any]]]:
-    """The title and the rows of each table that people read.
-
-    Args:
-        report: The answer.
-        with_key_groups: Whether each key group is listed.
-    """
+    """Titles and rows of the tables for people."""
     contents = [StateContents.of(state) for state in report.states]
     states, largest_keys = _largest_tables(report)
     tables: list[tuple[str, Sequence[Any]]] = [
@@ -108,7 +102,7 @@ def statistics_tables(
 
 
 def largest_tables(report: SavepointStatistics) -> list[tuple[str, Sequence[Any]]]:
-    """The tables of what is largest, for a screen that has no room for all."""
+    """Tables of the largest states and keys, for a small screen."""
     return [(title, rows) for title, rows in _largest_tables(report) if rows]
 
 
@@ -133,5 +127,5 @@ def _five(distribution: Distribution | None) -> tuple[Any, ...]:
 
 
 def _share(count: int | None, share: float | None) -> str:
-    """A number with its share; nothing of 0, which is the rule."""
+    """A number with its share; empty for 0, the usual case."""
     return f"{count:,} ({share:.1%})" if count and share is not None else ""

@@ -1,4 +1,4 @@
-"""What of the answer of ``stats`` one should know first, in a line."""
+"""The most important facts of ``stats``, in a line."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def verdict(
     largest_keys: Sequence[KeyStatistics],
     problems: Sequence[str],
 ) -> str:
-    """The largest state, and what else stands out: keys, subtasks, timers, expired values.
+    """Names the largest state, and conspicuous keys, subtasks, timers and expired values.
 
-    Arguments are parts of a report, the largest first.
+    All arguments are sorted, the largest first.
     """
     total = sum(state.size for state in states)
     parts = []

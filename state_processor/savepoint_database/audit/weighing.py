@@ -1,4 +1,4 @@
-"""Puts together what the state of a savepoint weighs, operator by operator."""
+"""Collects the sizes of a savepoint's state, operator by operator."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     Count = Callable[[WeighedOperator, Sequence[State]], KeyedCounts]
 
 TOP = 10
-"""How many of the largest keys are listed."""
+"""Number of largest keys to list."""
 
 SPANS = 60
-"""How many spans of time the timers of a service are counted in."""
+"""Number of time spans in which the timers of a service are counted."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -65,9 +65,9 @@ def statistics_of(
     top: int = TOP,
     count: Count = WeighedOperator.keyed,
 ) -> SavepointStatistics:
-    """What the state of a savepoint weighs; ``Savepoint.stats`` says all of it.
+    """Sizes of the state of a savepoint; see ``Savepoint.stats``.
 
-    ``count`` counts the keyed states of an operator, here or elsewhere.
+    ``count`` counts the keyed states of an operator, in this process or elsewhere.
     """
     moment = datetime.now(UTC) if at is None else at
     if moment.tzinfo is None:
@@ -104,8 +104,6 @@ def _check_ttl(ttl_ms: Mapping[str, int], states: Iterable[State], where: str) -
 
 @dataclass(slots=True)
 class _Report:
-    """What was counted so far."""
-
     at_ms: int
     ttl_ms: dict[str, int]
     top: int
@@ -119,7 +117,6 @@ class _Report:
     problems: list[str] = field(default_factory=list)
 
     def finished(self, path: str) -> SavepointStatistics:
-        """The report, the largest first."""
         sizes: Counter[str] = Counter()
         for state in self.states:
             sizes[state.operator] += state.size
@@ -146,7 +143,7 @@ class _Report:
         )
 
     def add(self, operator: Operator, tables: Iterable[Table]) -> None:
-        """Counts these tables of an operator; what can't be read is a problem."""
+        """Counts these tables of an operator; tables that can't be read become problems."""
         weighed = WeighedOperator(
             operator.directory, operator.record, operator.kryo, self.at_ms, self.ttl_ms, self.top
         )
@@ -185,7 +182,7 @@ class _Report:
         self._add_largest(operator, counts)
 
     def _add_places(self, operator: Operator, counts: KeyedCounts) -> None:
-        """What key groups and subtasks have, and how unevenly."""
+        """Counts per key group and subtask, and their imbalance."""
         record, name = operator.record, operator.name
         groups = np.arange(record.max_parallelism, dtype=np.uint16)
         owners = subtasks_of(groups, record.parallelism, record.max_parallelism)
@@ -307,7 +304,7 @@ def _share(count: int, total: int) -> float | None:
 
 
 def times(milliseconds: Sequence[int | None]) -> list[Any]:
-    """Times of ms since the epoch as texts, of any year."""
+    """Milliseconds since the epoch as texts, of any year."""
     column = pa.array(milliseconds, pa.timestamp("ms", "UTC"))
     rows = printable_rows(pa.RecordBatch.from_arrays([column], names=["time"]))
     return [row["time"] for row in rows]

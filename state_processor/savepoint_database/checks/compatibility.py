@@ -1,8 +1,8 @@
-"""Whether a release of Flink restores a snapshot: per operator and state, by the rules.
+"""Tells by rules whether a release of Flink restores a snapshot, per operator and state.
 
-``_metadata`` and the headers of files are read. From Flink 1 to 2, values of POJOs are looked at, too,
-for subclasses that no header describes, up to a number of bytes. What no rule speaks against is restorable, as
-far as anybody knows: neither the code of the job nor the connectors of the target are looked at.
+``_metadata`` and the headers of files are read. From Flink 1 to 2, values of POJOs are searched for
+subclasses that no header describes, up to a number of bytes. State is restorable unless a rule
+objects. The code of the job and the connectors of the target are not examined.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _UNREAD = Finding(
 
 @dataclass(frozen=True, slots=True)
 class StateCompatibility:
-    """What becomes of a state.
+    """Verdict on a state.
 
     Attributes:
-        operator: The operator, by its uid, or its hash where that is not known.
+        operator: The operator, by its uid, or its hash where the uid is unknown.
         state: The state.
-        kind: What it is to the job.
-        verdict: What becomes of it; what is said of its operator and of the snapshot not counted.
-        findings: What rules say of it.
+        kind: Kind of the state to the job.
+        verdict: Verdict on the state, without findings of its operator and snapshot.
+        findings: Findings of the rules.
     """
 
     operator: str
@@ -63,7 +63,6 @@ class StateCompatibility:
 
     @classmethod
     def of(cls, operator: str, state: StateFacts, crossing: Crossing) -> StateCompatibility:
-        """What the rules say of a state and of its serializers."""
         collected = list(all_findings(STATE_RULES, state, crossing))
         for use in state.serializers:
             collected += all_findings(SERIALIZER_RULES, use, crossing)
@@ -73,14 +72,14 @@ class StateCompatibility:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCompatibility:
-    """What becomes of an operator.
+    """Verdict on an operator.
 
     Attributes:
-        operator: Its uid, or its hash where that is not known.
+        operator: Its uid, or its hash where the uid is unknown.
         hash: The hash of its uid.
-        verdict: What becomes of it, its states counted.
-        findings: What rules say of it as a whole.
-        states: What becomes of its states.
+        verdict: Verdict on the operator and its states.
+        findings: Findings on the operator as a whole.
+        states: Verdicts on its states.
     """
 
     operator: str
@@ -93,7 +92,6 @@ class OperatorCompatibility:
     def of(
         cls, operator: Operator, crossing: Crossing, glance: Glance | None
     ) -> OperatorCompatibility:
-        """What the rules say of an operator and of its states."""
         known = operator.record, operator.uid, operator.catalog, operator.kryo
         facts, problems = operator_facts(operator.directory, *known, glance)
         unread = (replace(_UNREAD, where=problem) for problem in problems)
@@ -107,17 +105,17 @@ class OperatorCompatibility:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Compatibility:
-    """What becomes of a snapshot when a release of Flink restores it.
+    """Verdict on a snapshot that a release of Flink restores.
 
     Attributes:
         path: The snapshot.
-        written_by: The releases that may have written it, as ``1.16 to 1.20``.
-        target: The release that is to restore it.
-        backend: The state backend of the job that is to; empty if nobody has said.
-        verdict: What becomes of it: the worst of all that is found.
-        is_restorable: Whether nothing is known that is in the way.
-        findings: What rules say of it as a whole.
-        operators: What becomes of its operators.
+        written_by: Releases that may have written it, as ``1.16 to 1.20``.
+        target: The release that restores it.
+        backend: State backend of the restoring job; empty if not given.
+        verdict: The worst of all findings.
+        is_restorable: Whether no known obstacle exists.
+        findings: Findings on the snapshot as a whole.
+        operators: Verdicts on its operators.
     """
 
     path: str
@@ -133,7 +131,6 @@ class Compatibility:
         return f"Compatibility({without_secrets(self.path)!r}, {self.target}, {self.verdict})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the verdict of each state, and the reasons."""
         rows = (
             (state.operator, state.state, state.verdict, ", ".join(_rules(state.findings)))
             for state in self.states()
@@ -153,14 +150,14 @@ class Compatibility:
         )
 
     def states(self) -> tuple[StateCompatibility, ...]:
-        """What becomes of the states of all operators."""
+        """Verdicts on the states of all operators."""
         return tuple(state for operator in self.operators for state in operator.states)
 
     @classmethod
     def of(
         cls, snapshot: Snapshot, target: str, *, written_by: str = "", backend: str = ""
     ) -> Compatibility:
-        """What the rules say of a snapshot; see ``Savepoint.compatibility``."""
+        """Applies the rules to a snapshot; see ``Savepoint.compatibility``."""
         crossing = _crossing(snapshot, target, written_by, backend)
         findings = all_findings(SNAPSHOT_RULES, SnapshotFacts(snapshot.metadata), crossing)
         glance = Glance() if from_1_to_2(crossing) else None
@@ -182,7 +179,7 @@ class Compatibility:
 
 
 def _rules(findings: Iterable[Finding]) -> Iterable[str]:
-    """The names of the rules that findings are of, each once."""
+    """Names of the rules of findings, each once."""
     return dict.fromkeys(finding.rule for finding in findings)
 
 
@@ -191,7 +188,7 @@ def _worst(findings: Iterable[Finding]) -> Verdict:
 
 
 def _crossing(snapshot: Snapshot, target: str, written_by: str, backend: str) -> Crossing:
-    """Raises ``ValueError`` for releases that there are not, and backends that Flink has not."""
+    """Raises ``ValueError`` for unknown releases and backends."""
     if backend and backend not in BACKENDS:
         raise ValueError(f"backend is {backend!r}, expected one of {', '.join(BACKENDS)}")
     written = FlinkVersionRange.of(snapshot.metadata)
@@ -199,7 +196,7 @@ def _crossing(snapshot: Snapshot, target: str, written_by: str, backend: str) ->
         writer = release(written_by)
         if not written.oldest <= writer <= written.newest:
             raise ValueError(
-                f"Flink {written_by} has not written {snapshot.path}, but Flink {written}"
+                f"{snapshot.path} was written by Flink {written}, not by Flink {written_by}"
             )
         written = FlinkVersionRange(writer, writer)
     version = snapshot.metadata.version

@@ -1,6 +1,6 @@
-"""The contents of operators, in parts that are looked at by themselves, in any process.
+"""Contents of operators, divided into parts that any process can check alone.
 
-What is looked at, and in which order faults are told, is the same wherever it happens.
+Checks, and the order of faults, are the same in all processes.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 PART_SIZE = 64 << 20
-"""Bytes of keyed state that are looked at together; keys are compared within them."""
+"""Bytes of keyed state that are checked together; keys are compared within them."""
 
 
 @dataclass(frozen=True, slots=True)
 class RocksDbFile:
-    """A file of RocksDB, whose checksums are looked at."""
+    """A file of RocksDB with checksums."""
 
     name: str
     stream: StreamHandle
@@ -48,7 +48,7 @@ class RocksDbFile:
 
 @dataclass(frozen=True, slots=True)
 class RocksDbTables:
-    """The tables of a RocksDB, which are to be those of its manifest."""
+    """The tables of a RocksDB, which must be those of its manifest."""
 
     handle: IncrementalHandle
 
@@ -60,7 +60,7 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class KeyedEntries:
-    """Some key groups of one of the handles that a subtask has of keyed state."""
+    """Some key groups of a handle of keyed state."""
 
     handle: int
     key_groups: KeyGroupRange
@@ -68,14 +68,7 @@ class KeyedEntries:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something that is looked at by itself.
-
-    Attributes:
-        contents: The operator that it is of.
-        subtask: The place of its subtask among those of the operator.
-        what: What is looked at.
-        size: About how many bytes are read for it.
-    """
+    """A task of the check; ``subtask`` is an index, ``size`` the approximate number of bytes to read."""
 
     contents: OperatorContents
     subtask: int
@@ -85,15 +78,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class OperatorContents:
-    """The state of an operator whose headers were looked at already.
-
-    Attributes:
-        directory: Where the savepoint is.
-        record: What ``_metadata`` says of the operator.
-        states: Its states.
-        kryo: How Kryo's bytes are to be read.
-        unreadable: The files that can't be read, which are told of already.
-    """
+    """State of an operator whose headers were checked; faults of ``unreadable`` files are known already."""
 
     directory: SnapshotDirectory
     record: OperatorState
@@ -102,7 +87,7 @@ class OperatorContents:
     unreadable: frozenset[str]
 
     def parts(self) -> Iterator[Part]:
-        """All that is to be looked at, in the order in which it is told."""
+        """All parts, in the order of their faults."""
         yield from self._rocksdb_parts()
         for number, subtask in enumerate(self.record.subtasks):
             handle = subtask.managed_operator_state
@@ -142,15 +127,10 @@ class OperatorContents:
 
     @cached_property
     def keyed_states(self) -> tuple[State, ...]:
-        """Those of its states that are per key."""
         return tuple(state for state in self.states if state.kind.is_keyed)
 
     def faults(self, seen: Iterable[CheckedEntries]) -> tuple[int, list[Fault]]:
-        """How many entries were decoded, and what is wrong.
-
-        Args:
-            seen: What was seen of each of its ``parts``, in their order.
-        """
+        """Number of decoded entries, and the faults; ``seen`` has the result of each of the ``parts``."""
         total = CheckedEntries()
         for entries in seen:
             total.take(entries)
@@ -160,7 +140,7 @@ class OperatorContents:
 
 
 def looked_at(parts: Iterable[Part]) -> Iterator[CheckedEntries]:
-    """What was seen of each of these parts."""
+    """Checks each of these parts."""
     for contents, own in groupby(parts, attrgetter("contents")):
         checks = _ContentChecks(contents)
         for part in own:
@@ -171,7 +151,7 @@ def looked_at(parts: Iterable[Part]) -> Iterator[CheckedEntries]:
 
 
 class _ContentChecks:
-    """Looks at parts of one operator, and knows from one to the next how they are read."""
+    """Checks parts of one operator, and remembers how to read them."""
 
     def __init__(self, contents: OperatorContents) -> None:
         self._contents = contents

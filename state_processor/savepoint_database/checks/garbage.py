@@ -1,9 +1,8 @@
 """Files below a directory of checkpoints that no retained snapshot needs.
 
-A file is needed if any snapshot refers to it, be it by its path or by its name alone: a directory
-that was moved is judged like one that was not. Only files of Flink's, in directories of Flink's,
-are ever removed, and never what is younger than the newest snapshot: a checkpoint that is under
-way may need it.
+A file is needed if any snapshot refers to its path, or to its name alone, so that a moved directory
+is judged like any other. Only Flink's own files in Flink's own directories are ever removed. Files
+younger than the newest snapshot stay, because a checkpoint under way may need them.
 """
 
 from __future__ import annotations
@@ -48,12 +47,12 @@ _FLINK_NAME = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}")
 _CHECKPOINT = re.compile(r"chk-\d+")
 _SAVEPOINT = re.compile(r"savepoint-.+")
 
-# A link that leads nowhere or in a circle, or a file that just went.
+# A broken or circular link, or a file that has just disappeared.
 _LEADS_NOWHERE = {errno.ENOENT, errno.ELOOP, errno.ENOTDIR}
 
 
 class GarbageKind(StrEnum):
-    """Where a file lies.
+    """Place of a file.
 
     | value     | place                                                                      |
     |-----------|----------------------------------------------------------------------------|
@@ -61,7 +60,7 @@ class GarbageKind(StrEnum):
     | taskowned | below ``taskowned`` or ``dstl``: of task managers, and of changelogs       |
     | exclusive | in the directory of a retained snapshot, which does not refer to it        |
     | left over | in the directory of a checkpoint or savepoint that has no ``_metadata``    |
-    | unknown   | anywhere else, or of a name that Flink gives to none; it is never removed  |
+    | unknown   | anywhere else, or with a name that Flink does not use; it is never removed |
     """
 
     SHARED = "shared"
@@ -76,13 +75,13 @@ class GarbageFile:
     """A file that no snapshot needs.
 
     Attributes:
-        path: Its path below the directory.
-        kind: Where it lies.
+        path: Path below the directory.
+        kind: Place of the file.
         size: In bytes.
-        modified: When it was written, in UTC, as ISO 8601 has it.
-        age_seconds: How long that is ago.
-        kept: Why it is not removed; empty if it may be.
-        is_deleted: Whether it was removed.
+        modified: Time of writing in UTC, as ISO 8601.
+        age_seconds: Time since then.
+        kept: Why the file is not removed; empty if it may be.
+        is_deleted: Whether the file was removed.
     """
 
     path: str
@@ -96,8 +95,6 @@ class GarbageFile:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file below the directory."""
-
     location: Location
     size: int
     modified: datetime
@@ -105,19 +102,19 @@ class _File:
 
 @dataclass(frozen=True)
 class Garbage:
-    """What lies below a directory of checkpoints.
+    """Files below a directory of checkpoints.
 
     Attributes:
         path: The directory.
-        snapshots: The paths of the snapshots whose files are needed.
-        newest: When the newest of these was completed, in UTC; empty if there is none.
-        problems: Snapshots that can't be read: nothing is removed as long as there are some.
-        needed_files: How many files snapshots need.
-        needed_size: Their bytes.
-        garbage_files: How many they do not.
-        garbage_size: The bytes of these.
-        deleted_files: How many of these were removed.
-        deleted_size: Their bytes.
+        snapshots: Paths of the snapshots whose files are needed.
+        newest: Time in UTC at which the newest of these was completed; empty if there is none.
+        problems: Snapshots that can't be read; nothing is removed while there are any.
+        needed_files: Number of needed files.
+        needed_size: Bytes of the needed files.
+        garbage_files: Number of other files.
+        garbage_size: Bytes of the other files.
+        deleted_files: Number of removed files.
+        deleted_size: Bytes of the removed files.
         files: The files that no snapshot needs.
     """
 
@@ -137,7 +134,6 @@ class Garbage:
         return f"Garbage({without_secrets(self.path)!r}, {self.garbage_files} files, {self.garbage_size} bytes)"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the files that no snapshot needs."""
         names = ("path", "kind", "size", "modified", "kept", "is_deleted")
         rows = ([getattr(file, name) for name in names] for file in self.files)
         return html_table(repr(self), [name.replace("_", " ") for name in names], rows)
@@ -149,10 +145,10 @@ class Garbage:
         """Looks below a directory; removes nothing.
 
         Args:
-            path: The directory: of a job, or one above, local or on an object store.
-            older_than: How long ago a file must have been written that may be removed.
-            also: Directories elsewhere whose snapshots may need files below this one, such as
-                native savepoints, or checkpoints of a job that began with one of these.
+            path: The directory of a job, or one above; local or on an object store.
+            older_than: Minimum time since a file was written before it may be removed.
+            also: Directories elsewhere whose snapshots may need files below this one, such as native
+                savepoints, or checkpoints of a job that began with one of these.
 
         Raises:
             SavepointNotFoundError: There is no such directory.
@@ -168,7 +164,7 @@ class Garbage:
     def delete(
         cls, path: PathText, *, older_than: timedelta, also: Iterable[PathText] = ()
     ) -> Garbage:
-        """Removes what no snapshot needs and what is older; see ``below``.
+        """Removes files that no snapshot needs and that are older; see ``below``.
 
         Raises:
             RefusedError: A snapshot below can't be read, there is none at all, or one was
@@ -181,13 +177,13 @@ class Garbage:
         garbage = search.run()
         if garbage.problems:
             raise RefusedError(
-                f"nothing is removed below {path}, as it has a snapshot that can't be read, whose"
-                f" files nobody knows: {garbage.problems[0]}"
+                f"nothing is removed below {path}, because the files of a snapshot that can't be"
+                f" read are unknown: {garbage.problems[0]}"
             )
         if not garbage.snapshots:
             raise RefusedError(
-                f"nothing is removed below {path}, as it has no snapshot: no file is known to be"
-                " needed, or not to be"
+                f"nothing is removed below {path}, because it has no snapshot that tells which"
+                " files are needed"
             )
         if search.snapshots() != search.seen:
             raise RefusedError(f"a snapshot was completed below {path} meanwhile: look again")
@@ -202,8 +198,6 @@ class Garbage:
 
 
 class _Search:
-    """One look at a directory."""
-
     def __init__(
         self, given: PathText, also: tuple[PathText, ...], older_than: timedelta | None
     ) -> None:
@@ -222,7 +216,6 @@ class _Search:
         self.unread: dict[str, str] = {}
 
     def run(self) -> Garbage:
-        """What is there."""
         self.seen = self.snapshots()
         paths, names, problems = self._needed()
         newest = max(self.seen.values(), default=None)
@@ -248,7 +241,7 @@ class _Search:
         )
 
     def snapshots(self) -> dict[str, datetime]:
-        """The directories of all snapshots, those behind links as well, and when they were done."""
+        """Directories of all snapshots, also behind links, and when each was completed."""
         snapshots = {}
         for path, root in self.roots:
             for file in _files(root, self._note, follow=True):
@@ -258,13 +251,13 @@ class _Search:
         return snapshots
 
     def _note(self, error: OSError) -> None:
-        """Takes down what may hide a snapshot."""
+        """Notes an error that may hide a snapshot."""
         if error.errno not in _LEADS_NOWHERE:
             path = str(error.filename)
-            self.unread[path] = f"{path} can't be looked into: {error.strerror}"
+            self.unread[path] = f"{path} can't be listed: {error.strerror}"
 
     def _needed(self) -> tuple[set[str], set[str], list[str]]:
-        """The paths and names of files that snapshots refer to, and what can't be read."""
+        """Paths and names of files that snapshots refer to, and snapshots that can't be read."""
         paths: set[str] = set()
         names: set[str] = set()
         problems = []
@@ -318,7 +311,7 @@ class _Search:
         return GarbageKind.UNKNOWN
 
     def deleted(self, file: GarbageFile) -> GarbageFile:
-        """The file after it was removed, unless something else has come in its place."""
+        """Removes the file, unless another one has come in its place."""
         location = Location(self.root.filesystem, posixpath.join(self.root.path, file.path))
         if not is_below(real_path(location), self.root.path):
             return replace(file, kept="it leads out of the directory")
@@ -339,7 +332,7 @@ def _removed(location: Location, file: GarbageFile) -> GarbageFile:
 
 
 def _uri(root: str, folder: Location) -> str:
-    """What opens a directory that was found below a root, of which the user gave the URI."""
+    """URI of a directory below a root whose URI the user gave."""
     if folder.is_local:
         return folder.path
     address, mark, query = root.partition("?")
@@ -347,7 +340,7 @@ def _uri(root: str, folder: Location) -> str:
 
 
 def _path(stream: StreamHandle) -> str:
-    """The path of the file that a handle names, if it names one."""
+    """Path of the file that a handle names, if any."""
     match stream:
         case KeyGroupsStream(_, inner):
             return _path(inner)

@@ -1,4 +1,4 @@
-"""A savepoint whose Kafka sources go on elsewhere."""
+"""Moves the Kafka sources of a savepoint to other offsets."""
 
 from __future__ import annotations
 
@@ -31,22 +31,20 @@ _OFFSETS = {name: offset for offset, name in STARTS.items()}
 def with_offsets(
     snapshot: Snapshot, rows: Iterable[Mapping[str, Any]], operator: str | None = None
 ) -> tuple[Operator, ...]:
-    """The operators of a savepoint whose Kafka sources go on elsewhere.
+    """The operators of a savepoint, with Kafka sources moved to other offsets.
 
-    The files of these sources, which are small, lie in ``_metadata`` then.
+    The small files of these sources become part of ``_metadata``.
 
-    Args:
-        snapshot: The savepoint.
-        rows: Of each partition ``topic``, ``partition``, and ``offset``: that of the next record,
-            or ``earliest``, ``latest`` or ``committed``; and ``stopping_offset``, if it has one.
-        operator: The uid or hash of the source; by default all that have the partition.
+    Each of the ``rows`` has ``topic``, ``partition`` and ``offset``: that of the next record, or
+    ``earliest``, ``latest`` or ``committed``; optionally ``stopping_offset``. ``operator`` is the uid or
+    hash of the source; by default all sources that have the partition.
 
     Raises:
         OperatorNotFoundError: There is no such operator.
-        StateNotFoundError: It is no Kafka source.
-        RefusedError: No source has a partition; or a ``FlinkKafkaConsumer``, which never stops,
-            is told where to.
-        ValueError: A row lacks something, or has something that is no offset.
+        StateNotFoundError: The operator is no Kafka source.
+        RefusedError: No source has a partition, or a stopping offset is for a
+            ``FlinkKafkaConsumer``, which never stops.
+        ValueError: A row lacks a field, or has an invalid offset.
     """
     wanted = dict(map(_wanted, rows))
     chosen = snapshot.operators() if operator is None else (snapshot.operator(operator),)
@@ -70,13 +68,7 @@ def with_offsets(
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """An operator that may be a Kafka source.
-
-    Attributes:
-        operator: The operator.
-        state: The state that has its splits.
-        splits: These, by subtask, in the order of its elements.
-    """
+    """An operator that may be a Kafka source; ``splits`` are in the order of its elements."""
 
     operator: Operator
     state: str
@@ -93,7 +85,6 @@ class _Source:
         return self.operator.name
 
     def moved(self, wanted: _Offsets) -> Operator:
-        """The operator, whose splits go on elsewhere."""
         record = self.operator.record
         subtasks = tuple(self._subtask(subtask, wanted) for subtask in record.subtasks)
         return replace(self.operator, record=replace(record, subtasks=subtasks))

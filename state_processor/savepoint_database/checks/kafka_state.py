@@ -1,7 +1,7 @@
-"""The state of Kafka sources and sinks as tables: topics, partitions, offsets, transactions.
+"""State of Kafka sources and sinks as tables: topics, partitions, offsets, transactions.
 
-To Flink it is bytes of the connector. An operator is taken for one of Kafka's if all elements of
-the state that such an operator has can be read as Kafka's connector wrote them.
+Flink sees only bytes of the connector. An operator counts as Kafka's if all elements of its
+characteristic state can be read as Kafka's connector writes them.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ WRITER_STATE = "writer_raw_states"
 COMMITTER_STATE = "streaming_committer_raw_states"
 
 STARTS = {EARLIEST: "earliest", LATEST: "latest", COMMITTED: "committed"}
-"""Offset of a split that is none -> how it is told."""
+"""Special offset of a split -> its name."""
 
 
-# Of a consumer that Flink has no more, and whose fields no savepoint knows.
+# A class of a consumer that Flink dropped; no savepoint describes its fields.
 _TOPIC_PARTITION = KryoClass(
     "org.apache.flink.streaming.connectors.kafka.internals.KafkaTopicPartition",
     (
@@ -56,17 +56,17 @@ _TOPIC_PARTITION = KryoClass(
 
 @dataclass(frozen=True, slots=True)
 class KafkaOffset:
-    """Where a source goes on in a partition.
+    """Position of a source in a partition.
 
     Attributes:
         operator: The source, by its uid or hash.
-        subtask: The subtask that has the partition.
-        source: ``KafkaSource``, or ``FlinkKafkaConsumer`` for the one of before Flink 1.14.
+        subtask: Subtask that has the partition.
+        source: ``KafkaSource``, or ``FlinkKafkaConsumer`` for the source of before Flink 1.14.
         topic: The topic.
         partition: The partition.
-        offset: Of the next record; None where ``start`` says it.
-        start: ``earliest``, ``latest`` or ``committed``, of partitions of which nothing was read.
-        stopping_offset: Of the first record that is not read; None for none.
+        offset: Offset of the next record; None where ``start`` says it.
+        start: ``earliest``, ``latest`` or ``committed``, for partitions that were not read yet.
+        stopping_offset: First record that is not read; None for none.
     """
 
     operator: str
@@ -87,7 +87,7 @@ class KnownPartition:
         operator: The source, by its uid or hash.
         topic: The topic.
         partition: The partition.
-        status: ``assigned`` to a reader, or ``unassigned`` yet.
+        status: ``assigned`` to a reader, or still ``unassigned``.
     """
 
     operator: str
@@ -98,17 +98,17 @@ class KnownPartition:
 
 @dataclass(frozen=True, slots=True)
 class KafkaTransaction:
-    """What a sink has of transactions.
+    """A transaction of a sink, or its prefix.
 
     Attributes:
         operator: The writer or committer, by its uid or hash.
         subtask: The subtask.
-        kind: ``prefix``: of the ids that a writer may use; ``precommitted``: flushed for a
-            checkpoint; ``pending``: to be committed once the job is restored.
+        kind: ``prefix`` of the ids that a writer may use; ``precommitted``: flushed for a checkpoint;
+            ``pending``: committed once the job is restored.
         transactional_id: The id, or the prefix.
-        checkpoint_id: The checkpoint that it is of, if that is stored.
-        producer_id: That of a pending transaction.
-        epoch: That of a pending transaction.
+        checkpoint_id: Its checkpoint, if stored.
+        producer_id: Producer of a pending transaction.
+        epoch: Epoch of a pending transaction.
     """
 
     operator: str
@@ -122,13 +122,13 @@ class KafkaTransaction:
 
 @dataclass(frozen=True, slots=True)
 class KafkaState:
-    """What a savepoint has of Kafka.
+    """Kafka's state in a savepoint.
 
     Attributes:
         path: The savepoint.
-        offsets: Where sources go on.
-        partitions: What their coordinators know.
-        transactions: What sinks have begun.
+        offsets: Positions of sources.
+        partitions: Partitions that their coordinators know.
+        transactions: Transactions that sinks have begun.
     """
 
     path: str
@@ -138,10 +138,10 @@ class KafkaState:
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> KafkaState:
-        """Reads the state of all operators that are Kafka's.
+        """Reads the state of all Kafka operators.
 
         Raises:
-            SavepointError: A file of such an operator is gone or damaged.
+            SavepointError: A file of such an operator is missing or damaged.
         """
         offsets: list[KafkaOffset] = []
         partitions: list[KnownPartition] = []
@@ -179,7 +179,7 @@ def _offsets(operator: Operator) -> Iterator[KafkaOffset]:
 
 
 def splits_of(operator: Operator) -> list[tuple[int, KafkaSplit]] | None:
-    """The splits of a source's readers, by subtask; None if it is no Kafka source."""
+    """Splits of a source's readers, by subtask; None if it is no Kafka source."""
     elements = _elements(operator, READER_STATE)
     try:
         return [(subtask, KafkaSplit.of(element, READER_STATE)) for subtask, element in elements]
@@ -188,10 +188,10 @@ def splits_of(operator: Operator) -> list[tuple[int, KafkaSplit]] | None:
 
 
 def consumed(operator: Operator) -> list[tuple[int, KafkaSplit]]:
-    """The same of a ``FlinkKafkaConsumer``, in the order of its elements; nothing of others.
+    """Splits of a ``FlinkKafkaConsumer`` in the order of its elements; empty for other operators.
 
     Raises:
-        FormatError: It has something else than partitions and offsets.
+        FormatError: An element is no partition and offset.
     """
     if operator.kryo is None or not _has_state(operator, LEGACY_STATE):
         return []
@@ -200,7 +200,7 @@ def consumed(operator: Operator) -> list[tuple[int, KafkaSplit]]:
     for subtask, element in _values(replace(operator, kryo=known), LEGACY_STATE):
         place, number = element["f0"], element["f1"]
         if not isinstance(place, dict) or "topic" not in place:
-            reason = "an offset of a class that is not known"
+            reason = "an offset of an unknown class"
             raise FormatError(reason, LEGACY_STATE, -1).within(f"operator {operator.name}")
         split = KafkaSplit(place["topic"], place["partition"], next_offset(number))
         offsets.append((subtask, split))
@@ -271,7 +271,7 @@ def _elements(operator: Operator, state: str) -> Iterator[tuple[int, bytes]]:
 
 
 def _values(operator: Operator, state: str) -> Iterator[tuple[int, Any]]:
-    """The elements of a list state, by subtask; there are about as many as partitions."""
+    """Elements of a list state, by subtask; about as many as partitions."""
     if not _has_state(operator, state):
         return
     table = next(table for table in operator.tables if table.states[0].name == state)

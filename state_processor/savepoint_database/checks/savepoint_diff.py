@@ -1,4 +1,4 @@
-"""In what two savepoints differ: operators, states, types and settings, and the rows of their tables."""
+"""Differences between two savepoints: operators, states, types, settings, and rows of tables."""
 
 from __future__ import annotations
 
@@ -31,15 +31,14 @@ if TYPE_CHECKING:
 
 
 class DifferenceKind(StrEnum):
-    """What differs.
+    """Kind of a difference.
 
     | value    | meaning                                                                    |
     |----------|----------------------------------------------------------------------------|
     | operator | an operator with state is in one savepoint only                            |
     | state    | a state is in one savepoint only                                           |
-    | type     | a state is of another kind, or its keys, namespaces or values of another   |
-    |          | type                                                                       |
-    | setting  | the same state is kept in another way: this makes no savepoint different   |
+    | type     | a state has another kind, or another type of keys, namespaces or values    |
+    | setting  | the same state is stored in another way; the savepoints still count as equal |
     """
 
     OPERATOR = "operator"
@@ -50,14 +49,14 @@ class DifferenceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Something other than rows that differs.
+    """A difference other than in rows.
 
     Attributes:
-        kind: What it is.
+        kind: Kind of the difference.
         name: The operator, or ``<operator>.<state>``; empty for the savepoint as a whole.
-        what: What of it differs.
-        before: What the first savepoint has; empty if it has none.
-        after: What the second one has.
+        what: The property that differs.
+        before: Its value in the first savepoint; empty if there is none.
+        after: Its value in the second savepoint.
     """
 
     kind: DifferenceKind
@@ -69,16 +68,15 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class TableChanges:
-    """How many rows of a table differ.
+    """Numbers of rows of a table that differ.
 
     Attributes:
-        table: Its full name.
-        inserted: Rows that only the second savepoint has.
-        deleted: Rows that only the first one has.
-        updated: Rows of the same key with other values.
+        table: Full name of the table.
+        inserted: Rows in the second savepoint only.
+        deleted: Rows in the first savepoint only.
+        updated: Rows with the same key and other values.
         unchanged: Rows that are the same.
-        not_compared: Columns that are left out, as only one savepoint has them, or has them of
-            this type.
+        not_compared: Columns that one savepoint lacks, or has with another type.
     """
 
     table: str
@@ -96,12 +94,12 @@ class TableChanges:
 
 @dataclass(frozen=True)
 class SavepointDiff:
-    """In what a savepoint differs from another one. Rows are read when they are asked for.
+    """Differences between two savepoints. Rows are read when they are asked for.
 
     Attributes:
         before: The first savepoint.
-        after: The second one.
-        table_name: The only table that is compared; None for all.
+        after: The second savepoint.
+        table_name: The only table to compare; None for all.
         with_times: Whether the times of last access of state with TTL count.
         bucket_size: Bytes of state that are compared at once.
 
@@ -125,25 +123,24 @@ class SavepointDiff:
 
     @cached_property
     def differences(self) -> tuple[Difference, ...]:
-        """What differs besides rows."""
+        """Differences other than in rows."""
         return (*self._settings(), *self._structure())
 
     @cached_property
     def tables(self) -> tuple[TableChanges, ...]:
-        """How many rows of each table differ. Reads all tables, once.
+        """Numbers of changed rows per table. Reads all tables, once.
 
         Raises:
-            SavepointError: A file is gone or damaged.
+            SavepointError: A file is missing or damaged.
         """
         return tuple(self._counted(name) for name in self._pairs)
 
     @property
     def table_names(self) -> tuple[str, ...]:
-        """The full names of the tables whose rows can be compared."""
+        """Full names of the tables whose rows can be compared."""
         return tuple(self._pairs)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: what differs, and how many rows of each table. Reads all tables."""
         answer = "equal" if self.is_equal else "different"
         title = f"{self.before.path} and {self.after.path}: {answer}"
         parts = [_html_records(title, TableChanges, self.tables)]
@@ -152,18 +149,18 @@ class SavepointDiff:
         return "".join(parts)
 
     def changes(self, table: str | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows that differ, some at a time.
+        """The rows that differ, batch by batch.
 
         Args:
-            table: The full name of the table; not needed if but one is compared.
+            table: Full name of the table; not needed if only one is compared.
 
         Returns:
             Batches of ``change_type`` (``insert``, ``delete``, ``update_preimage`` and
             ``update_postimage``, which follow each other) and the columns of the table.
 
         Raises:
-            TableNotFoundError: No such table is in both savepoints.
-            SavepointError: A file is gone or damaged.
+            TableNotFoundError: The savepoints share no such table.
+            SavepointError: A file is missing or damaged.
 
         Example:
             >>> for batch in savepoint.diff(other).changes("summarize.keyed_state"):
@@ -172,11 +169,11 @@ class SavepointDiff:
         return self._pair(table)[0].changes()
 
     def to_arrow(self, table: str | None = None) -> pa.Table:
-        """All rows that differ as one table, in memory; as ``changes``."""
+        """All rows that differ as one table in memory; see ``changes``."""
         return pa.Table.from_batches(self.changes(table), self._pair(table)[0].schema)
 
     def samples(self, table: str | None = None, rows: int = 10) -> pa.Table:
-        """The first rows that differ; as ``changes``."""
+        """The first rows that differ; see ``changes``."""
         batches, left = [], rows
         for batch in self.changes(table) if rows else ():
             batches.append(batch.slice(0, left))
@@ -208,7 +205,7 @@ class SavepointDiff:
 
     @cached_property
     def _pairs(self) -> dict[str, tuple[TableDiff, tuple[str, ...]]]:
-        """The tables that can be compared, and the columns of each that cannot."""
+        """Tables that can be compared, and the columns of each that cannot."""
         pairs = {}
         wanted = None if self.table_name is None else self.before.table(self.table_name)
         for operator, other in self._operators():
@@ -236,7 +233,6 @@ class SavepointDiff:
         return TableDiff(before, after, keys, values, self.bucket_size), left_out
 
     def _operators(self) -> Iterator[tuple[Operator, Operator]]:
-        """The operators that both savepoints have."""
         others = {operator.id: operator for operator in self.after.operators()}
         for operator in self.before.operators():
             if operator.id in others:
@@ -307,7 +303,7 @@ _TYPES = ("kind", "key", "namespace", "value")
 def _described(
     operator: Operator, name: str, names: frozenset[str] | None
 ) -> dict[tuple[str, bool], StateDescription]:
-    """The states of an operator; keyed and operator states may have the same names."""
+    """States of an operator; keyed and operator states may have the same names."""
     return {
         (state.name, state.kind.is_keyed): StateDescription.of(name, state)
         for state in operator.catalog.states
@@ -316,19 +312,16 @@ def _described(
 
 
 def _html_records(title: str, kind: type, records: Sequence[object]) -> str:
-    """A table of records of a kind."""
     names = [field.name for field in fields(kind)]
     rows = ([_cell(getattr(record, name)) for name in names] for record in records)
     return html_table(title, [name.replace("_", " ") for name in names], rows)
 
 
 def _cell(value: object) -> object:
-    """A value of a record, as a table takes it."""
     return _text(value) if isinstance(value, tuple) else value
 
 
 def _text(value: object) -> str:
-    """A setting as text."""
     match value:
         case None:
             return ""

@@ -1,14 +1,14 @@
-"""Whether a snapshot is whole: every file, header, offset, key and value of it.
+"""Verification of a snapshot: every file, header, offset, key and value.
 
-| what is looked at                                                         | quick | deep |
+| check                                                                     | quick | deep |
 |---------------------------------------------------------------------------|-------|------|
-| files are there, have their size, and begin as files of their kind do     | yes   | yes  |
-| headers can be read; offsets lie inside of their files, in their order    | yes   | yes  |
+| files exist, have their size, and begin as files of their kind do         | yes   | yes  |
+| headers can be read; offsets lie inside of their files, in order          | yes   | yes  |
 | headers have what Flink needs of a state; ids are the hashes of their uids | yes   | yes  |
 | sections hold whole entries of their own key group, up to their end marks |       | yes  |
 | checksums of the blocks of RocksDB's tables and of its manifest           |       | yes  |
 | the tables of RocksDB are those that its manifest lists                   |       | yes  |
-| keys are there once, in the key group that their hash code says           |       | yes  |
+| each key exists once, in the key group of its hash code                   |       | yes  |
 | keys and values can be decoded, to their last byte                        |       | yes  |
 """
 
@@ -41,18 +41,18 @@ Depth = Literal["quick", "deep"]
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was found.
+    """Result of a verification.
 
     Attributes:
         path: The savepoint.
         depth: ``quick`` or ``deep``.
         result: ``whole`` or ``damaged``.
-        is_whole: Whether nothing is damaged; what could not be checked is no damage.
-        operators: How many operators there are.
-        files: How many files were looked at.
-        file_size: Their bytes; of a piece of a file its own.
-        entries: How many entries and elements were decoded.
-        faults: What is wrong, or could not be checked.
+        is_whole: Whether nothing is damaged; state that could not be checked is no damage.
+        operators: Number of operators.
+        files: Number of checked files.
+        file_size: Bytes of these files; a range of a file counts alone.
+        entries: Number of decoded entries and elements.
+        faults: Damage, and state that could not be checked.
     """
 
     path: str
@@ -66,7 +66,6 @@ class Verification:
     faults: tuple[Fault, ...]
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the answer, and what is wrong."""
         names = ("severity", "check", "operator", "state", "file", "problem", "cost")
         rows = ([getattr(fault, name) for name in names] for fault in self.faults)
         title = (
@@ -77,9 +76,9 @@ class Verification:
 
     @classmethod
     def of(cls, snapshot: Snapshot, depth: Depth = "deep", look: Look = looked_at) -> Verification:
-        """Looks at a snapshot; see the table of this module.
+        """Checks a snapshot; see the table of this module.
 
-        ``look`` looks at the contents of operators, here or elsewhere.
+        ``look`` checks the contents of operators, in this process or elsewhere.
 
         Raises:
             ValueError: There is no such depth.
@@ -119,20 +118,16 @@ class Verification:
 
     @classmethod
     def of_unreadable(cls, path: str, depth: Depth, error: SavepointError) -> Verification:
-        """What is left to say of a savepoint whose ``_metadata`` can't be read."""
+        """The answer for a savepoint whose ``_metadata`` can't be read."""
         fault = Fault.of(Check.METADATA, error, cost="all state: nothing else says where it is")
         return cls(path, depth, "damaged", False, 0, 0, 0, 0, (fault,))
 
 
 @dataclass(slots=True)
 class _OperatorChecks:
-    """What was seen of one operator.
+    """Files, unreadable files and faults of one operator.
 
-    Attributes:
-        operator: The operator.
-        files: Path, first byte and size of each file of it, or piece of one -> its bytes.
-        unreadable: The files that can't be read.
-        faults: What is wrong.
+    ``files`` maps path, first byte and size of each file or range to its bytes.
     """
 
     operator: Operator
@@ -142,7 +137,7 @@ class _OperatorChecks:
 
     @classmethod
     def of(cls, operator: Operator) -> _OperatorChecks:
-        """Looks at files and headers, not at what lies behind them."""
+        """Checks files and headers, not the contents."""
         record, directory = operator.record, operator.directory
         seen = cls(operator)
         try:
@@ -163,7 +158,6 @@ class _OperatorChecks:
         return seen
 
     def contents(self) -> OperatorContents:
-        """What was not looked at yet."""
         operator = self.operator
         states = tuple(operator.catalog.states)
         unreadable = frozenset(self.unreadable)
@@ -173,7 +167,7 @@ class _OperatorChecks:
 
 
 def _uid_faults(operator: Operator) -> Iterator[Fault]:
-    """Whether the operator's id is the hash of the uid that is stored beside it."""
+    """Checks that the operator's id is the hash of the uid stored beside it."""
     uid, operator_id = operator.record.uid, operator.record.operator_id
     if uid and (own := OperatorId.from_uid(uid)) != operator_id:
         yield Fault(

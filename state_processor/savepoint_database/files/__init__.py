@@ -1,4 +1,4 @@
-"""Files of rows, in formats that other programs write and read: Parquet, Avro, CSV, JSON lines."""
+"""Files of rows in the formats of other programs: Parquet, Avro, CSV, JSON lines."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Avro files. No Arrow library writes them, so here rows are Python objects: the slowest format."""
+"""Avro files. No Arrow library writes them, so rows are Python objects: the slowest format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from savepoint_database.files.avro_schema import (
     row_type,
     stored_type,
 )
-from savepoint_database.files.nested_arrays import converted
+from savepoint_database.types.nested_arrays import converted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _ROWS = 10_000
 _MAGIC = b"Obj\x01"
 
-# What a reader in Cython makes of bytes that are not what the schema says.
+# Errors of a reader in Cython for bytes that don't fit the schema.
 _DAMAGE = (
     OSError,
     EOFError,
@@ -59,21 +59,13 @@ def _stored(values: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def avro_file_schema(split: FileSplit, _columns: Mapping[str, pa.DataType | None]) -> pa.Schema:
-    """The columns that the file has.
-
-    Raises:
-        TableFileError: It is no Avro file, or has a type that no column has.
-    """
+    """Columns of the file. Raises ``TableFileError`` for another format, or an unsupported type."""
     with _opened(split) as reader:
         return arrow_schema(reader.writer_schema)
 
 
 def read_avro(split: FileSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of these columns.
-
-    Raises:
-        TableFileError: It is no Avro file, or damaged; or a time is none of the years 1 to 9999.
-    """
+    """Rows of these columns. Raises ``TableFileError`` for damage, and times outside the years 1 to 9999."""
     with _opened(split) as reader:
         record = reader.writer_schema
         names = {field.get("column", field["name"]): field["name"] for field in record["fields"]}

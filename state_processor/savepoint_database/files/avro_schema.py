@@ -16,8 +16,8 @@
 | map of other keys           | array of records ``key`` and ``value``, ``"logicalType": "map"``  |
 | null                        | null                                                              |
 
-Every field is a union with null. A name that Avro does not take is written with ``_``; the attribute
-``column`` of the field then has it as it is.
+Every field is a union with null. In a name, ``_`` replaces characters that Avro refuses; the
+attribute ``column`` of the field then has the original name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from savepoint_database.files.nested_arrays import entries_type
+from savepoint_database.types.nested_arrays import entries_type
 from savepoint_database.types.sql_names import unused
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ _PLAIN = {
 
 
 def avro_schema(schema: pa.Schema) -> Json:
-    """The schema of a file with these columns."""
+    """Schema of a file with these columns."""
     return _record(pa.struct(list(schema)), map("row_{}".format, count(1)))
 
 
@@ -85,7 +85,7 @@ def _record(struct: pa.StructType, names: Iterator[str]) -> Json:
 
 
 def field_names(struct: pa.StructType) -> list[str]:
-    """The names that Avro takes for the fields of a struct."""
+    """Names of a struct's fields that Avro accepts."""
     names: list[str] = []
     for field in struct:
         plain = re.sub(r"[^A-Za-z0-9_]", "_", field.name)
@@ -119,12 +119,12 @@ def _nullable(data_type: pa.DataType, names: Iterator[str]) -> Json:
 
 
 def stored_type(data_type: pa.DataType) -> pa.DataType:
-    """The Arrow type of what Avro stores: numbers for times, lists for maps of other keys."""
+    """Arrow type of Avro's storage: numbers for times, lists for maps of other keys."""
     return _shaped(data_type, _stored_leaf)
 
 
 def row_type(data_type: pa.DataType) -> pa.DataType:
-    """The Arrow type of rows as they are read: of Avro's shape and names, but with times."""
+    """Arrow type of rows on reading: with Avro's shape and names, but with times."""
     return _shaped(data_type, lambda leaf: leaf)
 
 
@@ -151,11 +151,7 @@ def _shaped(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) 
 
 
 def arrow_schema(record: Json) -> pa.Schema:
-    """The columns of a file.
-
-    Raises:
-        ValueError: A type has no Arrow type.
-    """
+    """Columns of a file. Raises ``ValueError`` for a type without Arrow type."""
     return pa.schema([(_column(field), _arrow_type(field["type"])) for field in record["fields"]])
 
 
@@ -168,7 +164,7 @@ def _arrow_type(avro_type: Json) -> pa.DataType:
         case list():
             others = [branch for branch in avro_type if branch != "null"]
             if len(others) > 1:
-                raise ValueError(f"a union of {len(others)} types, which no column has")
+                raise ValueError(f"a union of {len(others)} types, which no column can have")
             return _arrow_type(others[0]) if others else pa.null()
         case {"type": "record" | "error", "fields": fields}:
             return pa.struct([(_column(field), _arrow_type(field["type"])) for field in fields])
@@ -184,7 +180,7 @@ def _arrow_type(avro_type: Json) -> pa.DataType:
             return _arrow_type(inner)
         case str() if avro_type in _PLAIN:
             return _PLAIN[avro_type]
-    raise ValueError(f"a type {avro_type!r}, which no column has")
+    raise ValueError(f"a type {avro_type!r}, which no column can have")
 
 
 def _logical_type(logical: str, avro_type: Json) -> pa.DataType:

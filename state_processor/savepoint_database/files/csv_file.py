@@ -18,16 +18,16 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from savepoint_database.files.json_texts import from_json_texts, json_texts, read_types
-from savepoint_database.files.nested_arrays import is_nested
 from savepoint_database.files.parsed_rows import parsed
 from savepoint_database.files.text_values import texts_of, values_of
+from savepoint_database.types.nested_arrays import is_nested
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from savepoint_database.files.table_format import FileSplit
 
-# The largest row: Arrow takes no row that is larger than a block.
+# Also the size of the largest row, because Arrow refuses rows larger than a block.
 _BLOCK_SIZE = 16 << 20
 
 _FORMULA = r"^[=+\-@\t\r]"
@@ -54,7 +54,7 @@ def _csv_column(values: pa.Array) -> pa.Array:
 
 
 def without_formulas(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows with a quote in front of each text that a spreadsheet would take as a formula.
+    """Rows with a quote in front of each text that a spreadsheet would take as a formula.
 
     Such texts begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return. Numbers stay as they are.
     """
@@ -67,22 +67,14 @@ def without_formulas(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def csv_schema(split: FileSplit, columns: Mapping[str, pa.DataType | None]) -> pa.Schema:
-    """The columns that the file has, of the types that are wanted; texts where none is.
-
-    Raises:
-        TableFileError: It is no CSV file.
-    """
+    """Columns of the file with the given types, or text. Raises ``TableFileError`` if it is no CSV file."""
     with _opened(split) as reader:
         names = reader.schema.names
     return pa.schema([(name, read_types(columns.get(name) or pa.utf8())) for name in names])
 
 
 def read_csv(split: FileSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of these columns, as these types.
-
-    Raises:
-        TableFileError: It is no CSV file, or a text is none of the type of its column.
-    """
+    """Rows of these columns. Raises ``TableFileError`` for a text that does not fit its column."""
     row = 1
     with _opened(split) as reader:
         for batch in reader:
@@ -122,7 +114,7 @@ def _opened(split: FileSplit) -> Iterator[csv.CSVStreamingReader]:
 
 
 def _names(file: pa.NativeFile) -> list[str]:
-    """The names of the columns, so that nobody guesses their types."""
+    """Names of the columns; read first so that types are not guessed."""
     options = csv.ReadOptions(block_size=_BLOCK_SIZE)
     names: list[str] = csv.open_csv(
         file, options, csv.ParseOptions(newlines_in_values=True)

@@ -46,14 +46,16 @@ _FUNCTIONS = {
 
 
 def pyflink_descriptors(table: Table) -> str:
-    """The descriptors of a table's states, and the type of its keys.
+    """Descriptors of a table's states, and the type of its keys.
 
     Raises:
-        StateTypeError: The table is none of keyed state, or of timers, which have no descriptors.
+        StateTypeError: The table is not of keyed state, or of timers, which have no descriptors.
     """
     kind = table.states[0].kind
     if not kind.is_keyed or kind is StateKind.TIMERS:
-        raise StateTypeError(f"table {table.name} is no keyed state, which alone has descriptors")
+        raise StateTypeError(
+            f"table {table.name} is no keyed state, and only keyed state has descriptors"
+        )
     used = sorted(
         {_DESCRIPTORS[state.kind] for state in table.states if state.kind in _DESCRIPTORS}
     )
@@ -111,7 +113,6 @@ def _parts(state: State) -> tuple[Layout, ...]:
 
 
 def _type(layout: Layout) -> str | None:
-    """The type as PyFlink writes it; None if it has none."""
     plain = _TYPES.get(type(layout))
     if plain:
         return f"Types.{plain}()"

@@ -1,4 +1,4 @@
-"""A table of a savepoint as a file that other programs read, without Spark."""
+"""Export of a table to a file for other programs, without Spark."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExportedTable:
-    """A file that was written.
+    """A written file.
 
     Attributes:
-        path: Where it is.
-        format: Its format.
-        columns: The names of its columns.
-        rows: The number of its rows.
-        size: Its bytes.
-        seconds: How long it took.
+        path: Path of the file.
+        format: Format of the file.
+        columns: Names of the columns.
+        rows: Number of rows.
+        size: In bytes.
+        seconds: Duration of the export.
     """
 
     path: str
@@ -54,24 +54,24 @@ def export_table(
     escape_formulas: bool = False,
     on_split: Callable[[], None] = lambda: None,
 ) -> ExportedTable:
-    """Writes a table to a file; holds no more of it than a few batches at a time.
+    """Writes a table to a file; holds only a few batches in memory.
 
     Args:
-        scan: The table, and what of it is wanted; see ``Savepoint.scan``.
-        path: The file: a local path, or a URI of a file system that pyarrow knows. It is there
-            when it is whole, or not at all.
+        scan: The table and the selection of it; see ``Savepoint.scan``.
+        path: A local path, or a URI of a file system that pyarrow knows. The file appears when it is
+            complete.
         table_format: ``parquet``, ``avro``, ``csv`` or ``jsonl``.
-        overwrite: Whether a file that lies there is replaced.
+        overwrite: Whether an existing file is replaced.
         escape_formulas: Whether texts in CSV that a spreadsheet would take as formulas get a quote
             in front.
-        on_split: Is called after each split of the scan.
+        on_split: Called after each split of the scan.
 
     Raises:
         ValueError: Formulas are escaped in another format than CSV.
-        TableFileError: Something lies there that is not to be replaced, or a value can't be written.
-        InexactTimeError: A time has nanoseconds, which neither a column of Parquet or Avro nor
-            ``nanoseconds`` of the scan's options has room for.
-        SavepointError: The table can't be read, or the file system does not take the file.
+        TableFileError: The file exists and ``overwrite`` is false, or a value can't be written.
+        InexactTimeError: A time has nanoseconds, for which neither Parquet and Avro nor
+            ``nanoseconds`` of the scan's options have room.
+        SavepointError: The table can't be read, or the file system refuses the file.
 
     Example:
         >>> export_table(savepoint.scan("summarize.keyed_state"), "totals.parquet", "parquet")

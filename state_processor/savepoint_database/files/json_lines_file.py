@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_database.files.json_texts import from_json_texts, json_texts, read_types
 from savepoint_database.files.parsed_rows import parsed
+from savepoint_database.files.text_values import projected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _CHUNK_SIZE = 8 << 20
 
-# The largest row: a file without ends of lines is not one object of so many gigabytes.
+# The largest row, so that a file without ends of lines does not fill the memory.
 _LONGEST_LINE = 256 << 20
 
 
@@ -34,7 +34,7 @@ def write_json_lines(file: pa.NativeFile, _schema: pa.Schema, tables: Iterator[p
 
 
 def json_lines_schema(split: FileSplit, columns: Mapping[str, pa.DataType | None]) -> pa.Schema:
-    """The columns that objects of the first chunk have, of the types that are wanted.
+    """Columns of the objects in the first chunk, with the given types, or text.
 
     Raises:
         TableFileError: A line is no JSON object.
@@ -50,9 +50,7 @@ def _keys(texts: pa.Array) -> pa.Array:
     """The names of the fields of each object."""
     if pc.any(pc.invert(pc.starts_with(texts, "{"))).as_py():
         raise pa.ArrowInvalid("no JSON object")
-    table = duckdb.from_arrow(pa.table({"value": texts}))
-    names = table.project('json_keys("value"::JSON) AS "value"').to_arrow_table()
-    return names.column("value").combine_chunks()
+    return projected(texts, 'json_keys("value"::JSON)')
 
 
 def read_json_lines(split: FileSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -87,7 +85,7 @@ def _chunks(split: FileSplit) -> Iterator[pa.Array]:
                 rest.append(end)
                 if sum(map(len, rest)) > _LONGEST_LINE:
                     raise split.error(
-                        f"it has a line of more than {_LONGEST_LINE:,} bytes: write an object a line"
+                        f"it has a line of more than {_LONGEST_LINE:,} bytes: write one object per line"
                     )
             if any(rest):
                 yield _lines(b"".join(rest))

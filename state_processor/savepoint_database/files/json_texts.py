@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_database.files.nested_arrays import converted, entries_type, is_nested
-from savepoint_database.files.text_values import read_type, texts_of, values_of
+from savepoint_database.files.text_values import projected, read_type, texts_of, values_of
+from savepoint_database.types.nested_arrays import converted, entries_type, is_nested
+from savepoint_database.types.sql_names import double_quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,48 +30,40 @@ if TYPE_CHECKING:
 def json_texts(array: pa.Array) -> pa.Array:
     """Each value as a JSON text; null where the value is."""
     form = converted(array, _shape(array.type, _written_leaf), _written)
-    texts = _projected(form, 'CAST(to_json("value") AS VARCHAR)')
+    texts = projected(form, 'CAST(to_json("value") AS VARCHAR)')
     return pc.if_else(array.is_null(), pa.scalar(None, pa.utf8()), texts.cast(pa.utf8()))
 
 
 def from_json_texts(texts: pa.Array, wanted: pa.DataType, field: str | None = None) -> pa.Array:
-    """The values of JSON texts; null where the text is, or is ``null``.
+    """Values of JSON texts; null where the text is null or ``null``.
 
-    Args:
-        texts: The texts.
-        wanted: Their type; ``read_types`` says what is made of times of day.
-        field: The field of an object that is wanted; null where it has none. The whole by default.
+    With ``field``, values of this field of objects; null where an object lacks it. Times of day remain
+    texts, see ``read_types``.
 
     Raises:
-        duckdb.Error: A text is no JSON, or its parts are not those of the type.
-        pa.ArrowInvalid: A scalar is none of its type.
+        duckdb.Error: A text is no JSON, or does not fit the type.
+        pa.ArrowInvalid: A scalar does not fit its type.
     """
     shape = _shape(wanted, lambda _: pa.utf8())
     part = '"value"::JSON'
     if field is not None:
         pointer = field.replace("~", "~0").replace("/", "~1").replace("'", "''")
         part = f"json_extract({part}, '/{pointer}')"
-    # A string is cast to its text only as a part of something else.
+    # Without the array, DuckDB would keep the quotes of a string.
     row = f"CAST(CASE WHEN {part} IS NOT NULL THEN json_array({part}) END AS {_duckdb_type(pa.list_(shape))})"
-    values = _projected(texts, f"({row})[1]")
+    values = projected(texts, f"({row})[1]")
     return converted(values, read_types(wanted), values_of)
 
 
 def read_types(data_type: pa.DataType) -> pa.DataType:
-    """The type of what ``from_json_texts`` gives: times of day are texts."""
+    """Type of the values that ``from_json_texts`` gives: times of day are texts."""
     if pa.types.is_map(data_type):
         return pa.map_(read_types(data_type.key_type), read_types(data_type.item_type))
     return _shape(data_type, read_type)
 
 
-def _projected(array: pa.Array, expression: str) -> pa.Array:
-    table = pa.table({"value": array})
-    projected = duckdb.from_arrow(table).project(f'{expression} AS "value"').to_arrow_table()
-    return projected.column("value").combine_chunks()
-
-
 def _shape(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
-    """The type as JSON has it: its maps are of texts, or lists of entries."""
+    """The type in JSON: maps are of texts, or lists of entries."""
 
     def shaped(inner: pa.DataType) -> pa.DataType:
         return _shape(inner, leaf)
@@ -95,10 +87,10 @@ def _written_leaf(data_type: pa.DataType) -> pa.DataType:
 
 
 def _written(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Scalars as JSON takes them: a float is its own JSON text, since some are no numbers of JSON."""
+    """Scalars for JSON; a float becomes its own JSON text because JSON lacks some floats."""
     if isinstance(wanted, pa.JsonType):
         texts = values.cast(pa.utf8())
-        # JSON's -0 is an integer, which has no sign of its own.
+        # JSON's -0 is an integer, which loses the sign.
         texts = pc.if_else(pc.equal(texts, "-0"), "-0.0", texts)
         numbers = values.to_numpy(zero_copy_only=False)
         if not np.isfinite(numbers).all():
@@ -111,16 +103,12 @@ def _written(values: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _duckdb_type(data_type: pa.DataType) -> str:
-    """What DuckDB calls a type whose scalars are texts."""
+    """DuckDB's name of a type whose scalars are texts."""
     if pa.types.is_list(data_type):
         return f"{_duckdb_type(data_type.value_type)}[]"
     if pa.types.is_map(data_type):
         return f"MAP(VARCHAR, {_duckdb_type(data_type.item_type)})"
     if pa.types.is_struct(data_type):
-        fields = (f"{_quoted(field.name)} {_duckdb_type(field.type)}" for field in data_type)
+        fields = (f"{double_quoted(field.name)} {_duckdb_type(field.type)}" for field in data_type)
         return f"STRUCT({', '.join(fields)})"
     return "VARCHAR"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

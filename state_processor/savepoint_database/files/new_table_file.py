@@ -25,7 +25,7 @@ _WRITERS: dict[TableFormat, Callable[[pa.NativeFile, pa.Schema, Iterator[pa.Tabl
     TableFormat.JSONL: write_json_lines,
 }
 
-# What is encoded at once, and a row group of Parquet.
+# Limits of the rows that are encoded at once, in Parquet a row group.
 _TABLE_SIZE = 64 << 20
 _TABLE_ROWS = 1 << 20
 
@@ -38,22 +38,12 @@ def write_table_file(
     *,
     is_overwritten: bool,
 ) -> int:
-    """Writes rows to a file.
-
-    Args:
-        path: A local path, or a URI of a file system that pyarrow knows.
-        table_format: Its format.
-        schema: The columns.
-        batches: The rows.
-        is_overwritten: Whether a file that lies there is replaced.
-
-    Returns:
-        The size of the file in bytes.
+    """Writes rows to a file, a local path or a URI; returns its size in bytes.
 
     Raises:
-        TableFileError: Something lies there that is not to be replaced, or came to lie there
-            meanwhile; or a value can't be written.
-        SavepointError: The file system does not take it.
+        TableFileError: A file exists, or appears meanwhile, and is not overwritten; or a value can't be
+            written.
+        SavepointError: The file system refuses the file.
     """
     with whole_file(path, is_overwritten=is_overwritten) as file:
         try:
@@ -64,7 +54,7 @@ def write_table_file(
 
 
 def _tables(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The batches, as many at a time as are worth it."""
+    """Groups batches to tables of an efficient size."""
     gathered: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:

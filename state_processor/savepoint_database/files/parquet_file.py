@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 
 _SPLIT_SIZE = 64 << 20
+# Read ahead per column. A row group as a whole may be larger than memory.
+_BUFFER_SIZE = 1 << 20
 
 
 def write_parquet(file: pa.NativeFile, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
@@ -25,17 +27,13 @@ def write_parquet(file: pa.NativeFile, schema: pa.Schema, tables: Iterator[pa.Ta
 
 
 def parquet_schema(split: FileSplit, _columns: Mapping[str, pa.DataType | None]) -> pa.Schema:
-    """The columns that the file has.
-
-    Raises:
-        TableFileError: It is no Parquet file.
-    """
+    """Columns of the file. Raises ``TableFileError`` if it is no Parquet file."""
     with _opened(split) as file:
         return file.schema_arrow
 
 
 def parquet_splits(split: FileSplit) -> Iterator[FileSplit]:
-    """Pieces of the file: row groups next to each other, of so many bytes at most."""
+    """Splits of a file: adjacent row groups up to a number of bytes."""
     with _opened(split) as file:
         sizes = [
             file.metadata.row_group(index).total_byte_size for index in range(file.num_row_groups)
@@ -51,11 +49,7 @@ def parquet_splits(split: FileSplit) -> Iterator[FileSplit]:
 
 
 def read_parquet(split: FileSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of these columns.
-
-    Raises:
-        TableFileError: It is no Parquet file, or damaged.
-    """
+    """Rows of these columns. Raises ``TableFileError`` for a damaged file."""
     with _opened(split) as file:
         groups = range(file.num_row_groups) if split.row_groups is None else split.row_groups
         yield from file.iter_batches(row_groups=list(groups), columns=schema.names)
@@ -65,7 +59,12 @@ def read_parquet(split: FileSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch
 def _opened(split: FileSplit) -> Iterator[parquet.ParquetFile]:
     location = split.location
     try:
-        with parquet.ParquetFile(location.path, filesystem=location.filesystem) as file:
+        with parquet.ParquetFile(
+            location.path,
+            filesystem=location.filesystem,
+            pre_buffer=False,
+            buffer_size=_BUFFER_SIZE,
+        ) as file:
             yield file
     except (OSError, pa.ArrowException) as error:
         raise split.error(f"it can't be read as Parquet: {error}") from error

@@ -1,4 +1,4 @@
-"""Texts that are parsed in bulk, and the row of the first that is wrong."""
+"""Texts that are parsed in bulk, and the row of the first wrong one."""
 
 from __future__ import annotations
 
@@ -22,23 +22,18 @@ def parsed(
     row: int,
     parse: Callable[[pa.Array], pa.Array],
 ) -> pa.Array:
-    """The values of texts.
+    """Values of texts that become a column; ``row`` is the number of the first one.
 
-    Args:
-        split: Where the texts are from.
-        field: The column that they become.
-        texts: The texts.
-        row: The row of the first one.
-        parse: Gives the values; raises an error of Arrow or DuckDB if one is wrong.
+    ``parse`` raises an error of Arrow or DuckDB for a wrong text.
 
     Raises:
-        TableFileError: A text is wrong; says where.
+        TableFileError: A text is wrong; names its row.
     """
     try:
         return parse(texts)
     except (pa.ArrowException, duckdb.Error) as error:
         if len(texts) > 1:
-            # Both halves are tried, for the first wrong one; the whole of them was wrong already.
+            # Each half is tried, to find the first wrong text.
             half = len(texts) // 2
             parsed(split, field, texts[:half], row, parse)
             parsed(split, field, texts[half:], row + half, parse)

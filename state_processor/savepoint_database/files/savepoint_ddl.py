@@ -1,9 +1,8 @@
 """``CREATE TABLE`` for the connector ``savepoint`` of Flink 2.3, which reads keyed state.
 
-The connector takes serializers out of the savepoint. It shows POJOs as rows, and in a column ``STRING``
-what ``toString`` makes of an object; the classes of the job have to be there. It has no words for
-reducing and aggregating state, and reads no state with a time to live, no changelogs, and no files
-of RocksDB's own.
+The connector takes serializers from the savepoint. It shows POJOs as rows, and in a column ``STRING``
+the ``toString`` of an object; it needs the job's classes. It doesn't support reducing and
+aggregating state, state with a time to live, changelogs, or RocksDB's own files.
 """
 
 from __future__ import annotations
@@ -43,26 +42,21 @@ _KINDS = {StateKind.VALUE: "value", StateKind.LIST: "list", StateKind.MAP: "map"
 
 
 def create_table(path: str, operator: Operator, table: Table) -> str:
-    """The statement for a table of keyed state.
-
-    Args:
-        path: Where the savepoint is.
-        operator: Its operator.
-        table: The table.
+    """The statement for a table of keyed state; ``path`` is the savepoint's.
 
     Raises:
-        StateTypeError: It is another table, a key that SQL has no type for, or in files that the
-            connector does not read.
+        StateTypeError: The table is not of keyed state, SQL has no type for its keys, or the connector
+            can't read its files.
     """
     if table.name != KEYED_STATE:
-        message = (
-            f"table {table.name} is no keyed_state, of which alone Flink's connector has tables"
-        )
+        message = f"table {table.name} is no keyed_state, and Flink's connector reads nothing else"
         raise StateTypeError(message)
     key = _SQL_TYPES.get(type(key_layout(table.states[0])))
     if key is None:
         layout = type(key_layout(table.states[0])).__name__
-        raise StateTypeError(f"keys are {layout}, expected a number or text as the connector has")
+        raise StateTypeError(
+            f"keys are {layout}, expected a number or text, which the connector supports"
+        )
     _check_handles(operator)
     columns = [f"  `k` {key}"]
     options: dict[str, str] = {}
@@ -119,7 +113,7 @@ def _reason_against(state: State) -> str:
 
 
 def _parts(state: State) -> tuple[Layout, ...]:
-    """The layouts of a value, of an element, or of a user key and its value."""
+    """Layouts of a value, of an element, or of a user key and its value."""
     match state.kind, state.stored:
         case StateKind.LIST, Repeated(element):
             return (element,)
@@ -141,7 +135,7 @@ def _column_type(state: State) -> str:
 
 
 def _sql_type(layout: Layout) -> str | None:
-    """The type of a column, an element or a user key; None if there is none."""
+    """Type of a column, an element or a user key; None if there is none."""
     match layout:
         case Nullable(inner):
             return _sql_type(inner)

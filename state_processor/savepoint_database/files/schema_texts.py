@@ -34,7 +34,7 @@ FORMS: tuple[str, ...] = get_args(SchemaForm)
 
 
 def schema_text(snapshot: Snapshot, table: str, form: SchemaForm) -> str:
-    """The schema of a table as text, to copy.
+    """Schema of a table as text, to copy.
 
     Args:
         snapshot: The savepoint.
@@ -42,9 +42,9 @@ def schema_text(snapshot: Snapshot, table: str, form: SchemaForm) -> str:
         form: One of ``ddl``, ``avro``, ``json-schema``, ``pyflink``, ``spark``.
 
     Raises:
-        OperatorNotFoundError: There is no such operator; the message lists those there are.
+        OperatorNotFoundError: There is no such operator; the message lists all operators.
         StateNotFoundError: The operator has no such table; the message lists its tables.
-        StateTypeError: The form has no words for such a table.
+        StateTypeError: The form can't describe such a table.
         ValueError: There is no such form.
 
     Example:
@@ -76,7 +76,7 @@ def _json_schema(scan: TableScan, table: str) -> dict[str, Any]:
 
 
 def _json_type(data_type: pa.DataType) -> dict[str, Any]:
-    """What JSON has of a type: bytes are hexadecimal, maps lists of pairs."""
+    """JSON schema of a type: bytes are hexadecimal, maps lists of pairs."""
     if pa.types.is_struct(data_type):
         properties = {field.name: _nullable(field.type) for field in data_type}
         closed = {"required": list(properties), "additionalProperties": False}
@@ -93,7 +93,7 @@ def _json_type(data_type: pa.DataType) -> dict[str, Any]:
         bits = data_type.bit_width - 1
         return {"type": "integer", "minimum": -(1 << bits), "maximum": (1 << bits) - 1}
     if pa.types.is_floating(data_type):
-        # JSON has no number for these three.
+        # JSON has no numbers for these three values.
         return {"anyOf": [{"type": "number"}, {"enum": ["NaN", "Infinity", "-Infinity"]}]}
     if pa.types.is_binary(data_type):
         return {"type": "string", "pattern": "^([0-9a-f]{2})*$"}

@@ -1,4 +1,4 @@
-"""Files of rows that are read as one table: a file, or all of a directory."""
+"""Files of rows that form one table: a file, or all files of a directory."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _READERS: dict[TableFormat, Callable[[FileSplit, pa.Schema], Iterator[pa.RecordB
 
 @dataclass(frozen=True)
 class TableFiles:
-    """Files of the same columns; small and picklable.
+    """Files with the same columns; small and picklable.
 
     Attributes:
-        path: What the user called them.
-        format: Their format.
+        path: The user's path.
+        format: Format of the files.
         files: The files.
     """
 
@@ -63,10 +63,10 @@ class TableFiles:
 
         Args:
             path: A local path, or a URI of a file system that pyarrow knows.
-            table_format: The format; by default that which names of files say.
+            table_format: The format; by default from the names of the files.
 
         Raises:
-            TableFileError: Nothing is there, or the format is not known.
+            TableFileError: There is no file, or the format is unknown.
         """
         location = Location.of(path)
         names = _files(location)
@@ -81,10 +81,10 @@ class TableFiles:
         return cls(path, file_format, files)
 
     def schema(self, columns: ColumnTypes) -> pa.Schema:
-        """All columns, and the types that they have or, where files don't say any, are to have.
+        """All columns; ``columns`` has the types for formats without types.
 
         Raises:
-            TableFileError: The first file is none of the format.
+            TableFileError: The first file has another format.
         """
         types = {
             name: data_type and with_time_texts(data_type) for name, data_type in columns.items()
@@ -92,12 +92,12 @@ class TableFiles:
         return _SCHEMAS[self.format](self.files[0], types)
 
     def chosen(self, columns: ColumnTypes) -> pa.Schema:
-        """The columns of these names, and their types as ``schema`` has them.
+        """These columns, with types as in ``schema``.
 
         Raises:
-            TableFileError: The first file is none of the format.
-            ColumnNotFoundError: It lacks a column; the message lists those there are.
-            ColumnTypeError: It does not say types, and neither do ``columns``.
+            TableFileError: The first file has another format.
+            ColumnNotFoundError: The file lacks a column; the message lists its columns.
+            ColumnTypeError: Neither the file nor ``columns`` says the type.
         """
         schema = self.schema(columns)
         for name, wanted in columns.items():
@@ -112,17 +112,17 @@ class TableFiles:
         return pa.schema([schema.field(name) for name in columns])
 
     def splits(self) -> tuple[FileSplit, ...]:
-        """Pieces that can be read independently of each other.
+        """Splits that can be read independently of each other.
 
         Raises:
-            TableFileError: A file is none of the format.
+            TableFileError: A file has another format.
         """
         if self.format is not TableFormat.PARQUET:
             return self.files
         return tuple(split for file in self.files for split in parquet_splits(file))
 
     def read(self, split: FileSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """The rows of a piece, as Spark takes them.
+        """Rows of a split, with Spark's types.
 
         Raises:
             TableFileError: A file is damaged, or has other types than the first.
@@ -136,7 +136,7 @@ class TableFiles:
 
 
 def _files(location: Location) -> list[str]:
-    """The file, or the files in the directory that are not hidden, as Spark's markers are."""
+    """The file, or the files in the directory that are not hidden (as Spark's markers are)."""
     info = location.filesystem.get_file_info(location.path)
     if info.type == fs.FileType.File:
         return [location.path]

@@ -1,4 +1,4 @@
-"""The formats of files that a table can be exported to, and imported from."""
+"""Formats of files for export and import."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OTHER_ENDINGS = {"json": "jsonl", "ndjson": "jsonl"}
 
 
 class TableFormat(StrEnum):
-    """A format of files that hold rows; the value is also the ending of their names."""
+    """A format of files of rows; the value is also the ending of their names."""
 
     PARQUET = "parquet"
     AVRO = "avro"
@@ -24,7 +24,7 @@ class TableFormat(StrEnum):
 
     @classmethod
     def of_name(cls, name: str) -> Self | None:
-        """The format of files with such a name; None if its ending is another."""
+        """The format by the ending of a name; None for an unknown one."""
         ending = name.rpartition(".")[2].lower()
         ending = _OTHER_ENDINGS.get(ending, ending)
         return cls(ending) if ending in {member.value for member in cls} else None
@@ -37,17 +37,17 @@ class TableFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileSplit:
-    """A file of rows, or a piece of it; small and picklable.
+    """A file of rows, or a range of it; small and picklable.
 
     Attributes:
         location: The file.
-        row_groups: The row groups of a Parquet file that are wanted; all by default.
+        row_groups: Row groups of a Parquet file to read; all by default.
     """
 
     location: Location
     row_groups: tuple[int, ...] | None = None
 
     def error(self, message: str, row: int | None = None) -> TableFileError:
-        """An error that says where it is; ``row`` counts from 1, without a line of names."""
+        """An error with its place; ``row`` counts from 1, without a line of names."""
         where = "" if row is None else f" row {row}"
         return TableFileError(f"{self.location.path}{where}: {message}")

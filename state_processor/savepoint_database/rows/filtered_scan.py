@@ -1,4 +1,4 @@
-"""The rows of a scan that fulfil a condition; the others end where they were decoded."""
+"""Rows of a scan that fulfil a condition; other rows end where they were decoded."""
 
 from __future__ import annotations
 
@@ -18,14 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FilteredScan:
-    """A scan and a condition on its rows.
-
-    Attributes:
-        scan: What is read: the columns that are shown, and behind them those that only the
-            condition is about.
-        condition: Which rows are shown.
-        shown: The names of the columns that are shown.
-    """
+    """A scan and a condition on its rows; only the ``shown`` columns reach the reader."""
 
     scan: TableScan
     condition: RowCondition
@@ -33,16 +26,12 @@ class FilteredScan:
 
     @classmethod
     def of(cls, scan: TableScan, where: str, shown: tuple[str, ...] | None = None) -> Self:
-        """What reads the rows of a scan that fulfil a condition.
+        """Filters a scan by a condition in SQL, which may use columns that are not shown.
 
-        Args:
-            scan: What is read; its condition may be about columns that it does not show.
-            where: The condition, in SQL.
-            shown: The columns that are shown; those of the scan by default.
+        ``shown`` are the columns of the scan by default.
 
         Raises:
-            ConditionError: The condition can't be understood, or is about a column that is not
-                there.
+            ConditionError: The condition can't be understood, or uses an unknown column.
         """
         whole = replace(scan, options=replace(scan.options, columns=None))
         condition = RowCondition.of(where, whole.schema)
@@ -52,10 +41,10 @@ class FilteredScan:
         return cls(replace(scan, options=scan.options.of_columns(read)), condition, names)
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """The rows of a split that fulfil the condition, batch by batch; none is empty.
+        """Rows of a split that fulfil the condition, in batches that are not empty.
 
         Raises:
-            ConditionError: A value makes no sense to the condition.
+            ConditionError: The condition fails for a value.
             SavepointError: As ``TableScan.read``.
         """
         for batch in self.scan.read(split):
@@ -65,6 +54,6 @@ class FilteredScan:
 
 
 def matching_rows(scan: FilteredScan, split: Split) -> int:
-    """The number of rows of a split that fulfil the condition."""
+    """Number of rows of a split that fulfil the condition."""
     batches = scan.scan.read(split)
     return sum(scan.condition.filtered(batch).num_rows for batch in batches)

@@ -1,4 +1,4 @@
-"""What a function is called for: a module of its own, for it is named before Spark is loaded."""
+"""Key and window of a call of a function; apart, because they are needed before Spark is loaded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class Place(NamedTuple):
-    """What a function is called for."""
+    """Key and window of a call of a function."""
 
     key: Any
     window: Any = None

@@ -1,32 +1,32 @@
-"""A condition on rows, in SQL, which DuckDB evaluates batch by batch.
+"""A condition on rows in SQL, which DuckDB evaluates batch by batch.
 
-It chooses rows and does nothing else. DuckDB opens no file here, knows no variable of the program,
-and keeps these settings; a condition that holds a query is refused.
+A condition only chooses rows. DuckDB opens no file here, sees no variable of the program, and its
+settings are locked. A condition that contains a query is refused.
 """
 
 from __future__ import annotations
 
 import atexit
-import json
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pyarrow as pa
 
+from savepoint_database.sql.parse_tree import nodes, parse_tree
 from savepoint_database.types.spark_values import to_comparable
 from savepoint_formats.errors import ConditionError
 from savepoint_formats.printable import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import duckdb
 
 _NO_COLUMN = re.compile(r'Referenced (?:column|table) "([^"]+)" not found')
-# What may be about any column, without its name: COLUMNS('f.*'), #1.
+# Expressions that may mean any column without its name: COLUMNS('f.*'), #1.
 _UNNAMED = {"STAR", "POSITIONAL_REFERENCE"}
 
 
@@ -34,9 +34,7 @@ _UNNAMED = {"STAR", "POSITIONAL_REFERENCE"}
 class RowCondition:
     """A condition on the rows of a table.
 
-    Attributes:
-        text: The condition.
-        columns: The names of the columns that it is about, in the order of the table; perhaps more.
+    ``columns`` are the columns that the condition may use, in the order of the table.
     """
 
     text: str
@@ -44,7 +42,7 @@ class RowCondition:
 
     @classmethod
     def of(cls, text: str, schema: pa.Schema) -> Self:
-        """The condition, if it is one on rows with these columns.
+        """Checks a condition on rows with these columns.
 
         Raises:
             ConditionError: It can't be understood, or there is no such column.
@@ -52,33 +50,33 @@ class RowCondition:
         empty = pa.RecordBatch.from_arrays(
             [pa.array([], field.type) for field in schema], schema=schema
         )
-        tree = _tree(text)
-        nodes = list(_nodes(tree))
-        if any(node.get("class") == "SUBQUERY" for node in nodes):
+        tree = parse_tree(_connection().cursor(), f"SELECT {text}")
+        parts = list(nodes(tree))
+        if any(node.get("class") == "SUBQUERY" for node in parts):
             raise ConditionError(f"condition {text!r}: it holds a query, expected one on columns")
-        # Here, whatever is no single expression is an error.
+        # Raises for everything but a single expression.
         _chosen(empty, text, schema.names)
         if tree["error"]:
             raise ConditionError(f"condition {text!r}: {tree['error_message']}")
-        if any(node.get("class") in _UNNAMED for node in nodes):
+        if any(node.get("class") in _UNNAMED for node in parts):
             return cls(text, tuple(schema.names))
-        # Each part, for a name may be that of a column or of a field of a struct.
-        named = {part.casefold() for node in nodes for part in node.get("column_names", ())}
+        # Each part of a name, because it may be a column or a field of a struct.
+        named = {part.casefold() for node in parts for part in node.get("column_names", ())}
         return cls(text, tuple(name for name in schema.names if name.casefold() in named))
 
     def filtered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows that fulfil the condition, with all columns.
+        """Rows that fulfil the condition, with all columns.
 
         Raises:
-            ConditionError: A value of a row makes no sense to it.
+            ConditionError: The condition fails for a value.
         """
         rows = _chosen(batch, self.text, self.columns)
         return batch if len(rows) == batch.num_rows else batch.take(rows)
 
 
 def _chosen(batch: pa.RecordBatch, text: str, names: Sequence[str]) -> pa.Array:
-    """The numbers of the rows that fulfil a condition, which is about these columns."""
-    import duckdb  # noqa: PLC0415  # for those who have a condition
+    """Numbers of the rows that fulfil a condition on these columns."""
+    import duckdb  # noqa: PLC0415  # only conditions need it
 
     number = _unused("$row", names)
     rows = pa.array(np.arange(batch.num_rows))
@@ -93,7 +91,7 @@ def _chosen(batch: pa.RecordBatch, text: str, names: Sequence[str]) -> pa.Array:
 
 
 def _reason(error: Exception, known: Sequence[str]) -> str:
-    # Behind it comes the place in a statement that the user did not write.
+    # The rest is a place in a statement that the user did not write.
     reason = " ".join(str(error).partition("LINE ")[0].split())
     unknown = _NO_COLUMN.search(reason)
     if unknown is None:
@@ -103,42 +101,24 @@ def _reason(error: Exception, known: Sequence[str]) -> str:
 
 
 def _unused(name: str, names: Sequence[str]) -> str:
-    """The name, or it with as much in front as it takes to be none of those, in any case."""
+    """The name, with ``$`` in front until no column has it, in any case."""
     taken = {other.casefold() for other in names}
     while name.casefold() in taken:
         name = f"${name}"
     return name
 
 
-def _tree(text: str) -> Any:
-    """A condition as DuckDB's parser has it."""
-    (row,) = _connection().cursor().execute(
-        "SELECT json_serialize_sql(?)", [f"SELECT {text}"]
-    ).fetchone() or ("{}",)
-    return json.loads(row)
-
-
-def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    """A node of a tree, and all below it."""
-    if isinstance(tree, dict):
-        yield tree
-        tree = list(tree.values())
-    if isinstance(tree, list):
-        for child in tree:
-            yield from _nodes(child)
-
-
 @cache
 def _connection() -> duckdb.DuckDBPyConnection:
-    """A database of this process that has no tables, and reaches none; a cursor of it is cheap."""
-    import duckdb  # noqa: PLC0415  # for those who have a condition
+    """A database in this process without tables or access to files; a cursor of it is cheap."""
+    import duckdb  # noqa: PLC0415  # only conditions need it
 
     connection = duckdb.connect(
         config={"enable_external_access": False, "python_enable_replacements": False, "threads": 1}
     )
-    # That of a Spark session for savepoints, so that a text means the same time on all machines.
+    # The zone of Spark sessions for savepoints, so that a text means the same time everywhere.
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     connection.execute("SET GLOBAL lock_configuration = true")
-    # DuckDB complains of what is still there when Python has ended.
+    # DuckDB warns of objects that outlive Python.
     atexit.register(_connection.cache_clear)
     return connection

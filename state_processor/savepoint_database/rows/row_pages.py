@@ -1,4 +1,4 @@
-"""The rows of a table page by page, forwards and backwards, for those who leaf through it."""
+"""Rows of a table page by page, forwards and backwards."""
 
 from __future__ import annotations
 
@@ -19,19 +19,12 @@ if TYPE_CHECKING:
 
 PAGE_ROWS = 50
 KEPT_SIZE = 16 << 20
-"""Bytes of pages that are kept, so that going back reads nothing; the last one is always kept."""
+"""Bytes of pages in memory, so that going back reads nothing; the last page always stays."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Page:
-    """Some rows of a table that follow each other.
-
-    Attributes:
-        number: Its number, from 0 on.
-        first_row: The number of its first row, from 0 on.
-        rows: The rows; times, dates and those of timers and windows are text.
-        is_last: Whether no row comes behind it.
-    """
+    """Consecutive rows of a table, with times as text; ``number`` and ``first_row`` count from 0."""
 
     number: int
     first_row: int
@@ -40,24 +33,13 @@ class Page:
 
 
 class RowPages:
-    """The pages of a table.
+    """Pages of ``size`` rows of a table.
 
-    Memory holds a batch of the scan and ``kept_size`` bytes of pages, whatever the table has. A page
-    that is no longer kept is read again, from the beginning of the split that it begins in. Threads
-    may share it.
-
-    Args:
-        scan: The table, and what of it is read.
-        size: Rows of a page.
-        kept_size: Bytes of the pages that are kept.
+    Memory holds a batch of the scan and ``kept_size`` bytes of pages. An older page is read again, from
+    the beginning of its split. Threads may share the pages.
 
     Raises:
         SavepointError: As ``TableScan.splits`` does.
-
-    Example:
-        >>> pages = RowPages(savepoint.scan("summarize.keyed_state"))
-        >>> pages.page(0).rows.num_rows
-        19
     """
 
     def __init__(
@@ -68,22 +50,22 @@ class RowPages:
         self._splits = scan.splits()
         self._lock = Lock()
         self._kept: dict[int, Page] = {}
-        # How many rows lie before each split that was reached so far.
+        # Number of rows before each split that was reached so far.
         self._starts = [0]
         self._begin_split(0)
 
     def page(self, number: int) -> Page:
-        """A page; one behind the last is empty.
+        """A page; empty behind the last one.
 
         Raises:
-            SavepointError: A file is gone or damaged.
+            SavepointError: A file is missing or damaged.
         """
         with self._lock:
             if number not in self._kept:
                 try:
                     self._keep(self._read(number))
                 except BaseException:
-                    # What has failed gives nothing any more: the next one begins anew.
+                    # A failed scan gives no more rows, so the next page begins anew.
                     self._begin_split(0)
                     raise
             return self._kept[number]
@@ -108,7 +90,7 @@ class RowPages:
         return Page(number, first, self._shown(parts), not self._has_rows())
 
     def _has_rows(self) -> bool:
-        """Whether there are rows that were not taken; reads a batch if that is not known."""
+        """Whether rows remain; reads a batch if that is unknown."""
         while self._rest is None or not self._rest.num_rows:
             self._rest = next(self._batches, None)
             if self._rest is None:
@@ -121,14 +103,14 @@ class RowPages:
         return True
 
     def _take(self, count: int) -> pa.RecordBatch:
-        assert self._rest is not None  # who takes has asked whether there are rows
+        assert self._rest is not None  # _has_rows was true
         taken = self._rest.slice(0, count)
         self._rest = self._rest.slice(taken.num_rows)
         self._row += taken.num_rows
         return taken
 
     def _shown(self, parts: list[pa.RecordBatch]) -> pa.RecordBatch:
-        # Copies: a slice would keep the whole batch that it is of.
+        # Copies, because slices would keep their whole batches in memory.
         copies = [part.take(pa.array(range(part.num_rows), pa.int32())) for part in parts]
         rows = pa.concat_batches(copies or [pa.RecordBatch.from_pylist([], self.scan.schema)])
         return to_printable(for_people(rows, dated_columns(self.scan.table, "dates")))

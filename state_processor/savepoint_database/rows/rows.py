@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_database.rows.row_condition import RowCondition
-from savepoint_database.types.access_times import with_raw_times
 from savepoint_database.types.spark_values import printable_rows
 from savepoint_database.types.sql_names import distinct
 from savepoint_database.types.timer_dates import dated_columns, with_dates
@@ -23,22 +22,18 @@ if TYPE_CHECKING:
 
 Rows = list[dict[str, Any]]
 
+_ACCESS = pa.timestamp("ms", "UTC")
+_HUGE = pa.decimal128(38, 0)
+
 
 def first_rows(
     scan: TableScan, limit: int, where: str | None = None, times: Times = "numbers"
 ) -> Rows:
-    """The first rows of a table, as plain values; reads no further than it must.
+    """The first rows of a table as plain values; reads no further than it must.
 
-    Args:
-        scan: The table, and what of it is read.
-        limit: How many rows at most.
-        where: A condition in SQL, e.g. ``total > 100 AND key LIKE 'a%'``; may be about columns
-            that are not wanted.
-        times: What the times of timers, and those of access to state with TTL, are; also to the
-            condition.
-
-    Returns:
-        Dicts of column to value. Times and dates are text, maps are lists of pairs.
+    Times and dates are text, maps are lists of pairs. ``where`` is a condition in SQL such as
+    ``total > 100 AND key LIKE 'a%'``, which may use columns that are not shown. ``times`` is the form of
+    the times of timers and of access to state with TTL, also for the condition.
 
     Raises:
         ConditionError: ``where`` can't be understood.
@@ -51,10 +46,31 @@ def first_rows(
     dated = dated_columns(scan.table, times)
     batches = (with_dates(batch, dated) for batch in batches)
     if scan.options.with_times and times == "numbers":
-        batches = map(with_raw_times, batches)
+        batches = map(_with_raw_times, batches)
     if where is not None:
         batches = _filtered(batches, where)
     return list(islice(_rows(batch.select(names) for batch in batches), limit))
+
+
+def _with_raw_times(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Times of last access, beside each value, in milliseconds since the epoch."""
+    schema = pa.schema([field.with_type(_raw(field.type)) for field in batch.schema])
+    columns = (
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(batch.columns, schema, strict=True)
+    )
+    return pa.RecordBatch.from_arrays(list(columns), schema=schema)
+
+
+def _raw(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_field, kind.item_field.with_type(_raw(kind.item_type)))
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_raw(kind.value_type)))
+    if pa.types.is_struct(kind) and [field.name for field in kind] == ["timestamp", "value"]:
+        time, value = kind
+        return pa.struct([time.with_type(pa.int64()), value]) if time.type == _ACCESS else kind
+    return kind
 
 
 def _filtered(batches: Iterator[pa.RecordBatch], where: str) -> Iterator[pa.RecordBatch]:
@@ -70,7 +86,7 @@ def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
 
 
 def _with_plain_types(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch without integers of 128 bits, which sums of DuckDB are, where 64 are enough."""
+    """The batch with 64-bit integers for DuckDB's sums, which have 128 bits, if they fit."""
     columns = [
         column.cast(pa.int64()) if column.type.equals(_HUGE) and _fits(column) else column
         for column in batch.columns
@@ -78,11 +94,7 @@ def _with_plain_types(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
-_HUGE = pa.decimal128(38, 0)
-
-
 def _fits(column: pa.Array) -> bool:
-    """Whether numbers of 128 bits have but 64."""
     extremes = pc.min_max(column)
     bounds = [extremes[name].as_py() for name in ("min", "max")]
     return all(bound is None or -(1 << 63) <= bound < 1 << 63 for bound in bounds)
@@ -91,15 +103,9 @@ def _fits(column: pa.Array) -> bool:
 def result_rows(
     schema: pa.Schema, batches: Iterator[pa.RecordBatch]
 ) -> tuple[list[str], Iterator[dict[str, Any]]]:
-    """The rows of a query's result, as plain values; no more are read than are taken.
+    """Rows of a query's result as plain values, see ``first_rows``; reads only rows that are taken.
 
-    Args:
-        schema: The columns; several may have one name.
-        batches: The rows.
-
-    Returns:
-        The names of the columns, each with a number behind it that was there before; dicts of
-        column to value, as ``first_rows`` has them.
+    Returns the names of the columns as well; repeated names get numbers.
     """
     names = distinct(schema.names)
     renamed = (pa.RecordBatch.from_arrays(batch.columns, names=names) for batch in batches)

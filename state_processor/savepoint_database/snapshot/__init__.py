@@ -1,1 +1,1 @@
-"""A savepoint or checkpoint as it lies there: operators, tables, what it tells of itself."""
+"""A stored savepoint or checkpoint: operators, tables, descriptions."""

@@ -1,7 +1,7 @@
-"""What a savepoint tells of itself: the answers of ``describe``, ``tables``, ``schema``, ``files``.
+"""Descriptions of a savepoint: the answers of ``describe``, ``tables``, ``schema``, ``files``.
 
-Each answer is a frozen record of plain values, ready to be shown as a table or as JSON. Types are
-those of the DataFrame that a table becomes, in Spark's words.
+Each answer is a frozen record of plain values, ready to be shown as a table or as JSON. Types have
+Spark's names, as in the DataFrame of a table.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ _KEYED_FORMATS = {
 class StateDescription:
     """A state: its kind, and the types of its key, namespace and values.
 
-    ``notes`` say what of it can be shown as bytes only, and why, and which numbers are times.
+    ``notes`` name the values that can be shown as bytes only, with the reason, and the numbers that
+    are times.
     """
 
     operator: str
@@ -75,7 +76,7 @@ class StateDescription:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OperatorDescription:
-    """An operator: what it is called, how it runs, which states it has. Sizes are in bytes."""
+    """An operator: its names, parallelism and states. Sizes are in bytes."""
 
     uid: str | None
     hash: str
@@ -126,13 +127,12 @@ class SavepointDescription:
         return f"SavepointDescription({without_secrets(self.path)!r}, {self.kind}, Flink {self.flink}, {count} operators)"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
         names = ("operator", "state", "kind", "key", "namespace", "value")
         rows = ([getattr(state, name) or "" for name in names] for state in self.states())
         return html_table(repr(self), names, rows)
 
     def states(self) -> tuple[StateDescription, ...]:
-        """The states of all operators."""
+        """States of all operators."""
         return tuple(state for operator in self.operators for state in operator.states)
 
     @classmethod
@@ -153,7 +153,7 @@ class SavepointDescription:
 
 
 def kind_of(metadata: CheckpointMetadata) -> str:
-    """What the snapshot says it is; before Flink 1.16 it does not say."""
+    """Kind of the snapshot, which Flink stores since 1.16."""
     if metadata.properties is None or not metadata.properties.kind:
         return "savepoint or checkpoint"
     kind = metadata.properties.kind.lower()
@@ -171,10 +171,10 @@ def _keyed_formats(metadata: CheckpointMetadata) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TableDescription:
-    """A table, by its full name and by its name in SQL, and what it shows.
+    """A table with its full name, its name in SQL, and its columns.
 
-    ``problems`` say which files of it are missing or damaged: its rows can't be read then. A table
-    of which no file can be read has no columns here.
+    ``problems`` name missing or damaged files; such a table can't be read. A table whose files all
+    can't be read has no columns here.
     """
 
     table: str
@@ -189,7 +189,7 @@ class TableDescription:
 
     @classmethod
     def of_operator(cls, operator: Operator, names: Mapping[str, str]) -> Iterator[Self]:
-        """The tables of an operator; ``names`` are those in SQL, by the full ones."""
+        """Tables of an operator; ``names`` are full name -> name in SQL."""
         problems = {name: tuple(map(str, in_table)) for name, in_table in operator.problems.items()}
         for table in operator.tables:
             full = f"{operator.name}.{table.name}"
@@ -208,7 +208,7 @@ class TableDescription:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ColumnDescription:
-    """A column of a table; ``notes`` say what of it are bytes, and why, and which numbers are times."""
+    """A column of a table; ``notes`` name values shown as bytes, with the reason, and numbers that are times."""
 
     table: str
     column: str
@@ -231,15 +231,15 @@ class ColumnDescription:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FileDescription:
-    """A file, and who refers to it.
+    """A file and the state that refers to it.
 
     Attributes:
-        path: As the handle says it; below the savepoint's directory if it is relative.
-        location: Where it was found, if that is somewhere else.
-        size: In bytes; None if it is missing.
-        is_missing: Whether it is neither where the handle says nor beside ``_metadata``.
+        path: Path in the handle; relative to the savepoint's directory, or absolute.
+        location: Place of the file, if it differs from ``path``.
+        size: In bytes; None if the file is missing.
+        is_missing: Whether the file is neither where the handle says nor beside ``_metadata``.
         references: ``operator subtask: what for``; empty if nobody refers to the file.
-        problem: Why it was not looked for where the handle says, if it is missing for that.
+        problem: Why a missing file was not searched for where the handle says.
     """
 
     path: str
@@ -257,7 +257,7 @@ class FileDescription:
 def describe_files(
     directory: SnapshotDirectory, operators: Iterable[Operator]
 ) -> Iterator[FileDescription]:
-    """``_metadata``, every file that an operator refers to, then those that nobody refers to."""
+    """``_metadata``, every file that an operator refers to, then all other files."""
     referenced: dict[str, tuple[StateFile, list[str]]] = {}
     for operator in operators:
         for reference in stream_references(operator.record):
@@ -287,14 +287,14 @@ def _user(operator: Operator, reference: StreamReference) -> str:
 
 
 def _kind_name(state: State) -> str:
-    """The kind of a state to the job, and whether each subtask has an instance of its own."""
+    """Kind of a state to the job; says if each subtask has its own instance."""
     return (
         f"{state.scope.value} {state.job_kind.value}" if state.scope.is_local else state.kind.value
     )
 
 
 def type_name(layout: Layout) -> str:
-    """The type of a column of this layout, in Spark's words."""
+    """Spark's name of the type of a column with this layout."""
     return spark_type_name(arrow_type(layout))
 
 

@@ -1,7 +1,7 @@
-"""Types of keys that the user knows, where no file of an operator tells them.
+"""Types of keys that the user gives, for operators whose files don't tell them.
 
-A checkpoint of a changelog that was never materialized has no header, and changes do not tell the
-serializer of keys. Timers do; where there are none, only the user knows it.
+A checkpoint of a changelog that was never materialized has no header, and changes don't tell the
+serializer of keys. Timers do; without timers, only the user knows it.
 """
 
 from __future__ import annotations
@@ -28,18 +28,16 @@ if TYPE_CHECKING:
 def key_serializers(
     given: Mapping[str, GivenType], operators: Iterable[OperatorState], path: str
 ) -> dict[OperatorId, TypeSerializerSnapshot]:
-    """The serializers of keys that the user gave, by the operator.
+    """Serializers of keys that the user gave, by the operator.
 
-    Args:
-        given: Uid, hash or its first digits -> type, as a call such as ``Types.STRING()`` or as its text.
-        operators: The operators of the savepoint.
-        path: What errors call the savepoint.
+    ``given`` maps a uid, a hash or its first digits to a type: a call such as ``Types.STRING()``, or its
+    text. ``path`` names the savepoint in errors.
 
     Raises:
         OperatorNotFoundError: No operator has one of the uids.
-        AmbiguousOperatorError: Several hashes begin as one of them.
-        TypeError: What is given is no type.
-        KeyTypeError: A text is none of a type.
+        AmbiguousOperatorError: Several hashes begin with the digits.
+        TypeError: A value is no type.
+        KeyTypeError: A text is no type.
     """
     uids = {str(record.operator_id): record.uid or None for record in operators}
     return {
@@ -51,7 +49,6 @@ def key_serializers(
 def _serializer(uid: str, given: GivenType) -> TypeSerializerSnapshot:
     if isinstance(given, TypeSerializerSnapshot):
         return given
-    # Types know Spark, which opening a savepoint does without.
     if isinstance(given, str):
         try:
             return parse_type(given).snapshot
@@ -76,15 +73,7 @@ def _hex(snapshot: TypeSerializerSnapshot) -> str:
 
 
 def key_types_of(text: str) -> dict[str, GivenType]:
-    """The option ``keyTypes``: a JSON object of uids and types.
-
-    Raises:
-        ValueError: It is none.
-
-    Example:
-        >>> key_types_of('{"summarize": "STRING"}')
-        {'summarize': 'STRING'}
-    """
+    """The option ``keyTypes``: a JSON object of uids and types. Raises ``ValueError`` for other texts."""
     try:
         types = json.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""An operator of a snapshot: its states, and the tables that they make."""
+"""An operator of a snapshot: its states and their tables."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Operator:
     """An operator of a savepoint: a namespace of tables.
 
     Attributes:
-        record: What ``_metadata`` says of it.
+        record: Record of the operator in ``_metadata``.
         uid: Its uid, if the savepoint or the user gave it.
-        directory: Where its files are.
-        kryo: How Kryo's bytes are to be read.
-        key_type: The serializer of its keys that the user gave, for where no file does.
+        directory: Directory of its files.
+        kryo: Dialect of Kryo's bytes.
+        key_type: Serializer of its keys that the user gave; used where no file tells it.
     """
 
     record: OperatorState
@@ -52,7 +52,6 @@ class Operator:
         return f"Operator({self.name!r}, {facts}, max parallelism {self.record.max_parallelism})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the columns of its tables. Reads the headers of its state files."""
         rows = [
             (table.name, column.name, spark_type_name(column_type(table, column)))
             for table in self.tables
@@ -63,12 +62,12 @@ class Operator:
 
     @property
     def id(self) -> str:
-        """The hash of its uid, 32 hexadecimal digits."""
+        """Hash of its uid, 32 hexadecimal digits."""
         return str(self.record.operator_id)
 
     @property
     def name(self) -> str:
-        """What its tables are called by: the uid, or the hash where the uid is not known."""
+        """Name in front of its tables: the uid, or the hash where the uid is unknown."""
         return self.uid or self.id
 
     @cached_property
@@ -78,7 +77,7 @@ class Operator:
         return OperatorCatalog.of(self.directory, self.record, self.kryo, key)
 
     def written(self, snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
-        """A serializer of the operator, as it writes new values into a savepoint of the same Flink."""
+        """The serializer that writes new values of this one into a savepoint of the same Flink."""
         if self.kryo is None:
             return snapshot
         snapshot = with_described_subclasses(
@@ -90,24 +89,24 @@ class Operator:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """The tables that its states make."""
+        """Tables of its states."""
         return tables_of(self.catalog.states)
 
     @property
     def state_columns(self) -> dict[str, str]:
-        """Keyed state -> the column that has its values; timers have several."""
+        """Keyed state -> the column of its values; timers have several."""
         keyed = (table for table in self.tables if table.states[0].kind.is_keyed)
         columns = (pair for table in keyed for pair in table.state_columns())
         return {state.name: column.name for column, state in columns}
 
     @property
     def problems(self) -> dict[str, tuple[CatalogProblem, ...]]:
-        """Table -> why files of it can't be read; also of tables that are not known otherwise."""
+        """Table -> why files of it can't be read; includes tables of which nothing else is known."""
         return problems_by_table(self.catalog.problems, self.tables)
 
     @property
     def unread_tables(self) -> dict[str, tuple[CatalogProblem, ...]]:
-        """The tables of which no file can be read, and why."""
+        """Tables of which no file can be read, and why."""
         known = {table.name for table in self.tables}
         return {name: problems for name, problems in self.problems.items() if name not in known}
 
@@ -117,7 +116,7 @@ class Operator:
         return any(state.kind.is_keyed for state in self.catalog.states)
 
     def expect_read(self, *, is_keyed: bool = False) -> None:
-        """Looks whether the catalog is whole: what it lacks, a new savepoint would lack.
+        """Raises if a file is missing or damaged, because a new savepoint would lack its state.
 
         Args:
             is_keyed: Whether only files of keyed state matter.
@@ -127,7 +126,7 @@ class Operator:
         """
         for problem in self.catalog.problems:
             if problem.is_keyed or not is_keyed:
-                # The error of the catalog stays as it is, for whoever asks again.
+                # A copy: the catalog raises its own error again.
                 raise copy(problem.error).within(
                     f"subtask {problem.subtask}", f"operator {self.name}"
                 )
@@ -136,7 +135,7 @@ class Operator:
         """The table of this name.
 
         Raises:
-            StateNotFoundError: There is none; the message lists those there are.
+            StateNotFoundError: There is no such table; the message lists all tables.
             SavepointError: Its files are missing or damaged.
         """
         for table in self.tables:
@@ -145,7 +144,7 @@ class Operator:
         if name in (unread := self.unread_tables):
             problem = unread[name][0]
             places = (f"subtask {problem.subtask}", f"table {name}", f"operator {self.name}")
-            # The error of the catalog stays as it is, for whoever asks again.
+            # A copy: the catalog raises its own error again.
             raise copy(problem.error).within(*places)
         names = [table.name for table in self.tables]
         known = ", ".join(names) or "none"
@@ -157,7 +156,7 @@ class Operator:
         raise StateNotFoundError(message)
 
     def without_table(self) -> StateNotFoundError:
-        """The error that a table is named by the operator alone; lists its tables."""
+        """The error for a table named by the operator alone; lists its tables."""
         own = (*(table.name for table in self.tables), *self.unread_tables)
         names = [f"{self.name}.{name}" for name in own]
         return StateNotFoundError(
@@ -165,7 +164,7 @@ class Operator:
         )
 
     def look_up(self, table: str, options: ReadOptions) -> TableScan:
-        """How keys of one of its tables are looked up: a store is asked for few headers.
+        """Scan that looks up keys of a table; asks a store for few headers.
 
         Raises:
             SavepointError: As ``table`` and ``scan`` do.
@@ -173,7 +172,7 @@ class Operator:
         is_cheap = self.directory.is_local or "catalog" in vars(self)
         if table == KEYED_STATE and options.keys is not None and not is_cheap:
             few = asked_subtasks(self.directory, self.record, options, self.kryo)
-            # A state or column that the keys' subtasks lack, others may have.
+            # Other subtasks may have states and columns that those of the keys lack.
             with suppress(NotFoundError):
                 if few is not None:
                     scan = self.scan(replace(self, record=few).table(table), options)
@@ -182,7 +181,7 @@ class Operator:
         return self.scan(self.table(table), options)
 
     def scan(self, table: Table, options: ReadOptions) -> TableScan:
-        """How one of its tables is read.
+        """Scan of a table.
 
         Raises:
             SavepointError: As ``TableScan.check_options`` does.

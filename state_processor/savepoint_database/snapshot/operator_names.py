@@ -1,4 +1,4 @@
-"""Names by which users call an operator: its uid, its hash, or the first digits of the hash."""
+"""Users' names for an operator: its uid, its hash, or the first digits of the hash."""
 
 from __future__ import annotations
 
@@ -14,22 +14,19 @@ if TYPE_CHECKING:
     Uids = Mapping[str, str | None]
 
 FEWEST_DIGITS = 4
-"""How many digits of a hash are needed, as in git."""
+"""Fewest digits of a hash that name an operator, as in git."""
 
 _SHOWN_DIGITS = 8
 _DIGITS = re.compile(rf"[0-9a-f]{{{FEWEST_DIGITS},32}}")
 
 
 def id_called(name: str, uids: Uids, path: str) -> str:
-    """The hash of the operator that has this name.
+    """Hash of the operator with this name: a uid, a hash, or its first digits, in this order.
 
-    Args:
-        name: A uid, which comes first; a hash, or its first digits.
-        uids: The hash of each operator -> its uid, if that is known.
-        path: What errors call the savepoint.
+    ``path`` names the savepoint in errors.
 
     Raises:
-        OperatorNotFoundError: There is none; the message lists those there are.
+        OperatorNotFoundError: There is no such operator; the message lists all operators.
         AmbiguousOperatorError: Several hashes begin with these digits; the message lists them.
     """
     for operator_id, uid in uids.items():
@@ -50,19 +47,14 @@ def id_called(name: str, uids: Uids, path: str) -> str:
 
 
 def ids_beginning(digits: str, uids: Uids) -> list[str]:
-    """The hashes that begin with these digits; none if there are too few digits to tell."""
+    """Hashes that begin with these digits; none if the digits are too few."""
     if not _DIGITS.fullmatch(digits.lower()):
         return []
     return sorted(operator_id for operator_id in uids if operator_id.startswith(digits.lower()))
 
 
 def short_ids(uids: Uids) -> dict[str, str]:
-    """Each hash -> its first digits that stand for no other operator, 8 or more.
-
-    Example:
-        >>> short_ids({"9bfe0c6fab6e0c7bd0f5a7a5b8f0a1d2": None})
-        {'9bfe0c6fab6e0c7bd0f5a7a5b8f0a1d2': '9bfe0c6f'}
-    """
+    """Hash -> its shortest unique beginning, of 8 digits or more."""
     ordered, shortened = sorted(uids), {}
     names = set(uids.values())
     neighbours = zip(ordered, ["", *ordered[:-1]], [*ordered[1:], ""], strict=True)

@@ -1,13 +1,13 @@
-"""The checkpoints and savepoints below a directory: which there are, and which of them are complete.
+"""Checkpoints and savepoints below a directory, complete or not.
 
-| what lies there                     | it is                                                       |
+| place                               | meaning                                                     |
 |-------------------------------------|-------------------------------------------------------------|
-| a directory with ``_metadata``      | a snapshot; complete if every file is there that it needs   |
-| ``chk-7``, ``savepoint-…`` without  | one that was never completed, or is under way               |
-| ``shared``, ``taskowned``           | files of several checkpoints; no snapshot is in them        |
+| a directory with ``_metadata``      | a snapshot; complete if all files that it needs exist       |
+| ``chk-7``, ``savepoint-…`` without  | never completed, or under way                               |
+| ``shared``, ``taskowned``           | files of several checkpoints; contains no snapshots         |
 
-The newest snapshot of a job is the one with the highest id, as copies have other times. Of several
-jobs it is the one that was written last.
+The newest snapshot of a job is the one with the highest id, because copies have other times. Of
+several jobs it is the one that was written last.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _MOST_PLACES = 3
 _MOST_FOLDERS = 100
 
 DEPTH = 8
-"""How many levels of directories are looked into."""
+"""Levels of directories to search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,14 @@ class RetainedSnapshot:
     """A checkpoint or savepoint below a directory.
 
     Attributes:
-        path: What opens it.
-        id: Its checkpoint id; None if it has no ``_metadata`` that can be read.
-        time: When its ``_metadata`` was written, in UTC; None if there is none.
-        kind: As ``describe`` tells it.
+        path: Path that opens it.
+        id: Its checkpoint id; None without a readable ``_metadata``.
+        time: Time in UTC at which its ``_metadata`` was written; None if there is none.
+        kind: Kind as in ``describe``.
         size: Bytes of all state that it refers to, shared files included.
         own_size: Bytes of the files in its own directory.
-        operators: How many operators it has.
-        is_complete: Whether its ``_metadata`` can be read, and all its files are there.
+        operators: Number of operators.
+        is_complete: Whether its ``_metadata`` can be read, and all its files exist.
         problem: Why it is not complete.
     """
 
@@ -92,7 +92,6 @@ class RetainedSnapshots(tuple[RetainedSnapshot, ...]):
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: a row per snapshot."""
         names = ("path", "id", "time", "kind", "size", "own_size", "operators", "problem")
         rows = ([getattr(snapshot, name) for name in names] for snapshot in self)
         headings = [name.replace("_", " ") for name in names]
@@ -118,12 +117,12 @@ def snapshots(
         strict_paths: As for ``Savepoint.open``.
 
     Returns:
-        A record each, those that are not complete among them; nothing if there are none.
-        ``to_arrow`` makes a table of them. Data files are not read.
+        A record per snapshot, complete or not. ``to_arrow`` makes a table of them. Data files are
+        not read.
 
     Raises:
         SavepointNotFoundError: There is no such directory.
-        UnreachableError: Its file system is not known, refuses, or does not answer.
+        UnreachableError: Its file system is unknown, refuses, or does not answer.
 
     Example:
         >>> [one.id for one in snapshots("s3://jobs/checkpoints") if one.is_complete]
@@ -133,9 +132,9 @@ def snapshots(
 
 
 def newest_complete(path: str, rules: PathRules) -> tuple[RetainedSnapshot | None, int]:
-    """The newest snapshot below a job's directory that is complete, and how many there are.
+    """The newest complete snapshot below a job's directory, and the number of snapshots.
 
-    That is looked for where Flink makes checkpoints: in the directory, or in those of jobs in it.
+    Searches where Flink makes checkpoints: in the directory, or in those of jobs in it.
     """
     snapshots = _newest_first(_Directory.of(path, rules).retained(_JOBS_DEPTH))
     return next((snapshot for snapshot in snapshots if snapshot.is_complete), None), len(snapshots)
@@ -144,7 +143,7 @@ def newest_complete(path: str, rules: PathRules) -> tuple[RetainedSnapshot | Non
 def first_places(path: str, rules: PathRules) -> list[str]:
     """Paths of a few snapshots below a directory, the uppermost; looks at few folders.
 
-    None if the directory itself is a snapshot that did not complete.
+    Empty if the directory itself is a snapshot that did not complete.
     """
     directory = _Directory.of(path, rules)
     folders, places = deque([""]), list[str]()
@@ -180,7 +179,7 @@ def _newest_first(snapshots: Sequence[RetainedSnapshot]) -> tuple[RetainedSnapsh
 
 
 def _job_of(snapshot: RetainedSnapshot) -> str:
-    """What the snapshots of one job have in common, as far as their paths tell."""
+    """Common path of the snapshots of one job."""
     parent, name = posixpath.split(snapshot.path.partition("?")[0])
     named = _OF_JOB.fullmatch(name)
     return f"{parent}/{named[1] or named[2]}" if named else f"{parent}/{name}"
@@ -188,7 +187,7 @@ def _job_of(snapshot: RetainedSnapshot) -> str:
 
 @dataclass(slots=True)
 class _Directory:
-    """A directory that is looked through, and all files that were seen on the way."""
+    """A directory to search, and all files seen on the way."""
 
     location: Location
     uri: str
@@ -208,13 +207,12 @@ class _Directory:
         return cls(location, uri, rules)
 
     def retained(self, depth: int) -> list[RetainedSnapshot]:
-        """The snapshots in it."""
         places = list(self._places("", depth))
         own_sizes = _sizes_of_folders(self.sizes)
         return [self._snapshot(place, own_sizes[self._path(place)]) for place in places]
 
     def _places(self, below: str, depth: int) -> Iterator[str]:
-        """Where snapshots are, completed or not, as paths below the directory."""
+        """Paths of snapshots below the directory, completed or not."""
         folders = self.folders(below)
         if self.is_snapshot(below):
             for folder in folders:
@@ -234,7 +232,7 @@ class _Directory:
         return is_completed or _UNFINISHED.fullmatch(name) is not None
 
     def folders(self, below: str, *, recursive: bool = False) -> list[str]:
-        """The folders in a folder; notes its files."""
+        """Folders in a folder; notes its files."""
         selector = fs.FileSelector(self._path(below), allow_not_found=True, recursive=recursive)
         with reading_errors(self.uri):
             infos = self.location.filesystem.get_file_info(selector)
@@ -252,7 +250,7 @@ class _Directory:
         return posixpath.join(self.location.path, *filter(None, below))
 
     def uri_of(self, below: str) -> str:
-        """The path of a folder, as the user calls the directory."""
+        """Path of a folder in the user's spelling of the directory."""
         if not below:
             return self.uri
         if is_local(self.uri):
@@ -292,7 +290,7 @@ class _Directory:
         )
 
     def _missing(self, directory: SnapshotDirectory, streams: Iterable[StreamHandle]) -> str:
-        """What is not there of the files that a snapshot refers to."""
+        """Names the missing files of a snapshot."""
         missing = []
         for stream in streams:
             size = self._listed_size(directory, stream)
@@ -312,7 +310,7 @@ class _Directory:
         )
 
     def _listed_size(self, directory: SnapshotDirectory, stream: StreamHandle) -> int | None:
-        """The size of a file that was listed, so that nobody has to be asked; None of others."""
+        """Size of a file that was listed already; None for others."""
         match stream:
             case _ if self.rules.is_strict:
                 return None
@@ -324,7 +322,7 @@ class _Directory:
                 return None
 
     def _size_of(self, directory: SnapshotDirectory, path: str) -> int | None:
-        """The size of a listed file of an absolute path, be it that its directory was moved."""
+        """Size of a listed file of an absolute path, also if its directory was moved."""
         there = path_in_store(path)
         if there in self.sizes and store_of(path) == store_of(self.uri):
             return self.sizes[there]
@@ -341,7 +339,7 @@ class _Directory:
 
 
 def _sizes_of_folders(sizes: Mapping[str, int]) -> Counter[str]:
-    """The bytes below each folder, of files with these paths and sizes."""
+    """Bytes below each folder."""
     folders: Counter[str] = Counter()
     for file, size in sizes.items():
         end = file.rfind("/")

@@ -1,6 +1,6 @@
-"""A snapshot as a database: its operators, their tables, and the files that hold them.
+"""A snapshot as a database: its operators, their tables, and their files.
 
-``Savepoint``, which users meet, is one that can be written anew besides.
+``Savepoint``, the class for users, can also be written anew.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ class Snapshot:
     """A savepoint or checkpoint; holds no data, and needs no Spark.
 
     Attributes:
-        path: What the user called it.
-        metadata: The content of its ``_metadata`` file.
-        directory: Where its files are.
-        kryo: How Kryo's bytes are to be read: its version, and the classes that the user described.
+        path: The user's path.
+        metadata: Content of the ``_metadata`` file.
+        directory: Directory of its files.
+        kryo: Dialect of Kryo's bytes: its version, and the classes that the user described.
     """
 
     path: str
@@ -89,17 +89,16 @@ class Snapshot:
 
         Args:
             path: Its directory or ``_metadata`` file: a local path as text or ``Path``, or a URI of a file system
-                that pyarrow knows (``file:``, ``s3:``, ``gs:``, ``hdfs:``...). Of a directory of
-                checkpoints or savepoints, the newest that is complete.
-            uids: Uids of operators. Flink 1.x stores only their hashes; an operator whose uid
-                is given here is called by it. They may be all uids of a job, of which the
-                savepoint need not have each.
-            kryo_classes: Classes of the job that Kryo wrote, as no savepoint knows their fields;
-                see ``kryo_class``. State of such a class is then a struct. Or a file of YAML or
-                JSON that describes them.
+                that pyarrow knows (``file:``, ``s3:``, ``gs:``, ``hdfs:``...). A directory of checkpoints or
+                savepoints stands for its newest complete one.
+            uids: Uids of operators. Flink 1.x stores only their hashes; an operator gets its name from here.
+                All uids of a job are allowed, even if the savepoint lacks some operators.
+            kryo_classes: Classes of the job that Kryo wrote, because no savepoint knows their fields; see
+                ``kryo_class``. State of such a class is then a struct. Or a file of YAML or JSON that
+                describes them.
             allow_paths: Local directories and URIs. Files of the savepoint that lie on another
                 store (scheme and host, or bucket) are followed only below these.
-            strict_paths: Follow nothing else out of the directories of the savepoint and of its
+            strict_paths: Follow no other path out of the directories of the savepoint and of its
                 checkpoint, not even on its own store.
             key_types: Uid or hash of an operator -> the type of its keys, as ``Types.STRING()`` or
                 as the text ``"STRING"``. It counts where no file of the operator tells it: in
@@ -108,13 +107,13 @@ class Snapshot:
         Raises:
             SavepointNotFoundError: Nothing is there, or a directory without ``_metadata``.
             NotASavepointError: A file of another kind is there.
-            FormatError: The ``_metadata`` file is damaged, or of a version that is not known.
+            FormatError: The ``_metadata`` file is damaged, or of an unknown version.
             TypeError: The path or a uid is no text, or ``uids`` is no list.
             ValueError: A uid is empty.
 
         Warns:
-            NewestSnapshotWarning: The path holds several snapshots; the message tells which of
-                them was taken, as the attribute ``path`` does.
+            NewestSnapshotWarning: The path holds several snapshots; the message and the attribute
+                ``path`` name the chosen one.
             UnknownUidWarning: No operator has one of the uids.
 
         Example:
@@ -132,8 +131,8 @@ class Snapshot:
                 if not places:
                     raise
                 message = (
-                    f"{error}; below it lie, for instance, {', '.join(places)}: name one of them,"
-                    " or list all by savepoint snapshots"
+                    f"{error}; it contains, for instance, {', '.join(places)}: name one of them,"
+                    " or list all with savepoint snapshots"
                 )
                 raise SavepointNotFoundError(message) from None
             message = f"{path}: {newest.path} is read, the newest complete snapshot of {count}"
@@ -162,20 +161,20 @@ class Snapshot:
         return self._operators
 
     def operator(self, uid: str) -> Operator:
-        """The operator with this uid, this hash of a uid, or a hash that begins so.
+        """The operator with this uid, or with a hash that begins with these digits.
 
         Args:
             uid: The uid, the hash, or four or more of the first digits of the hash.
 
         Raises:
-            OperatorNotFoundError: There is none; the message lists those there are.
+            OperatorNotFoundError: There is no such operator; the message lists all operators.
             AmbiguousOperatorError: Several hashes begin so; the message lists them.
         """
         operator_id = id_called(uid, self._uids, self.path)
         return next(operator for operator in self._operators if operator.id == operator_id)
 
     def short_ids(self) -> dict[str, str]:
-        """The hash of each operator -> its first digits that stand for no other, 8 or more."""
+        """Hash of each operator -> its shortest unique beginning, of 8 digits or more."""
         return short_ids(self._uids)
 
     @property
@@ -189,7 +188,6 @@ class Snapshot:
         )
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the tables, operator by operator."""
         names = ("table", "columns", "kind of state")
         rows = (
             (
@@ -202,13 +200,13 @@ class Snapshot:
         return html_table(repr(self), names, rows)
 
     def describe(self) -> SavepointDescription:
-        """What is in the savepoint, on one page. Reads the headers of all state files."""
+        """The savepoint on one page. Reads the headers of all state files."""
         return SavepointDescription.of(self.path, self.metadata, self._operators)
 
     def tables(self) -> list[TableDescription]:
         """All tables, operator by operator. Reads the headers of all state files.
 
-        A table whose files are missing or damaged is among them, with its problems.
+        Tables whose files are missing or damaged are included, with their problems.
         """
         names = {table.full_name: table.sql for table in SqlTables(self._operators)}
         return [
@@ -218,17 +216,17 @@ class Snapshot:
         ]
 
     def schema(self, table: str | None = None) -> list[ColumnDescription]:
-        """The columns of one table, or of all.
+        """Columns of one table, or of all.
 
         Args:
             table: ``<operator>.<table>``, the operator by its uid or hash.
 
         Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            OperatorNotFoundError: There is no such operator; the message lists all operators.
             StateNotFoundError: The operator has no such table; the message lists its tables.
 
         Warns:
-            UnreadTableWarning: Of all tables, one is left out, as its files can't be read.
+            UnreadTableWarning: A table is left out because its files can't be read.
         """
         if table is not None:
             operator, shown = self.table(table)
@@ -242,7 +240,7 @@ class Snapshot:
         ]
 
     def warn_of_unread_tables(self) -> None:
-        """Warns of each table that is left out, as its files are missing or damaged."""
+        """Warns of each table that is left out because its files are missing or damaged."""
         for described in self.tables():
             if not described.columns:
                 others = len(described.problems) - 1
@@ -255,17 +253,17 @@ class Snapshot:
     def table(self, name: str) -> tuple[Operator, Table]:
         """The operator and the table of a full name, ``<operator>.<table>``.
 
-        A uid may hold dots, and so may the name of a state: the longest uid that fits decides.
+        Uids and names of states may contain dots: the longest uid that fits decides.
 
         Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            OperatorNotFoundError: There is no such operator; the message lists all operators.
             StateNotFoundError: The operator has no such table; the message lists its tables.
         """
         operator, shown = self._named(name)
         return operator, operator.table(shown)
 
     def _named(self, name: str) -> tuple[Operator, str]:
-        """The operator of a full name, and the name of a table that it may have."""
+        """The operator of a full name, and the rest of the name."""
         if not isinstance(name, str):
             raise TypeError(f"a table is {name!r}, expected a text such as 'summarize.keyed_state'")
         dots = [position for position, letter in enumerate(name) if letter == "."]
@@ -293,11 +291,11 @@ class Snapshot:
         undescribed_subclasses: UndescribedSubclasses = "refuse",
         portion_size: int | None = PORTION_SIZE,
     ) -> TableScan:
-        """The scan of a table, which reads it as Arrow and without Spark.
+        """The scan of a table, which reads Arrow without Spark.
 
         Args:
             table: Its full name, ``<operator>.<table>``, the operator by its uid or hash.
-            columns: Names of columns, in the order wanted; all by default.
+            columns: Names of columns in the desired order; all by default.
             keys: Reads only rows of these keys, out of their key groups alone. A key is as ``to_pylist`` gives it: a
                 struct is a dict.
             key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
@@ -312,20 +310,20 @@ class Snapshot:
             nanoseconds: The form that an export of the scan gives times with more digits than microseconds: ``refuse``
                 raises ``InexactTimeError``, ``struct`` and ``text`` have all digits, ``truncate`` cuts them off. Arrow
                 itself has all of them.
-            undescribed_subclasses: What a POJO becomes whose subclass no snapshot describes. ``refuse`` raises
-                ``UndecodableError``. ``bytes`` shows its bytes and the reason in a field ``$undecoded``; fields that
-                it hides are null. ``rest`` also leaves out elements and entries that it hides.
+            undescribed_subclasses: The form of POJOs of subclasses that no snapshot describes. ``refuse`` raises
+                ``UndecodableError``. ``bytes`` shows the bytes and the reason in a field ``$undecoded``, with null for
+                fields that it hides. ``rest`` also leaves out elements and entries that it hides.
             portion_size: The size in bytes beyond which a key group is decoded in portions of that size; None never
                 divides one.
 
         Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
-            StateNotFoundError: The operator has no such table; the message lists its tables. Or a
-                flat view is wanted of what is no list or map.
-            ColumnNotFoundError: A column is wanted that there is not.
-            KeyTypeError: A key is none of the table's.
+            OperatorNotFoundError: There is no such operator; the message lists all operators.
+            StateNotFoundError: The operator has no such table; the message lists its tables. Or ``flat``
+                names no list or map.
+            ColumnNotFoundError: There is no such column.
+            KeyTypeError: A key does not fit the table's keys.
             TypeError: An option has a wrong type, such as a text for a list of keys.
-            ValueError: An option has a value that it can't have.
+            ValueError: An option has an invalid value.
 
         Example:
             >>> scan = savepoint.scan("summarize.keyed_state", columns=["key", "total"])
@@ -337,7 +335,7 @@ class Snapshot:
         return operator.look_up(name, options)
 
     def files(self) -> list[FileDescription]:
-        """Every file of the savepoint, who refers to it, and whether it is missing."""
+        """Every file of the savepoint, its references, and whether it is missing."""
         return list(describe_files(self.directory, self._operators))
 
     def _names(self) -> Iterable[str]:
@@ -345,13 +343,12 @@ class Snapshot:
 
 
 def _kryo(metadata: CheckpointMetadata, classes: tuple[KryoClass, ...]) -> KryoDialect:
-    """The Kryo of the Flink that wrote the savepoint: 2.x has another one than 1.x."""
+    """Kryo of the Flink that wrote the savepoint: 2.x has another version than 1.x."""
     is_kryo_5 = is_of_flink_2(metadata.version)
     return KryoDialect(KryoVersion.V5_6 if is_kryo_5 else KryoVersion.V2_24, classes)
 
 
 def _described(classes: DescribedClasses) -> tuple[KryoClass, ...]:
-    """The classes, or those that a file describes."""
     if isinstance(classes, str | os.PathLike):
         from savepoint_database.types.class_descriptions import class_descriptions  # noqa: PLC0415  # YAML is slow
 

@@ -1,9 +1,9 @@
-"""What SQL calls the tables of a savepoint; the same names for DuckDB and for Spark.
+"""Names of a savepoint's tables in SQL, the same for DuckDB and Spark.
 
-An operator is a database. Names of Spark's catalog consist of letters, digits and ``_``; what else
-a uid or the name of a state has becomes ``_``. What would be the same then, in any case, is told apart
-by ``told_apart``. In quotes, a uid and a table may be written as they are:
-``"session-window".window_state``. A name that fits several is an error.
+An operator is a database. Names in Spark's catalog consist of letters, digits and ``_``; other
+characters of a uid or state become ``_``. ``told_apart`` distinguishes names that become equal, in any
+case. In quotes, a uid and a table may be written as they are: ``"session-window".window_state``. A
+name that fits several is an error.
 """
 
 from __future__ import annotations
@@ -27,15 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SqlTable:
-    """A table, and what SQL calls it.
-
-    Attributes:
-        database: The name of the operator in SQL.
-        name: The name of the table in SQL.
-        operator: The operator.
-        table: The name of the table as the operator has it.
-        problem: Why the table can't be read; None if it can.
-    """
+    """A table: ``database`` and ``name`` are its names in SQL, ``table`` is its own; ``problem`` hinders reading."""
 
     database: str
     name: str
@@ -45,29 +37,27 @@ class SqlTable:
 
     @property
     def full_name(self) -> str:
-        """``<operator>.<table>``."""
         return f"{self.operator.name}.{self.table}"
 
     @property
     def sql(self) -> str:
-        """What a query calls it; in quotes where a name begins with a digit."""
+        """Name in a query; quoted where it begins with a digit."""
         parts = (self.database, self.name)
         return ".".join(part if part.isidentifier() else double_quoted(part) for part in parts)
 
     @property
     def exact_sql(self) -> str:
-        """What a query calls it by its own names, in quotes."""
+        """Its own names, in quotes."""
         return f"{double_quoted(self.operator.name)}.{double_quoted(self.table)}"
 
     @property
     def spark_sql(self) -> str:
-        """What Spark calls it."""
         parts = (self.database, self.name)
         return ".".join(part if part.isidentifier() else quoted(part) for part in parts)
 
 
 class SqlTables:
-    """The tables of a savepoint by their names in SQL.
+    """Tables of a savepoint by their names in SQL.
 
     The headers of an operator's files are read when one of its tables is asked for.
     """
@@ -87,7 +77,6 @@ class SqlTables:
             yield from self.of_operator(operator)
 
     def of_operator(self, operator: Operator) -> tuple[SqlTable, ...]:
-        """The tables of an operator."""
         if operator.id not in self._tables:
             unread = operator.unread_tables
             names = told_apart((*(table.name for table in operator.tables), *unread), plain_name)
@@ -104,10 +93,9 @@ class SqlTables:
         return self._tables[operator.id]
 
     def operators(self, name: str) -> list[Operator]:
-        """The operators that a query may mean by a name: uid, hash or its first digits, or database.
+        """Operators that a query may mean by a uid, a hash or its first digits, or a database.
 
-        Args:
-            name: As it is written. In quotes, or if it is no name without, a uid is itself alone.
+        In quotes, or with characters that SQL quotes, a uid stands for itself alone.
         """
         plain = unquoted(name)
         exact = [operator for operator in self._operators if plain in (operator.uid, operator.id)]
@@ -126,14 +114,14 @@ class SqlTables:
         return ids_beginning(digits, {operator.id: operator.uid for operator in self._operators})
 
     def single(self, name: str) -> Operator:
-        """The operator that a query means by a name; raises ``TableNotFoundError`` for any other."""
+        """The only operator with this name. Raises ``TableNotFoundError`` for none or several."""
         operators = self.operators(name)
         if len(operators) != 1:
             raise self.unknown(name, "*")
         return operators[0]
 
     def tables(self, operator: str, table: str) -> list[SqlTable]:
-        """The tables that a query may mean by these names, each as it is written."""
+        """Tables that a query may mean by these names, as they are written."""
         tables = [shown for owner in self.operators(operator) for shown in self.of_operator(owner)]
         plain = unquoted(table)
         exact = [shown for shown in tables if shown.table == plain]
@@ -142,14 +130,14 @@ class SqlTables:
         return [shown for shown in tables if _fits(plain, shown.table, shown.name)]
 
     def find(self, operator: str, table: str) -> SqlTable | None:
-        """The table that a query means by these names; None if it is none, or one of several."""
+        """The only table that a query may mean by these names; None for none or several."""
         if len(self.operators(operator)) != 1:
             return None
         tables = self.tables(operator, table)
         return tables[0] if len(tables) == 1 else None
 
     def without_table(self) -> set[tuple[str, str]]:
-        """The names, database and table, that would be those of several tables, and so of none."""
+        """Names, database and table, that fit several tables and therefore none."""
         plain = (
             (plain_name(shown.operator.name), plain_name(shown.table), shown) for shown in self
         )
@@ -191,12 +179,12 @@ def _ambiguous(what: str, name: str, meant: Iterable[str]) -> TableNotFoundError
 
 
 def _is_exact(name: str) -> bool:
-    """Whether a name is written as SQL takes it for itself alone."""
+    """Whether SQL takes the name for itself alone."""
     return unquoted(name) != name or plain_name(name) != name
 
 
 def _fits(name: str, *names: str) -> bool:
-    """Whether a name is one of these in any case, or what the first of them becomes in SQL."""
+    """Whether a name equals one of these in any case, or the SQL form of the first."""
     wanted = name.casefold()
     folded = {*(other.casefold() for other in names), plain_name(names[0]).casefold()}
     return wanted in folded

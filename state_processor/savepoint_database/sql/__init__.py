@@ -6,7 +6,15 @@ from savepoint_database.types.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from savepoint_database.sql.sql_database import SqlDatabase, SqlResult
+    from savepoint_database.sql.sql_text import expect_spark_query
 
-__all__ = ["SqlDatabase", "SqlResult"]
+__all__ = ["SqlDatabase", "SqlResult", "expect_spark_query"]
 
-__getattr__ = lazy_names(__name__, {"SqlDatabase": ".sql_database", "SqlResult": ".sql_database"})
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "SqlDatabase": ".sql_database",
+        "SqlResult": ".sql_database",
+        "expect_spark_query": ".sql_text",
+    },
+)

@@ -1,44 +1,33 @@
-"""The answer to ``SHOW TABLES``: an engine knows but the tables that queries have named so far."""
+"""The answer to ``SHOW TABLES``; an engine knows only the tables that queries have named so far."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from savepoint_database.sql.sql_text import NAME
+from savepoint_database.sql.sql_text import words
 
 if TYPE_CHECKING:
-    from savepoint_database.snapshot.sql_tables import SqlTables
+    from collections.abc import Iterable
 
-_SHOW_TABLES = re.compile(
-    rf"\s*SHOW\s+(?:ALL\s+)?TABLES(?:\s+(?:FROM|IN)\s+(?P<operator>{NAME}))?[\s;]*", re.IGNORECASE
-)
+    from savepoint_database.snapshot.sql_tables import SqlTable, SqlTables
+
 _SCHEMA = pa.schema({"name": pa.utf8(), "table": pa.utf8(), "problem": pa.utf8()})
 
 
 def listing(sql: str, tables: SqlTables) -> pa.Table | None:
-    """The tables, if that is what a statement asks for. Reads the headers of all state files.
+    """The tables, if a statement asks for them; reads the headers of all state files.
 
-    Args:
-        sql: The statement: ``SHOW TABLES``, ``SHOW ALL TABLES``, ``SHOW TABLES FROM summarize``.
-        tables: The tables that there are.
-
-    Returns:
-        ``name`` in SQL, full name of the ``table``, and the ``problem`` of one that can't be read.
+    The statement is ``SHOW TABLES``, ``SHOW ALL TABLES`` or ``SHOW TABLES FROM summarize``. The columns
+    are ``name`` in SQL, full name of the ``table``, and the ``problem`` of one that can't be read.
 
     Raises:
-        TableNotFoundError: The operator is none of the savepoint, or one of several.
+        TableNotFoundError: The savepoint has no such operator, or several.
     """
-    asked = _SHOW_TABLES.fullmatch(sql)
-    if asked is None:
+    shown = _asked(sql, tables)
+    if shown is None:
         return None
-    shown = (
-        tables
-        if asked["operator"] is None
-        else tables.of_operator(tables.single(asked["operator"]))
-    )
     rows = [
         {
             "name": table.sql,
@@ -48,3 +37,14 @@ def listing(sql: str, tables: SqlTables) -> pa.Table | None:
         for table in shown
     ]
     return pa.Table.from_pylist(rows, _SCHEMA)
+
+
+def _asked(sql: str, tables: SqlTables) -> Iterable[SqlTable] | None:
+    written = [word for word in words(sql) if word != ";"]
+    match [word.upper() for word in written]:
+        case ["SHOW", "TABLES"] | ["SHOW", "ALL", "TABLES"]:
+            return tables
+        case ["SHOW", "TABLES", "FROM" | "IN", _] | ["SHOW", "ALL", "TABLES", "FROM" | "IN", _]:
+            return tables.of_operator(tables.single(written[-1]))
+        case _:
+            return None

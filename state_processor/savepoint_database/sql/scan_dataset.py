@@ -1,7 +1,7 @@
-"""A scan as a dataset of Arrow, which is what DuckDB hands columns and conditions to.
+"""A scan as a dataset of Arrow, to which DuckDB passes columns and conditions.
 
-DuckDB asks for the schema when a query is bound, and for a scanner when rows are wanted; a table
-that is there twice in a query has two. Nothing else is asked of a dataset.
+DuckDB asks for the schema when it binds a query, and for a scanner when it wants rows. A table
+that a query names twice has two scanners. DuckDB asks nothing else of a dataset.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow.dataset import Dataset
 
-from savepoint_database.sql.key_conditions import Condition
 from savepoint_database.types.schema import exported_schema
 from savepoint_database.types.spark_values import to_exported
 from savepoint_database.types.timer_dates import dated_columns, dated_schema, with_dates
@@ -24,25 +23,20 @@ if TYPE_CHECKING:
 
     import pyarrow.compute as pc
 
+    from savepoint_database.sql.key_conditions import Keys
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.scan.scan import TableScan
 
 
 @dataclass(frozen=True, slots=True)
 class SqlRows:
-    """The rows of a scan as SQL sees them.
-
-    Attributes:
-        scan: The scan.
-        times: What the times of timers are.
-    """
+    """The rows of a scan as SQL sees them."""
 
     scan: TableScan
     times: Times = "numbers"
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the batches."""
         schema = exported_schema(self.scan.schema, self.scan.options.nanoseconds)
         return dated_schema(schema, self._dated)
 
@@ -51,7 +45,6 @@ class SqlRows:
         return dated_columns(self.scan.table, self.times)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, split by split."""
         for batch in self.scan.batches():
             exported = to_exported(batch, self.scan.options.nanoseconds)
             yield with_dates(exported, self._dated) if self._dated else exported
@@ -60,15 +53,15 @@ class SqlRows:
 class ScanDataset(Dataset):  # type: ignore[misc]  # pyarrow has no types
     """A dataset whose rows a scan reads when they are wanted.
 
-    Attributes:
-        rows: The rows, all of them.
-        errors: What was wrong with the savepoint; DuckDB knows but its own errors.
+    ``errors`` has faults of the savepoint, because DuckDB passes on only its own errors. ``keys`` maps
+    columns of a scan to the keys that the query wants, see ``scanned_keys``.
     """
 
     def __init__(self, rows: SqlRows) -> None:
-        # That of Dataset is for datasets in C++, and refuses to be called.
+        # Dataset.__init__ refuses to be called.
         self.rows = rows
         self.errors: list[SavepointError] = []
+        self.keys: dict[tuple[str, ...], Keys] = {}
 
     @property
     def schema(self) -> pa.Schema:
@@ -80,13 +73,12 @@ class ScanDataset(Dataset):  # type: ignore[misc]  # pyarrow has no types
         filter: pc.Expression | None = None,  # noqa: A002  # DuckDB's name
         **_: Any,
     ) -> ScanReader:
-        """What reads these columns of the rows that fulfil a condition."""
         return ScanReader(self, tuple(columns or self.schema.names), filter)
 
 
 @dataclass(frozen=True, slots=True)
 class ScanReader:
-    """What DuckDB has a stream of batches of. Arrow's own scanner would read far ahead."""
+    """A stream of batches for DuckDB. Arrow's own scanner would read far ahead."""
 
     dataset: ScanDataset
     columns: tuple[str, ...]
@@ -111,16 +103,20 @@ class ScanReader:
         rows, columns = self.dataset.rows, self.columns
         options = rows.scan.options
         if self.condition is not None:
-            condition = Condition.of(self.condition, KEY)
-            columns = tuple(dict.fromkeys((*columns, *condition.columns)))
-            if condition.keys is not None and _has_plain_keys(rows.schema):
-                options = replace(options, keys=condition.keys)
+            keys = self.dataset.keys.get(columns)
+            # A column that only the condition is about; the text may hold other names by chance.
+            text = str(self.condition)
+            columns = tuple(
+                name for name in rows.schema.names if name in self.columns or name in text
+            )
+            if keys is not None and _has_plain_keys(rows.schema):
+                options = replace(options, keys=tuple(keys))
         scan = replace(rows.scan, options=options.of_columns(columns))
         return SqlRows(scan, rows.times)
 
 
 def _has_plain_keys(schema: pa.Schema) -> bool:
-    """Whether keys are of a type of which a constant in a condition tells the key."""
+    """Whether a constant in a condition says which key it means."""
     kind = schema.field(KEY).type
     is_plain = pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_boolean(kind)
     return bool(is_plain)

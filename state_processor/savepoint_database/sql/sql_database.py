@@ -1,8 +1,7 @@
-"""A savepoint as a database of DuckDB: a query plans and reads the tables that it names, no others."""
+"""A savepoint as a database of DuckDB; a query plans and reads only the tables that it names."""
 
 from __future__ import annotations
 
-import json
 import re
 import tempfile
 import warnings
@@ -16,13 +15,16 @@ import duckdb
 import pyarrow as pa
 
 from savepoint_database.snapshot.sql_tables import SqlTable, SqlTables
+from savepoint_database.sql.key_conditions import scanned_keys
 from savepoint_database.sql.listing import listing
+from savepoint_database.sql.parse_tree import nodes, parse_tree
 from savepoint_database.sql.scan_dataset import ScanDataset, SqlRows
-from savepoint_database.sql.sql_text import Dialect, rewritten
+from savepoint_database.sql.sql_text import Dialect, rewritten, without_explain
 from savepoint_database.types.sql_names import distinct, double_quoted
 from savepoint_formats.errors import QueryError, SavepointError, UnreadTableWarning
 from savepoint_formats.printable import did_you_mean
 from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.tables.tables import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,24 +36,22 @@ if TYPE_CHECKING:
 _BATCH_ROWS = 1 << 16
 _QUERIES = {"SELECT", "EXPLAIN"}
 _OWN_DATABASES = {"information_schema", "pg_catalog", "main", "temp", "system"}
-_EXPLAIN = re.compile(r"^\s*EXPLAIN(\s+ANALYZE)?\b", re.IGNORECASE)
 _NO_TABLE = re.compile(r"Table with name (\S+) does not exist")
 _NO_COLUMN = re.compile(r'(?:Referenced column "|does not have a column named ")([^"]+)"')
 
 
 @dataclass(frozen=True, slots=True)
 class SqlResult:
-    """The rows of a query, which are read as they are asked for."""
+    """Rows of a query, read when they are asked for."""
 
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
 
     def read_all(self) -> pa.Table:
-        """All rows."""
         return pa.Table.from_batches(self.batches, self.schema)
 
     def with_distinct_names(self) -> SqlResult:
-        """The same rows; behind a name that an earlier column has, there is a number."""
+        """The same rows; repeated names of columns get numbers."""
         names = distinct(self.schema.names)
         schema = pa.schema(
             [field.with_name(name) for field, name in zip(self.schema, names, strict=True)]
@@ -63,21 +63,13 @@ class SqlResult:
 
 
 class SqlDatabase:
-    """Answers queries about a savepoint, and opens nothing else unless files are allowed.
+    """Answers queries about a savepoint; opens nothing else unless ``allow_files``.
 
-    Args:
-        snapshot: The savepoint.
-        options: How all tables are read: ``nanoseconds``, ``undescribed_subclasses``.
-        times: What the times of timers are.
-        allow_files: Whether a query may read files of this machine, as by ``read_csv``.
-        memory_limit: How much memory DuckDB takes before it uses the disk: ``4GB``, ``50%``.
+    ``options`` are those of all tables. DuckDB takes ``memory_limit``, such as ``4GB`` or ``50%``, before
+    it uses the disk.
 
     Raises:
-        ValueError: ``memory_limit`` is none.
-
-    Example:
-        >>> with SqlDatabase(savepoint) as database:
-        ...     database.query("SELECT count(*) FROM summarize.keyed_state").read_all()
+        ValueError: ``memory_limit`` is no amount of memory.
     """
 
     def __init__(
@@ -106,14 +98,11 @@ class SqlDatabase:
         self._connection.close()
 
     def query(self, sql: str) -> SqlResult:
-        """The result of a query. What is wrong with it is an error before any rows are read.
-
-        Args:
-            sql: One query in DuckDB's SQL.
+        """The result of one query. Errors of the query are raised before any rows are read.
 
         Raises:
             QueryError: It is no query, or can't be understood.
-            TableNotFoundError: It names a table that there is not.
+            TableNotFoundError: It names an unknown table.
             SavepointError: The files of a table that it names are missing or damaged.
         """
         if (listed := listing(sql, self.tables)) is not None:
@@ -121,16 +110,32 @@ class SqlDatabase:
         text = rewritten(sql, self.tables, Dialect.DUCKDB)
         with self._query_errors():
             self._expect_query(text)
-            tree = self._tree(text)
-            if _lists_tables(tree):
+            tree = parse_tree(self._connection, without_explain(text))
+            if tree.get("error_type") == "not implemented":
+                # EXPLAIN ANALYZE runs what it explains.
+                raise QueryError(
+                    "EXPLAIN of something other than a query, expected EXPLAIN SELECT ..."
+                )
+            if any(map(_asks_for_tables, nodes(tree))):
                 self._register_all()
-            for database, name in set(_base_tables(tree)):
+            bases = (node for node in nodes(tree) if node.get("type") == "BASE_TABLE")
+            for database, name in {(base["schema_name"], base["table_name"]) for base in bases}:
                 self._register(database, name)
+            self._plan_keys(text)
             relation = self._connection.sql(text)
             if any(str(kind) == "INTERVAL" for kind in relation.types):
                 relation = _with_interval_texts(relation)
             reader = relation.to_arrow_reader(_BATCH_ROWS)
         return SqlResult(reader.schema, self._batches(reader))
+
+    def _plan_keys(self, text: str) -> None:
+        """Tells the tables which keys the query wants of them."""
+        ((_, plan),) = self._connection.execute(
+            f"EXPLAIN (FORMAT json) {without_explain(text)}"
+        ).fetchall()
+        keys = scanned_keys(plan, KEY)
+        for dataset in self._datasets.values():
+            dataset.keys = keys
 
     def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         try:
@@ -148,19 +153,8 @@ class SqlDatabase:
         if statements[0] not in _QUERIES:
             raise QueryError(f"a statement of type {statements[0]}, expected a query: SELECT ...")
 
-    def _tree(self, text: str) -> Any:
-        """A query as DuckDB's parser has it."""
-        # Its own function that lists tables binds them, which fails for tables to come.
-        query = _EXPLAIN.sub("", text)
-        ((row,),) = self._connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
-        tree = json.loads(row)
-        if tree.get("error_type") == "not implemented":
-            # EXPLAIN ANALYZE runs what it explains.
-            raise QueryError("EXPLAIN of what is no query, expected EXPLAIN SELECT ...")
-        return tree
-
     def _register_all(self) -> None:
-        """Makes each table that can be read known to the engine; warns of the others."""
+        """Registers each table that can be read; warns of the others."""
         for table in self.tables:
             try:
                 self._register(table.database, table.name)
@@ -194,7 +188,7 @@ class SqlDatabase:
 
     @contextmanager
     def _query_errors(self) -> Iterator[None]:
-        """Raises what was wrong with the savepoint, or with the query, instead of DuckDB's errors."""
+        """Raises faults of the savepoint, or of the query, instead of DuckDB's errors."""
         for dataset in self._datasets.values():
             dataset.errors.clear()
         try:
@@ -204,14 +198,14 @@ class SqlDatabase:
             raise ours[0] if ours else QueryError(self._reason(error)) from error
 
     def _reason(self, error: Exception) -> str:
-        # Behind it comes the place in a text that is not quite the user's.
+        # The rest is a place in a text that differs from the user's.
         reason = " ".join(str(error).partition("\n\nLINE ")[0].split())
         if isinstance(error, duckdb.PermissionException):
-            return f"{reason}; a query reads files with --allow-files, allow_files=True"
+            return f"{reason}; allow it to read files with --allow-files, allow_files=True"
         if isinstance(error, duckdb.OutOfMemoryException):
-            # Behind it comes what no query may set.
+            # The rest names settings that no query may change.
             reason = reason.partition(" Possible solutions:")[0]
-            return f"{reason}; more memory is given by --memory-limit, memory_limit"
+            return f"{reason}; give it more memory with --memory-limit, memory_limit"
         if unknown := _NO_TABLE.search(reason):
             return str(self.tables.unknown("", unknown[1]))
         unknown = _NO_COLUMN.search(reason)
@@ -226,7 +220,7 @@ class SqlDatabase:
 
 
 def _connected(memory_limit: str, *, allow_files: bool) -> duckdb.DuckDBPyConnection:
-    """A database of this process whose settings no query changes."""
+    """A database in this process whose settings no query can change."""
     spilled = Path(tempfile.gettempdir(), f"savepoint-query-{uuid4().hex}")
     try:
         connection = duckdb.connect(
@@ -241,18 +235,20 @@ def _connected(memory_limit: str, *, allow_files: bool) -> duckdb.DuckDBPyConnec
             }
         )
     except duckdb.Error as error:
-        raise ValueError(f"memory_limit {memory_limit!r}, expected such as 4GB or 50%") from error
-    # That of a Spark session for savepoints, so that texts of times are the same.
+        raise ValueError(
+            f"memory_limit {memory_limit!r}, expected an amount such as 4GB or 50%"
+        ) from error
+    # The zone of Spark sessions for savepoints, so that texts of times are equal.
     connection.execute("SET TimeZone = 'UTC'")
     if not allow_files:
-        # One that is connected without takes no directory for what does not fit into memory.
+        # As an option of connect, it would forbid the temporary directory.
         connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
 
 
 def _with_interval_texts(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """The rows with intervals of months, days and microseconds, which no file has, as texts."""
+    """Rows with intervals as texts, because no file has months, days and microseconds."""
     names = (double_quoted(name) for name in relation.columns)
     shown = (
         f"CAST({name} AS VARCHAR) AS {name}" if str(kind) == "INTERVAL" else name
@@ -261,31 +257,14 @@ def _with_interval_texts(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRe
     return relation.project(", ".join(shown))
 
 
-def _lists_tables(tree: Any) -> bool:
-    """Whether a query asks the engine which tables there are."""
-    match tree:
-        case {"type": "SHOW_REF", "query": None} | {
-            "type": "BASE_TABLE",
-            "schema_name": "information_schema" | "pg_catalog",
-        }:
+def _asks_for_tables(node: dict[str, Any]) -> bool:
+    """Whether a node of a query asks the engine for its tables."""
+    match node:
+        case {"type": "SHOW_REF", "query": None}:
             return True
-        case {"class": "FUNCTION", "function_name": str(name)} if name.startswith("duckdb_"):
+        case {"type": "BASE_TABLE", "schema_name": "information_schema" | "pg_catalog"}:
             return True
-        case dict():
-            return any(map(_lists_tables, tree.values()))
-        case list():
-            return any(map(_lists_tables, tree))
+        case {"class": "FUNCTION", "function_name": str(name)}:
+            return name.startswith("duckdb_")
         case _:
             return False
-
-
-def _base_tables(tree: Any) -> Iterator[tuple[str, str]]:
-    match tree:
-        case {"type": "BASE_TABLE", "schema_name": str(database), "table_name": str(name)}:
-            yield database, name
-        case dict():
-            for child in tree.values():
-                yield from _base_tables(child)
-        case list():
-            for child in tree:
-                yield from _base_tables(child)

@@ -1,15 +1,18 @@
 """Names of tables in the text of a query.
 
-A uid may be a word of SQL (``summarize``), or hold what names of Spark's catalog do not. So names
-of tables are found in the text, and written as an engine takes them. Texts and comments stay as
-they are. What is found nowhere is left to the engine's own parser.
+A uid may be a word of SQL (``summarize``), or hold characters that Spark's catalog refuses. Names of
+tables are therefore found among the tokens of a query and written as its engine takes them.
+Everything else stays as it is, and the engine's own parser judges it.
 """
 
 from __future__ import annotations
 
-import re
-from enum import Enum
+from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from sqlglot.dialects import DuckDB, Spark
+from sqlglot.errors import TokenError
+from sqlglot.tokens import Tokenizer, TokenType
 
 from savepoint_database.types.sql_names import double_quoted, quoted, unquoted
 from savepoint_formats.errors import QueryError
@@ -17,35 +20,39 @@ from savepoint_formats.errors import QueryError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from sqlglot.tokens import Token
+
     from savepoint_database.snapshot.sql_tables import SqlTable, SqlTables
 
-NAME = r"""(?:"(?:[^"]|"")*"|`(?:[^`]|``)*`|[^\W\d][\w$]*)"""
-"""A name in the text of a query, as an expression."""
 
-_PARTS = re.compile(NAME)
-_CHAIN = rf"(?P<names>{NAME}(?:\s*\.\s*{NAME})*)"
-_COMMENTS = r"--[^\n]*|/\*.*?\*/"
-_ESCAPED = r"'(?:[^'\\]|\\.|'')*'"
+class _DuckDbTokens(DuckDB.Tokenizer):  # type: ignore[misc]  # seen as Any
+    IDENTIFIERS = ('"', "`")
+    BYTE_STRINGS = (("e'", "'"), ("E'", "'"))
+    # Behind the first word of a command, sqlglot makes no tokens.
+    COMMANDS = frozenset[TokenType]()
 
 
-class Dialect(Enum):
-    """Whose SQL a text is."""
+class _SparkTokens(Spark.Tokenizer):  # type: ignore[misc]  # seen as Any
+    COMMANDS = frozenset[TokenType]()
 
-    DUCKDB = re.compile(
-        rf"(?:{_COMMENTS}|[eE]{_ESCAPED}|'(?:[^']|'')*'|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)|{_CHAIN}",
-        re.DOTALL,
-    )
-    SPARK = re.compile(rf"(?:{_COMMENTS}|[rR]?{_ESCAPED})|{_CHAIN}", re.DOTALL)
+
+class Dialect(StrEnum):
+    """The SQL of an engine."""
+
+    DUCKDB = "duckdb"
+    SPARK = "spark"
 
     def quoted(self, name: str) -> str:
         """A name in this dialect's quotes."""
         return double_quoted(name) if self is Dialect.DUCKDB else quoted(name)
 
 
-_SPARK_WORDS = re.compile(
-    rf"""{_COMMENTS}|[rR]?{_ESCAPED}|"(?:[^"\\]|\\.)*"|`[^`]*`|(?P<word>[^\W\d]\w*|[^\s\w])""",
-    re.DOTALL,
-)
+_TOKENIZERS: dict[Dialect, type[Tokenizer]] = {
+    Dialect.DUCKDB: _DuckDbTokens,
+    Dialect.SPARK: _SparkTokens,
+}
+
+
 _SPARK_QUERIES = {
     "(",
     "SELECT",
@@ -62,35 +69,46 @@ _CHANGES = {"INSERT", "DELETE", "UPDATE", "MERGE"}
 
 
 def rewritten(sql: str, tables: SqlTables, dialect: Dialect) -> str:
-    """The query with names of tables as the engine takes them; ambiguous ones stay as they are.
+    """The query with names of tables as the engine takes them; ambiguous names stay as they are.
 
-    Args:
-        sql: The query. Uids are in double quotes or backquotes, in both dialects.
-        tables: The tables that there are.
-        dialect: Of which engine the text is.
+    Uids may be in double quotes or backquotes, in both dialects.
     """
+    texts: list[str] = []
+    position = 0
+    for start, end, text in _replacements(sql, tables, dialect):
+        texts += [sql[position:start], text]
+        position = end
+    return "".join([*texts, sql[position:]])
 
-    def replaced(match: re.Match[str]) -> str:
-        text = match["names"]
-        return match[0] if text is None else _rewritten_names(text, tables, dialect)
 
-    return dialect.value.sub(replaced, sql)
+def _replacements(sql: str, tables: SqlTables, dialect: Dialect) -> Iterator[tuple[int, int, str]]:
+    """Start and end of each name that is written in another way, and its new text."""
+    for chain in _chains(sql, dialect):
+        rest = chain
+        if len(chain) > 1:
+            database, name = (_raw(sql, token) for token in chain[:2])
+            if table := tables.find(database, name):
+                text = f"{dialect.quoted(table.database)}.{dialect.quoted(table.name)}"
+                yield chain[0].start, chain[1].end + 1, text
+                rest = chain[2:]
+            elif database == unquoted(database) and len(tables.operators(database)) == 1:
+                # A word of SQL is no name to the engine's parser.
+                yield chain[0].start, chain[0].end + 1, dialect.quoted(database)
+                rest = chain[1:]
+        for token in rest:
+            name = _raw(sql, token)
+            if dialect is Dialect.DUCKDB and name.startswith("`"):
+                yield token.start, token.end + 1, double_quoted(unquoted(name))
 
 
 def named_tables(sql: str, tables: SqlTables, dialect: Dialect) -> list[SqlTable]:
-    """The tables whose names a query has, once each.
-
-    Arguments are those of ``rewritten``.
-    """
+    """The tables that a query names, once each."""
     named = (tables.find(*names) for names in _pairs(sql, dialect))
     return list({table.spark_sql: table for table in named if table is not None}.values())
 
 
 def ambiguous_names(sql: str, tables: SqlTables, dialect: Dialect) -> set[tuple[str, str]]:
-    """The names in a query that fit several tables, without quotes.
-
-    Arguments are those of ``rewritten``.
-    """
+    """Names in a query, without quotes, that fit several tables."""
     return {
         (unquoted(operator), unquoted(table))
         for operator, table in _pairs(sql, dialect)
@@ -98,27 +116,74 @@ def ambiguous_names(sql: str, tables: SqlTables, dialect: Dialect) -> set[tuple[
     }
 
 
-def names_in(text: str) -> list[str]:
-    """The names in a text, in their quotes if they have any."""
-    return _PARTS.findall(text)
+def words(sql: str, dialect: Dialect = Dialect.DUCKDB) -> list[str]:
+    """The tokens of a text as they are written; none if a quote in it does not end."""
+    return [_raw(sql, token) for token in _tokens(sql, dialect)]
+
+
+def without_explain(sql: str) -> str:
+    """The query behind ``EXPLAIN`` and ``EXPLAIN ANALYZE``."""
+    behind = (
+        token
+        for token in _tokens(sql, Dialect.DUCKDB)
+        if token.text.upper() not in ("EXPLAIN", "ANALYZE")
+    )
+    first = next(behind, None)
+    return sql if first is None else sql[first.start :]
 
 
 def _pairs(sql: str, dialect: Dialect) -> Iterator[tuple[str, str]]:
     """The first two of names with dots between them."""
-    for match in dialect.value.finditer(sql):
-        names = names_in(match["names"] or "")
-        if len(names) > 1:
-            yield names[0], names[1]
+    for chain in _chains(sql, dialect):
+        if len(chain) > 1:
+            yield _raw(sql, chain[0]), _raw(sql, chain[1])
+
+
+def _chains(sql: str, dialect: Dialect) -> Iterator[list[Token]]:
+    """Names with dots between them."""
+    chain: list[Token] = []
+    is_open = False
+    for token in _tokens(sql, dialect):
+        if token.token_type is TokenType.DOT:
+            is_open = True
+            continue
+        if chain and not is_open:
+            yield chain
+            chain = []
+        is_open = False
+        if _is_name(_raw(sql, token), token):
+            chain.append(token)
+        elif chain:
+            yield chain
+            chain = []
+    if chain:
+        yield chain
+
+
+def _is_name(raw: str, token: Token) -> bool:
+    return raw[0] in '"`' or token.token_type is TokenType.VAR or raw.isidentifier()
+
+
+def _raw(sql: str, token: Token) -> str:
+    return sql[token.start : token.end + 1]
+
+
+def _tokens(sql: str, dialect: Dialect) -> list[Token]:
+    try:
+        return list(_TOKENIZERS[dialect]().tokenize(sql))
+    except TokenError:
+        # The engine's parser reports the mistake.
+        return []
 
 
 def expect_spark_query(sql: str) -> None:
-    """Raises ``QueryError`` if a statement of Spark's is no query; its parser is not needed for it."""
-    words = list(_outer_words(sql))
-    kind = words[0] if words else "nothing"
+    """Raises ``QueryError`` if a statement of Spark's is no query; Spark is not needed for it."""
+    outer = list(_outer_words(sql))
+    kind = outer[0] if outer else "nothing"
     if kind in ("WITH", "FROM"):
         changes = (
             word
-            for before, word, behind in zip(words[:-1], words[1:], [*words[2:], ""], strict=True)
+            for before, word, behind in zip(outer[:-1], outer[1:], [*outer[2:], ""], strict=True)
             if word in _CHANGES and (before == ")" or behind in ("INTO", "OVERWRITE"))
         )
         kind = next(changes, kind)
@@ -127,33 +192,10 @@ def expect_spark_query(sql: str) -> None:
 
 
 def _outer_words(sql: str) -> Iterator[str]:
-    """The words of a statement that stand in no parentheses, and the parentheses around those."""
+    """The words of a statement outside of parentheses, and the outermost parentheses."""
     depth = 0
-    for match in _SPARK_WORDS.finditer(sql):
-        word = (match["word"] or "").upper()
+    for word in map(str.upper, words(sql, Dialect.SPARK)):
         depth -= word == ")"
-        if word and depth == 0:
+        if depth == 0:
             yield word
         depth += word == "("
-
-
-def _rewritten_names(text: str, tables: SqlTables, dialect: Dialect) -> str:
-    parts = list(_PARTS.finditer(text))
-    if len(parts) > 1:
-        database, name = (part[0] for part in parts[:2])
-        if table := tables.find(database, name):
-            start = f"{dialect.quoted(table.database)}.{dialect.quoted(table.name)}"
-            return start + _as_quoted(text[parts[1].end() :], dialect)
-        if database == unquoted(database) and len(tables.operators(database)) == 1:
-            # Whatever follows, a word of SQL is no name to the parser.
-            return dialect.quoted(database) + _as_quoted(text[parts[0].end() :], dialect)
-    return _as_quoted(text, dialect)
-
-
-def _as_quoted(text: str, dialect: Dialect) -> str:
-    """Names in backquotes as DuckDB takes them; in double quotes they may be texts of Spark's."""
-    if dialect is not Dialect.DUCKDB or "`" not in text:
-        return text
-    return _PARTS.sub(
-        lambda match: double_quoted(unquoted(match[0])) if match[0][0] == "`" else match[0], text
-    )

@@ -1,4 +1,4 @@
-"""Descriptions of classes as YAML, with what is known of each class in front of it.
+"""Descriptions of classes as YAML, with known facts of each class as comments.
 
 ::
 
@@ -16,7 +16,7 @@
     - class: shop.Colour
       constants: [RED, GREEN]
 
-A JSON list of the same is one, too.
+A JSON list of the same is accepted, too.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _TO_FILL_IN = "  fields: {}  # name: type, of all fields that are neither static
 
 
 def class_descriptions(path: str | os.PathLike[str]) -> tuple[KryoClass, ...]:
-    """The classes that a file of YAML or JSON describes.
+    """Classes that a file of YAML or JSON describes.
 
     Args:
         path: The file.
 
     Raises:
-        DescriptionError: It describes none; the message names the line.
+        DescriptionError: The file has a mistake; the message names the line.
 
     Example:
         >>> Savepoint.open("s3://jobs/savepoint-1a2b", kryo_classes=class_descriptions("classes.yaml"))
@@ -60,12 +60,8 @@ def class_descriptions(path: str | os.PathLike[str]) -> tuple[KryoClass, ...]:
 
 
 def described_classes(text: str, file: str) -> tuple[KryoClass, ...]:
-    """The classes that a text describes.
-
-    Raises:
-        DescriptionError: It describes none; the message names the line.
-    """
-    # JSON may have tabs between its parts, and YAML may not.
+    """Classes that a text describes. Raises ``DescriptionError`` for a mistake, with its line."""
+    # JSON allows tabs for indentation; YAML doesn't.
     is_json = text.lstrip().startswith("[")
     sections = YamlSection.list_of_text(text.expandtabs() if is_json else text, file)
     classes = tuple(map(_class, sections))
@@ -85,7 +81,7 @@ def _class(section: YamlSection) -> KryoClass:
     fields = section.section("fields")
     types = {}
     for field in () if fields is None else fields.fields:
-        assert fields is not None  # as it has this one
+        assert fields is not None
         types[field] = fields.text(field)
         fields.parsed(field, lambda text, field=field: kryo_class(name, {field: text}))  # type: ignore[misc]  # the name of the moment
     return kryo_class(
@@ -102,12 +98,9 @@ def class_descriptions_text(
     unknown: Iterable[ClassToDescribe] = (),
     reason: Callable[[str], str | None] | None = None,
 ) -> str:
-    """The mirror of ``described_classes``, with classes to fill in behind those that are known.
+    """Mirror of ``described_classes``: known classes, then classes to fill in.
 
-    Args:
-        described: Those that are known.
-        unknown: Those to fill in.
-        reason: Why class files did not fill them in, by the name of a class.
+    ``reason`` tells by the name of a class why class files did not describe it.
     """
     missing = {named.class_name: named for named in unknown}
     known = [
@@ -118,7 +111,7 @@ def class_descriptions_text(
 
 
 def _described(described: KryoClass, unknown: ClassToDescribe | None) -> str:
-    """A description, and what it lacks if the class is not known for all that."""
+    """A description, with comments on what it still lacks."""
     text: str = yaml.safe_dump(
         [kryo_class_members(described)], sort_keys=False, allow_unicode=True, width=100
     )
@@ -130,7 +123,7 @@ def _described(described: KryoClass, unknown: ClassToDescribe | None) -> str:
 
 def _places(unknown: ClassToDescribe) -> list[str]:
     places = [f"# {place}: {count} values" for place, count in unknown.values.items()]
-    of_what = (f"# {place}: nothing says of which types it is" for place in unknown.collections)
+    of_what = (f"# {place}: the types of its elements are unknown" for place in unknown.collections)
     return [*places, *of_what]
 
 

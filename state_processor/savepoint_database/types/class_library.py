@@ -1,9 +1,7 @@
-"""Class files in archives and directories, or sources, and the descriptions that they make.
+"""Descriptions of classes from class files in archives and directories, or from sources.
 
-Nothing is loaded, compiled or run.
-
-A class is looked for where Java does: ``com/acme/Order.class``, in Spring's archives below
-``BOOT-INF/classes``.
+Nothing is loaded, compiled or run. A class is searched for where Java does:
+``com/acme/Order.class``, and in Spring's archives below ``BOOT-INF/classes``.
 """
 
 from __future__ import annotations
@@ -29,20 +27,15 @@ if TYPE_CHECKING:
 
 _FOLDERS = ("", "BOOT-INF/classes/")
 _OF_OTHERS = ("java.", "javax.", "scala.", "org.apache.flink.")
-"""What the names of classes begin with that are known, or no job's own."""
+"""Prefixes of classes that are known, or not a job's own."""
 
 _LARGEST = 16 << 20
-"""Of a class file, in bytes; Java itself allows 65,535 of everything in it."""
+"""Bytes of the largest class file; Java itself limits the number of its members to 65,535."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassLibrary:
-    """Where class files are, or sources of them.
-
-    Attributes:
-        places: Archives, and directories of class files.
-        sources: Source files, for classes that are in none of the places.
-    """
+    """Places of class files, and sources for classes without class files."""
 
     places: tuple[Path, ...]
     sources: JavaSources | None = None
@@ -53,15 +46,11 @@ class ClassLibrary:
         places: Iterable[str | os.PathLike[str]],
         sources: Iterable[str | os.PathLike[str]] = (),
     ) -> ClassLibrary:
-        """Those in some places.
-
-        Args:
-            places: Archives, and directories of class files.
-            sources: Directories with source files somewhere below them.
+        """The library of archives, directories of class files, and directories of sources.
 
         Raises:
-            DescriptionError: A place is neither an archive nor a directory, or one of sources is no
-                directory; or nothing is installed that parses sources.
+            DescriptionError: A place is neither an archive nor a directory, one of ``sources`` is no
+                directory, or no parser of sources is installed.
         """
         paths, folders = tuple(map(Path, places)), tuple(map(Path, sources))
         for folder in folders:
@@ -76,7 +65,7 @@ class ClassLibrary:
         """The class of a name with slashes; None if there is none.
 
         Raises:
-            UndescribableError: Its source does not tell what a type in it is.
+            UndescribableError: Its source does not tell a type.
             FormatError: It is damaged.
             DescriptionError: It is too large, or its archive is damaged.
         """
@@ -88,10 +77,11 @@ class ClassLibrary:
         return None if self.sources is None else self.sources.class_file(name)
 
     def described(self, class_names: Iterable[str]) -> tuple[KryoClass, ...]:
-        """The classes that can be described, and those of their fields, by name.
+        """Classes that can be described, with those of their fields, by name.
 
-        Whether Flink takes a class as a POJO is told where that is certain. An object says less of
-        that than the type of a field: what it extends may be what its collection is declared of.
+        ``is_pojo`` is set where it is certain that Flink takes a class as a POJO. A class found in an
+        object is less certain than the type of a field, because a collection may be declared with the
+        superclass.
         """
         seen, declared, pending = set[str](), set[str](), list(class_names)
         described: dict[str, KryoClass] = {}
@@ -131,7 +121,7 @@ class ClassLibrary:
 
 
 def _named(declared: KryoField | TypeArgument) -> Iterator[str]:
-    """The classes that a declared type names."""
+    """Classes that a declared type names."""
     name = declared.type.lstrip("[")
     yield name[1:-1] if name.endswith(";") else name
     for argument in declared.arguments:

@@ -1,4 +1,4 @@
-"""Classes of the user: those that somebody described, and those that nobody has."""
+"""Classes of the user, described or not."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from savepoint_formats.layout import KryoClass
 
 DescribedClasses = Iterable[KryoClass] | str | os.PathLike[str]
-"""Classes as ``kryo_class`` makes them, or the path of a file that describes them."""
+"""Results of ``kryo_class``, or the path of a file that describes classes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassToDescribe:
-    """A class of the user in values, of which nobody has said what fields it has.
+    """A class of the user in values, whose fields are unknown.
 
     Attributes:
         class_name: Its full name.
-        values: State -> in how many values it is the first that is not known, behind which nothing
-            can be read; states are named ``operator/state``.
-        superclass: The POJO that its values stand for, where it is a subclass that no serializer
-            describes; empty where Kryo wrote its objects.
-        collections: The fields of which a migration to Flink 2 must know what is in them, where
-            the class is a POJO around them: ``operator: state 'name': class.field``.
+        values: State (``operator/state``) -> number of values in which the class is the first unknown
+            one, behind which nothing can be read.
+        superclass: The POJO of which it is a subclass that no serializer describes; empty where Kryo
+            wrote its objects.
+        collections: Fields, as ``operator: state 'name': class.field``, whose elements a migration to
+            Flink 2 must know, where the class is a POJO around them.
     """
 
     class_name: str

@@ -1,7 +1,7 @@
-"""Descriptors of state: what a function asks for, and what new state is written by.
+"""Descriptors of state, for functions that ask for it and for new state.
 
-They are named as in Flink. To read, a name is enough: the savepoint knows the type of every state.
-To write new state, the descriptor has its types, which are those of the job's own descriptor.
+They have Flink's names. Reading needs only a name because the savepoint knows the type of every
+state. For new state, the descriptor has the types of the job's own descriptor.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class StateDescriptor(ABC):
     """A state.
 
     Attributes:
-        name: The name that the job gives it.
-        has_ttl: Whether its values carry the time of their last access.
-        ttl: How long they live after it, where a function runs; None for ever.
-        kind: What keyed state of this descriptor is to the job.
+        name: The job's name for it.
+        has_ttl: Whether its values have the time of their last access.
+        ttl: How long values live after it while a function runs; None for ever.
+        kind: Kind of keyed state with this descriptor.
     """
 
     name: str
@@ -41,7 +41,7 @@ class StateDescriptor(ABC):
     kind: ClassVar[StateKind]
 
     def __post_init__(self) -> None:
-        """Raises ``TypeError`` or ``ValueError`` for a name that is none, or a type that is none."""
+        """Raises ``TypeError`` or ``ValueError`` for an invalid name or type."""
         if not isinstance(self.name, str):
             raise TypeError(f"the name of a state is {self.name!r}, expected a text")
         if not self.name:
@@ -57,14 +57,14 @@ class StateDescriptor(ABC):
     @property
     @abstractmethod
     def stored(self) -> TypeSerializerSnapshot:
-        """The serializer of what a key has in keyed state.
+        """Serializer of a key's state.
 
         Raises:
             ValueError: The descriptor has no type.
         """
 
     def with_ttl(self, ttl: StateTtlConfig | None = None) -> Self:
-        """The descriptor of the same state in a job that gives it a time to live.
+        """Descriptor of the same state in a job that gives it a time to live.
 
         Args:
             ttl: How long values live while a function runs; for ever by default.
@@ -78,7 +78,7 @@ class StateDescriptor(ABC):
     def _snapshot(
         self, what: str, type_information: TypeInformation | None
     ) -> TypeSerializerSnapshot:
-        """The serializer of a type that the descriptor must have."""
+        """Serializer of a type that the descriptor must have."""
         if type_information is None:
             raise ValueError(
                 f"the descriptor of state {self.name!r} has no {what}, which writing needs;"
@@ -95,8 +95,8 @@ class ValueStateDescriptor(StateDescriptor):
     """A state of one value.
 
     Attributes:
-        value_type: The type of the values.
-        merge_function: The value of two, for local state whose instances are merged.
+        value_type: Type of the values.
+        merge_function: Merges two values, for local state whose instances are merged.
 
     Example:
         >>> runtime_context.get_state(ValueStateDescriptor("total"))
@@ -129,7 +129,7 @@ class ListStateDescriptor(StateDescriptor):
 
     @property
     def element(self) -> TypeSerializerSnapshot:
-        """The serializer of an element. Raises ``ValueError`` if the descriptor has no type."""
+        """Serializer of an element. Raises ``ValueError`` if the descriptor has no type."""
         return self._timed(self._snapshot("element_type", self.element_type))
 
     @property
@@ -142,9 +142,9 @@ class MapStateDescriptor(StateDescriptor):
     """A state of a map; as operator state, broadcast state.
 
     Attributes:
-        key_type: The type of the user keys.
-        value_type: The type of their values.
-        merge_function: The value of two of a user key, for local state whose instances are merged.
+        key_type: Type of the user keys.
+        value_type: Type of their values.
+        merge_function: Merges two values of a user key, for local state whose instances are merged.
 
     Example:
         >>> runtime_context.get_map_state(MapStateDescriptor("by_currency"))
@@ -159,12 +159,12 @@ class MapStateDescriptor(StateDescriptor):
 
     @property
     def user_key(self) -> TypeSerializerSnapshot:
-        """The serializer of the map's keys. Raises ``ValueError`` if there is no type."""
+        """Serializer of the map's keys. Raises ``ValueError`` if there is no type."""
         return self._snapshot("key_type", self.key_type)
 
     @property
     def user_value(self) -> TypeSerializerSnapshot:
-        """The serializer of the map's values. Raises ``ValueError`` if there is no type."""
+        """Serializer of the map's values. Raises ``ValueError`` if there is no type."""
         return self._timed(self._snapshot("value_type", self.value_type))
 
     @property
@@ -174,11 +174,11 @@ class MapStateDescriptor(StateDescriptor):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ReducingStateDescriptor(StateDescriptor):
-    """A state of one value, to which the job's function has reduced all that was added.
+    """A state of one value, to which the job's function reduces all added values.
 
     Attributes:
-        value_type: The type of the values.
-        reduce_function: The value of two; for functions that add to the state.
+        value_type: Type of the values.
+        reduce_function: Reduces two values to one; for functions that add to the state.
 
     Example:
         >>> runtime_context.get_reducing_state(ReducingStateDescriptor("cents_sum"))
@@ -197,7 +197,7 @@ class ReducingStateDescriptor(StateDescriptor):
 
 
 class AggregateFunction(Protocol):
-    """What an aggregating state does with the values that are added to it.
+    """The function of an aggregating state.
 
     Example:
         >>> class Average:
@@ -215,25 +215,25 @@ class AggregateFunction(Protocol):
     """
 
     def create_accumulator(self) -> Any:
-        """The accumulator of nothing."""
+        """A new, empty accumulator."""
 
     def add(self, value: Any, accumulator: Any) -> Any:
-        """The accumulator with a value."""
+        """The accumulator with a value added."""
 
     def get_result(self, accumulator: Any) -> Any:
-        """What an accumulator amounts to."""
+        """The result of an accumulator."""
 
     def merge(self, accumulator: Any, other: Any) -> Any:
-        """The accumulator of all that two have."""
+        """An accumulator with the contents of both."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AggregatingStateDescriptor(StateDescriptor):
-    """A state of an accumulator, in which the job's function has gathered all that was added.
+    """A state of an accumulator, in which the job's function gathers all added values.
 
     Attributes:
-        accumulator_type: The type of the accumulators.
-        aggregate_function: What gathers in them; for functions that add to the state.
+        accumulator_type: Type of the accumulators.
+        aggregate_function: Gathers values in them; for functions that add to the state.
 
     Example:
         >>> runtime_context.get_aggregating_state(AggregatingStateDescriptor("average"))

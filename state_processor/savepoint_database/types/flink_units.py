@@ -1,6 +1,6 @@
 """Durations and sizes of memory, as Flink's configuration writes them: ``10 s``, ``128mb``.
 
-A number of more than one unit, or with a fraction, is none. Flink: ``TimeUtils``, ``MemorySize``.
+Only whole numbers with one unit are accepted. Flink: ``TimeUtils``, ``MemorySize``.
 """
 
 from __future__ import annotations
@@ -41,39 +41,23 @@ _BYTES = {
 
 
 def milliseconds(text: int | str) -> int:
-    """A duration in ms; a number without a unit is one of ms, and what is less than 1 ms is 0.
+    """A duration such as ``10 s``, ``500ms`` or ``1 min`` in ms; a plain number is in ms. Rounds down.
 
-    Args:
-        text: Such as ``10 s``, ``500ms``, ``1 min``; or a number.
-
-    Raises:
-        ValueError: It is no duration, is negative, or too long.
-
-    Example:
-        >>> milliseconds("10 s")
-        10000
+    Raises ``ValueError`` for other texts, and for negative or too long durations.
     """
     return _quantity(text, "a duration such as 10 s", _NANOSECONDS, "ms") // _NANOSECONDS["ms"]
 
 
 def size_in_bytes(text: int | str) -> int:
-    """A size of memory in bytes; a number without a unit is one of bytes.
+    """A size such as ``128mb`` or ``1 g`` in bytes; a plain number is in bytes, units are powers of 1024.
 
-    Args:
-        text: Such as ``128mb``, ``1 g``; or a number. Units are powers of 1024.
-
-    Raises:
-        ValueError: It is no size, is negative, or too large.
-
-    Example:
-        >>> size_in_bytes("128mb")
-        134217728
+    Raises ``ValueError`` for other texts, and for negative or too large sizes.
     """
     return _quantity(text, "a size such as 128mb", _BYTES, "b")
 
 
 def _quantity(text: int | str, what: str, units: Mapping[str, int], plain_unit: str) -> int:
-    """The number of least units."""
+    """Number of the smallest units."""
     match = None if isinstance(text, bool) else _QUANTITY.fullmatch(str(text).strip().lower())
     if match is None or (match[2] or plain_unit) not in units:
         raise ValueError(f"{text!r}, expected {what}; units are {', '.join(units)}")

@@ -1,17 +1,17 @@
-"""Source files of Java, as far as they say which fields a class has: what its class file would say.
+"""Java source files, read for the facts about a class that its class file would have.
 
-Files are parsed by tree-sitter, which compiles and runs nothing. A name without its package is that
-of a type in one of these places, in this order:
+Tree-sitter parses files; it compiles and runs nothing. A name without its package means a type in
+one of these places, in this order:
 
 | place                                                         | known from                   |
 |---------------------------------------------------------------|------------------------------|
 | the class, those around it, and the superclasses of all these | their sources                |
-| what the file imports by name                                 | the import                   |
+| imports of single names                                       | the import                   |
 | the package                                                   | its sources                  |
 | ``java.lang``                                                 | a table                      |
-| what the file imports as a whole                              | sources, a table of the JDK  |
+| imports of whole packages                                     | sources, a table of the JDK  |
 
-A name that is in none of them is not guessed.
+Names that are in none of them stay unknown.
 """
 
 from __future__ import annotations
@@ -58,11 +58,7 @@ _FLAGS = {
 
 
 def java_parser() -> Parser:
-    """The parser.
-
-    Raises:
-        MissingPackageError: It is not installed.
-    """
+    """The parser. Raises ``MissingPackageError`` if it is not installed."""
     tree_sitter, grammar = imported("tree_sitter"), imported("tree_sitter_java")
     parser: Parser = tree_sitter.Parser(tree_sitter.Language(grammar.language()))
     return parser
@@ -70,12 +66,7 @@ def java_parser() -> Parser:
 
 @dataclass(frozen=True)
 class JavaSources:
-    """The source files below some directories.
-
-    Attributes:
-        folders: The directories.
-        parser: What parses them.
-    """
+    """Source files below some directories."""
 
     folders: tuple[Path, ...]
     parser: Parser = field(default_factory=java_parser)
@@ -89,19 +80,17 @@ class JavaSources:
         return {}
 
     def class_file(self, name: str) -> ClassFile | None:
-        """The class of a name with slashes as its class file would have it; None without a source.
+        """The class of a name with slashes, with the content of its class file; None without a source.
 
-        Raises:
-            UndescribableError: A type in it can't be told, or the file is no source of Java.
+        Raises ``UndescribableError`` if a type in it is unknown, or the file is no source of Java.
         """
         declaration = self.declaration(name)
         return None if declaration is None else declaration.class_file()
 
     def declaration(self, name: str) -> _Declaration | None:
-        """Where a class of a name with slashes is declared; None without a source.
+        """Declaration of a class of a name with slashes; None without a source.
 
-        Raises:
-            UndescribableError: The file is no source of Java.
+        Raises ``UndescribableError`` if the file is no source of Java.
         """
         top = name.partition("$")[0]
         if top not in self._declarations:
@@ -132,7 +121,7 @@ class JavaSources:
 
 @dataclass(frozen=True)
 class _Unit:
-    """A source file: its package with slashes, and what it imports, a whole package as ``name.*``."""
+    """A source file: its package with slashes, and its imports, whole packages as ``name.*``."""
 
     sources: JavaSources
     package: str
@@ -155,14 +144,7 @@ class _Unit:
 
 @dataclass(frozen=True)
 class _Declaration:
-    """A class, interface, enum or record.
-
-    Attributes:
-        unit: The file.
-        node: What is declared.
-        name: Its name with slashes.
-        outer: The class around it.
-    """
+    """A class, interface, enum or record; ``name`` has slashes, ``outer`` is the class around it."""
 
     unit: _Unit
     node: Node
@@ -170,7 +152,6 @@ class _Declaration:
     outer: _Declaration | None
 
     def class_file(self) -> ClassFile:
-        """What its class file would say."""
         body, flags = self.node.child_by_field_name("body"), _flags(self.node)
         constants = [part for part in _parts(body) if part.type == "enum_constant"]
         if self.node.type == "interface_declaration":
@@ -188,13 +169,13 @@ class _Declaration:
         return ClassFile(flags, self.name, self.superclass, self._interfaces(), *own)
 
     def _methods(self, flags: int) -> tuple[MethodOfClass, ...] | None:
-        """Its methods and constructors; None if an annotation may add some, or types are not told."""
+        """Methods and constructors; None if an annotation may add some, or types are unknown."""
         parts = _parts(self.node.child_by_field_name("body"))
         if any(map(_is_annotated, (self.node, *parts))):
             return None
         declared = [part for part in parts if part.type in ("method_declaration", _CONSTRUCTOR)]
         methods: list[MethodOfClass] = []
-        # A class within another one that is not static is given the object around it.
+        # The constructor of an inner class that is not static takes the outer object.
         outer = None if flags & ClassFlag.STATIC else self.outer
         given = "" if outer is None else f"L{outer.name};"
         for part in declared:
@@ -211,7 +192,7 @@ class _Declaration:
         return tuple(methods)
 
     def _descriptor(self, node: Node, first: str) -> str:
-        """The types of a method, without arguments; ``first`` is in front of its parameters."""
+        """Erased types of a method; ``first`` precedes its parameters."""
         types = [first]
         for parameter in _parts(node.child_by_field_name("parameters")):
             declared = parameter.child_by_field_name("type")
@@ -226,7 +207,6 @@ class _Declaration:
 
     @property
     def superclass(self) -> str:
-        """The name of its superclass."""
         node = self.node.child_by_field_name("superclass")
         if node is None:
             return _SUPERCLASSES.get(self.node.type, "java/lang/Object")
@@ -238,16 +218,16 @@ class _Declaration:
         return tuple(map(self._above, types))
 
     def _above(self, node: Node) -> str:
-        """A class that it extends or implements: its own members are no scope of that name."""
+        """Class that it extends or implements; its own members don't count for that name."""
         raw = node.named_children[0] if node.type == "generic_type" else node
         scope = self.unit if self.outer is None else self.outer
         return _full_name(_text(raw), scope)
 
     def _fields(self, node: Node) -> Iterator[FieldOfClass]:
         declared, flags = node.child_by_field_name("type"), _flags(node)
-        assert declared is not None  # as every field has one
+        assert declared is not None
         if flags & (ClassFlag.STATIC | ClassFlag.TRANSIENT):
-            return  # nobody writes them, whatever their types are
+            return  # no serializer writes them
         for declarator in node.children_by_field_name("declarator"):
             name = _name(declarator)
             brackets = declarator.child_by_field_name("dimensions")
@@ -258,12 +238,11 @@ class _Declaration:
             yield FieldOfClass(flags, name, _erased(signature), signature)
 
     def _type(self, node: Node) -> str:
-        """The signature of a type."""
         match node.type:
             case "array_type":
                 dimensions = _dimensions(node.child_by_field_name("dimensions"))
                 element = node.child_by_field_name("element")
-                assert element is not None  # as every array has one
+                assert element is not None
                 return "[" * dimensions + self._type(element)
             case "generic_type":
                 raw, *_, arguments = node.named_children
@@ -279,7 +258,7 @@ class _Declaration:
                 return self._named(_text(node))
 
     def _named(self, name: str) -> str:
-        """The signature of a type by its name."""
+        """Signature of a type by its name."""
         if name in PRIMITIVE_CODES:
             return PRIMITIVE_CODES[name]
         return f"T{name};" if self._is_variable(name) else f"L{_full_name(name, self)};"
@@ -301,7 +280,7 @@ class _Declaration:
         return (self.unit if self.outer is None else self.outer).class_name(simple)
 
     def _chain(self) -> Iterator[_Declaration]:
-        """The class, and its superclasses as far as there are sources of them."""
+        """The class and its superclasses, up to the first without sources."""
         seen, known = set[str](), self
         while known.name not in seen:
             yield known
@@ -310,29 +289,25 @@ class _Declaration:
 
 
 def _full_name(name: str, scope: _Declaration | _Unit) -> str:
-    """The name with slashes of a type as it is written.
-
-    Raises:
-        UndescribableError: Nothing tells which it is.
-    """
+    """Name with slashes of a type in a source. Raises ``UndescribableError`` if it is ambiguous."""
     first, *inner = name.split(".")
     known = scope.class_name(first)
     if known is not None:
         return "$".join([known, *inner])
     if not inner:
-        raise UndescribableError(f"is of {name}, which no import and no source tells")
+        raise UndescribableError(f"is of {name}, which neither an import nor a source explains")
     return _slashed(name)
 
 
 def _slashed(name: str) -> str:
-    """A name with its package, as class files have it: packages begin with small letters."""
+    """Name with slashes, as in class files: packages begin with small letters."""
     parts = name.split(".")
     first = next((at for at, part in enumerate(parts) if part[:1].isupper()), len(parts) - 1)
     return "/".join([*parts[:first], "$".join(parts[first:])])
 
 
 def _erased(signature: str) -> str:
-    """A type without arguments; of a type variable, any object."""
+    """A type without arguments; any object for a type variable."""
     element = signature.lstrip("[")
     if element.startswith("T"):
         element = "Ljava/lang/Object;"
@@ -344,7 +319,7 @@ def _erased(signature: str) -> str:
 def _nested(
     unit: _Unit, node: Node, prefix: str, outer: _Declaration | None
 ) -> Iterator[_Declaration]:
-    """What is declared by a node, and in it."""
+    """Declarations at and below a node."""
     if node.type == "enum_body_declarations":
         for part in node.named_children:
             yield from _nested(unit, part, prefix, outer)
@@ -369,7 +344,7 @@ def _name(node: Node) -> str:
 
 
 def _words(node: Node) -> list[str]:
-    """The words of a node that stand for themselves."""
+    """Keywords of a node."""
     return [child.type for child in node.children if not child.is_named]
 
 
@@ -383,7 +358,7 @@ def _flags(node: Node) -> int:
 
 
 def _is_annotated(node: Node) -> bool:
-    """Whether something has an annotation that may make methods, or take some away."""
+    """Whether an annotation may add or remove methods."""
     marks = (part for child in _modifiers(node) for part in child.named_children)
     names = (_text(part.named_children[0]) for part in marks)
     return any(name not in _WITHOUT_EFFECT for name in names)

@@ -1,7 +1,7 @@
-"""Names of a package that are imported when somebody asks for them.
+"""Names of a package that are imported on first use.
 
-Modules that read bulk state, DuckDB and Spark take long to import, and a look at a savepoint needs none of
-them. A package that lists such names can be imported at the top of a module, as any other.
+Modules for bulk state, DuckDB and Spark take long to import, and a look at a savepoint needs none of
+them. A package with lazy names can be imported at the top of a module.
 """
 
 from __future__ import annotations
@@ -18,15 +18,10 @@ if TYPE_CHECKING:
 
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """Makes the ``__getattr__`` of a package: it imports the module of a name, and returns the name.
+    """Makes the ``__getattr__`` of a package.
 
-    Args:
-        package: The full name of the package.
-        modules: Name -> the module that has it, from the package on: ``.verification``. No name
-            may be that of a module of the package, which would hide it.
-
-    Example:
-        >>> __getattr__ = lazy_names(__name__, {"Verification": ".verification"})
+    ``modules`` maps a name to its module, relative to the package: ``.verification``. No name may equal
+    that of a module of the package, which would hide it.
     """
 
     def attribute(name: str) -> Any:
@@ -42,15 +37,12 @@ def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]
 
 
 def stub_names(package: str) -> tuple[Callable[[str], Any], list[str]]:
-    """Makes the ``__getattr__`` and the ``__all__`` of a package out of the imports in its stub.
+    """Makes ``__getattr__`` and ``__all__`` of a package from the imports in its ``__init__.pyi``.
 
-    Type checkers and Python so read one list of names.
-
-    Args:
-        package: The full name of the package; ``__init__.pyi`` lies beside its module.
+    Type checkers and Python thus read one list of names.
     """
     stub = pkgutil.get_data(package, "__init__.pyi")
-    assert stub is not None  # every loader of a package that has files gives them
+    assert stub is not None
     modules = {
         alias.name: node.module
         for node in ast.parse(stub).body

@@ -12,7 +12,7 @@
 |                                | nanoseconds; a dict of  |                              |
 |                                | seconds and nanos       |                              |
 |                                | beyond both             |                              |
-| anything else                  | as ``to_pylist`` has it | what pyarrow takes for it    |
+| others                         | as in ``to_pylist``     | any value that pyarrow takes |
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _MAX_NANO_SECONDS = (1 << 63) // times.NANOS_PER_SECOND
 
 
 def python_values(array: pa.Array) -> list[Any]:
-    """The values as a function takes them."""
+    """Values for a function."""
     convert = taken(array.type)
     values = _plain(array)
     return values if convert is None else [_if_any(convert, value) for value in values]
 
 
 def map_entries(array: pa.Array) -> list[Any]:
-    """The values of a map state, each a list of pairs.
+    """Values of a map state, each a list of pairs.
 
     A map that can have a null key is a list of structs in Arrow.
     """
@@ -69,24 +69,24 @@ def map_entries(array: pa.Array) -> list[Any]:
 
 
 def state_values(table: Table, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """What each state of a table has in each row of a batch, by name; the columns go by position."""
+    """State -> value, for each row of a batch; columns go by position."""
     first = len(table.columns) - len(table.states)
     columns = [
         map_entries(batch.column(index)) if is_map(state) else python_values(batch.column(index))
         for index, state in enumerate(table.states, start=first)
     ]
     names = [state.name for state in table.states]
-    # A dict lives no longer than its row: millions at once would keep the garbage collector busy.
+    # One dict at a time: millions would keep the garbage collector busy.
     return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
 def is_map(state: State) -> bool:
-    """Whether the values of a state are maps, and not bytes for want of a layout."""
+    """Whether the values of a state are maps, and not bytes without a known layout."""
     return state.kind is StateKind.MAP and isinstance(state.stored, MapOf)
 
 
 def taken(data_type: pa.DataType) -> Convert | None:
-    """What makes of ``to_pylist``'s value the one that a function takes; None if it is the same."""
+    """Converts a value of ``to_pylist`` for a function; None if it stays the same."""
     if is_precise(data_type):
         return partial(_taken_time, zone=zone_of(data_type))
     if pa.types.is_map(data_type):
@@ -105,7 +105,7 @@ def taken(data_type: pa.DataType) -> Convert | None:
 
 
 def _plain(array: pa.Array) -> list[Any]:
-    """What ``to_pylist`` gives; precise times as dicts of integers, since Python has not all."""
+    """Values of ``to_pylist``; precise times as dicts of integers, because Python can't hold all."""
     return values_with(array, _precise_parts) if _has_precise(array.type) else array.to_pylist()
 
 
@@ -121,7 +121,7 @@ def _has_precise(data_type: pa.DataType) -> bool:
 
 
 def _taken_time(value: dict[str, Any], *, zone: str | None) -> Any:
-    """The time in the plainest of Python's forms that has all its digits."""
+    """The time in Python's plainest form that has all its digits."""
     seconds, nanos = times.from_timestamp(value[SECONDS], "s"), value[NANOS]
     micros, rest = divmod(nanos, 1_000)
     if not rest:
@@ -155,12 +155,7 @@ def _if_any(convert: Convert | None, value: Any) -> Any:
 
 
 class OutputRows:
-    """Makes batches of the rows that a function gives.
-
-    Args:
-        schema: That of the batches.
-        function: What the function is called, for messages.
-    """
+    """Makes batches of a function's rows; ``function`` names it in messages."""
 
     def __init__(self, schema: pa.Schema, function: str) -> None:
         self._schema = schema
@@ -168,10 +163,10 @@ class OutputRows:
         self._converts = [given(field.type) for field in schema]
 
     def batches(self, rows: Iterable[tuple[object, Any]]) -> Iterator[pa.RecordBatch]:
-        """Batches of rows, each of which comes with its place, whose text names the key.
+        """Batches of rows, each with its place, whose text names the key.
 
         Raises:
-            TypeError: A row, or a value in it, is of another type than the schema says.
+            TypeError: A row, or a value in it, has another type than the schema says.
             ValueError: A row has other columns than the schema, or a value does not fit.
         """
         places: list[object] = []
@@ -190,7 +185,7 @@ class OutputRows:
             yield self.batch(places, zip(*whole, strict=True))
 
     def batch(self, places: Sequence[object], columns: Iterable[Sequence[Any]]) -> pa.RecordBatch:
-        """A batch of columns; arguments and errors are those of ``batches``."""
+        """A batch of columns; raises as ``batches`` does."""
         arrays = [
             self._column(field, convert, values, places)
             for field, convert, values in zip(self._schema, self._converts, columns, strict=True)
@@ -256,7 +251,7 @@ class OutputRows:
 
 
 def given(data_type: pa.DataType) -> Convert:
-    """What makes of a function's value one that pyarrow takes for the type."""
+    """Converts a function's value to one that pyarrow accepts for the type."""
     if pa.types.is_integer(data_type):
         return _integer
     if is_precise(data_type):

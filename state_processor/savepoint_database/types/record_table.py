@@ -14,12 +14,7 @@ _TYPES = {"int": pa.int64(), "str": pa.string(), "bool": pa.bool_()}
 
 
 def record_table(kind: type, records: Sequence[Any]) -> pa.Table:
-    """A row per record, a column per field.
-
-    Args:
-        kind: A dataclass of numbers, texts and truths, each of which may be None.
-        records: Some of these.
-    """
+    """A row per record, a column per field of the dataclass ``kind``: numbers, texts, booleans or None."""
     names = {field.name: str(field.type).removesuffix(" | None") for field in fields(kind)}
     schema = pa.schema([(name, _TYPES[type_]) for name, type_ in names.items()])
     rows = [{name: getattr(record, name) for name in names} for record in records]

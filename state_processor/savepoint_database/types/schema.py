@@ -1,7 +1,7 @@
-"""From Arrow's types to those that Spark has.
+"""Arrow's types as Spark's.
 
-``savepoint_formats`` speaks Arrow to the nanosecond, of any year. Spark's timestamps end at
-microseconds, and it has no time of day before 4.1; what it lacks is cast here, once per batch.
+``savepoint_formats`` has times of any year to the nanosecond. Spark's timestamps end at
+microseconds, and it has no time of day before 4.1. Such types are cast here, once per batch.
 
 | Arrow                        | Arrow for Spark                                              |
 |------------------------------|--------------------------------------------------------------|
@@ -10,8 +10,8 @@ microseconds, and it has no time of day before 4.1; what it lacks is cast here, 
 | duration[ns]                 | seconds and nanos, or utf8                                   |
 | time32, time64               | utf8                                                         |
 
-No digit is lost without a word: a value that is not the same in microseconds raises
-``InexactTimeError``, unless the user has said ``truncate``.
+No digit is lost silently: a value that differs in microseconds raises ``InexactTimeError``, unless
+the user asks for ``truncate``.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
 
 PARTS = pa.struct({SECONDS: pa.int64(), NANOS: pa.int32()})
-"""What a time with nanoseconds is in Spark as a struct."""
+"""A time with nanoseconds as a struct of Spark."""
 
 
 def spark_arrow_type(data_type: pa.DataType, nanoseconds: Nanoseconds = "refuse") -> pa.DataType:
-    """The type that a value of ``data_type`` has on its way to Spark."""
+    """Type of a value on its way to Spark."""
     return mapped(data_type, partial(spark_leaf, nanoseconds=nanoseconds))
 
 
 def spark_leaf(data_type: pa.DataType, nanoseconds: Nanoseconds = "refuse") -> pa.DataType:
-    """What a type that is made of no others is on its way to Spark."""
+    """Type for Spark of a type without fields."""
     if has_nanoseconds(data_type) and nanoseconds == "struct":
         return PARTS
     if has_nanoseconds(data_type) and nanoseconds == "text":
@@ -54,29 +54,29 @@ def spark_leaf(data_type: pa.DataType, nanoseconds: Nanoseconds = "refuse") -> p
 
 
 def has_nanoseconds(data_type: pa.DataType) -> bool:
-    """Whether a type is that of times, or spans of time, with nanoseconds."""
+    """Whether a type is that of times or durations with nanoseconds."""
     is_counted = pa.types.is_timestamp(data_type) or pa.types.is_duration(data_type)
     return is_precise(data_type) or (is_counted and data_type.unit == "ns")
 
 
 def python_leaf(data_type: pa.DataType) -> pa.DataType:
-    """The same for Python, which has times with nanoseconds as they are."""
+    """Type for Python of a type without fields; times with nanoseconds stay as they are."""
     return data_type if is_precise(data_type) else spark_leaf(data_type)
 
 
 def printable_leaf(data_type: pa.DataType) -> pa.DataType:
-    """What a type that is made of no others is in a text for people."""
+    """Type for texts of a type without fields."""
     is_time = pa.types.is_temporal(data_type) or is_precise(data_type)
     return pa.utf8() if is_time else data_type
 
 
 def mapped_schema(schema: pa.Schema, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.Schema:
-    """The schema with what ``leaf`` gives for all types that are made of no others."""
+    """The schema with ``leaf`` applied to all types without fields."""
     return pa.schema([pa.field(field.name, mapped(field.type, leaf)) for field in schema])
 
 
 def exported_schema(schema: pa.Schema, nanoseconds: Nanoseconds) -> pa.Schema:
-    """The schema of what ``to_exported`` gives."""
+    """Schema of the batches of ``to_exported``."""
 
     def leaf(data_type: pa.DataType) -> pa.DataType:
         return spark_leaf(data_type, nanoseconds) if is_precise(data_type) else data_type
@@ -85,5 +85,5 @@ def exported_schema(schema: pa.Schema, nanoseconds: Nanoseconds) -> pa.Schema:
 
 
 def with_time_texts(data_type: pa.DataType) -> pa.DataType:
-    """The type of what is read from texts: times with nanoseconds remain texts."""
+    """Type of values read from texts: times with nanoseconds remain texts."""
     return mapped(data_type, lambda leaf: pa.utf8() if is_precise(leaf) else leaf)

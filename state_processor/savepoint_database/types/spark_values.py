@@ -1,7 +1,7 @@
-"""Values on their way to Spark and back, and to files and people: batches with other types.
+"""Batches with other types: for Spark and back, for files and for people.
 
-What becomes of a type, ``schema`` says. No digit is lost without a word: a value that is not the same
-in microseconds raises ``InexactTimeError``, unless the user has said ``truncate``.
+``schema`` has the types. No digit is lost silently: a value that differs in microseconds raises
+``InexactTimeError``, unless the user asks for ``truncate``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from savepoint_database.types.nested_arrays import converted, flat_map
 from savepoint_database.types.schema import (
     PARTS,
     exported_schema,
@@ -43,13 +44,10 @@ from savepoint_formats.values.kinds.precise_times import (
 from savepoint_formats.values.kinds.times import NANOS_PER_SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
+    from savepoint_database.types.nested_arrays import ConvertLeaf
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
-
-    CastLeaf = Callable[[pa.Array, pa.DataType], pa.Array]
 
 _MICROS_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _LIMITS = np.iinfo(np.int64)
@@ -59,7 +57,7 @@ def to_spark(batch: pa.RecordBatch, nanoseconds: Nanoseconds = "refuse") -> pa.R
     """The batch with Spark's types.
 
     Raises:
-        InexactTimeError: A time is not the same in microseconds, and nobody said what to do.
+        InexactTimeError: A time differs in microseconds, and ``nanoseconds`` is ``refuse``.
     """
     leaf = partial(spark_leaf, nanoseconds=nanoseconds)
     values = partial(_spark_values, nanoseconds=nanoseconds)
@@ -67,14 +65,14 @@ def to_spark(batch: pa.RecordBatch, nanoseconds: Nanoseconds = "refuse") -> pa.R
 
 
 def to_python(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch as ``python_values`` takes it: as Spark has it, but times with nanoseconds stay."""
+    """The batch for ``python_values``: with Spark's types, but precise times stay."""
     return _cast(batch, mapped_schema(batch.schema, python_leaf), _spark_values)
 
 
 def to_comparable(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with times that conditions compare.
+    """The batch with times that conditions can compare.
 
-    They are nanoseconds; microseconds in a column with a time that is too far away for these.
+    They are in nanoseconds, or in microseconds where a time of the column needs their range.
     """
     fields = []
     for field, array in zip(batch.schema, batch.columns, strict=True):
@@ -103,17 +101,8 @@ def _fits_nanoseconds(array: pa.Array) -> bool:
     return True
 
 
-def flat_map(array: pa.MapArray) -> tuple[pa.Array, pa.Array]:
-    """The keys and the values of all entries, without what lies under nulls."""
-    offsets = bounds(array)
-    keys, items = (
-        pa.ListArray.from_arrays(offsets, part).flatten() for part in (array.keys, array.items)
-    )
-    return keys, items
-
-
 def to_exported(batch: pa.RecordBatch, nanoseconds: Nanoseconds) -> pa.RecordBatch:
-    """The batch as files have it: times with nanoseconds as in Spark, all else as it is.
+    """The batch for files: times with nanoseconds as in Spark, other values as they are.
 
     Raises:
         InexactTimeError: As ``to_spark``.
@@ -123,18 +112,18 @@ def to_exported(batch: pa.RecordBatch, nanoseconds: Nanoseconds) -> pa.RecordBat
 
 
 def from_spark(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """An array as Spark gives it, as the type that ``savepoint_formats`` has: see ``to_spark``.
+    """An array of Spark's as a type of ``savepoint_formats``; reverses ``to_spark``.
 
     Raises:
-        ValueOutOfRangeError: A time lies beyond what the type holds, or a text is no time.
-        UnencodableError: A text is no UTF-8, which Spark does not look at.
+        ValueOutOfRangeError: A time is out of the type's range, or a text is no time.
+        UnencodableError: A text is no UTF-8, which Spark does not check.
     """
     expect_valid(values)
-    return _casted(values, wanted, _exact_values)
+    return converted(values, wanted, _exact_values)
 
 
 def expect_valid(values: pa.Array) -> None:
-    """Raises ``UnencodableError`` with its row if a text is no UTF-8, which Arrow does not look at."""
+    """Raises ``UnencodableError`` with its row if a text is no UTF-8, which Arrow does not check."""
     try:
         values.validate(full=True)
     except pa.ArrowInvalid as error:
@@ -148,7 +137,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _first_invalid(values: pa.Array) -> int:
-    """The first row that is not valid, by halves."""
+    """The first invalid row, by bisection."""
     start, end = 0, len(values)
     while end - start > 1:
         middle = (start + end) // 2
@@ -173,7 +162,7 @@ def _exact_values(values: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _times_of_day(texts: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Times such as ``01:02:03.000000004``; seconds may be left out, as Java does."""
+    """Times such as ``01:02:03.000000004``; seconds are optional, as in Java."""
     whole = pc.replace_substring_regex(texts, r"^(\d\d:\d\d)$", r"\1:00")
     is_time = pc.match_substring_regex(whole, r"^\d\d:\d\d:\d\d(\.\d{1,9})?$")
     if not pc.all(pc.fill_null(is_time, True)).as_py():
@@ -185,7 +174,7 @@ def _times_of_day(texts: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def to_printable(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with times and dates as texts, to the last digit; durations as well."""
+    """The batch with times, dates and durations as texts, to the last digit."""
     return _cast(batch, mapped_schema(batch.schema, printable_leaf), _printable_values)
 
 
@@ -195,41 +184,14 @@ def printable_rows(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
     return [row for batch in batches for row in to_printable(batch).to_pylist()]
 
 
-def _cast(batch: pa.RecordBatch, schema: pa.Schema, cast_leaf: CastLeaf) -> pa.RecordBatch:
+def _cast(batch: pa.RecordBatch, schema: pa.Schema, cast_leaf: ConvertLeaf) -> pa.RecordBatch:
     if schema == batch.schema:
         return batch
     arrays = []
     for field, array in zip(schema, batch.columns, strict=True):
         with within(f"column {field.name!r}"):
-            arrays.append(_casted(array, field.type, cast_leaf))
+            arrays.append(converted(array, field.type, cast_leaf))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _casted(array: pa.Array, wanted: pa.DataType, cast_leaf: CastLeaf) -> pa.Array:
-    """The array with ``cast_leaf`` of all arrays that it is made of, where types differ."""
-    if array.type == wanted:
-        return array
-    if is_precise(array.type) or is_precise(wanted):
-        return cast_leaf(array, wanted)
-    if pa.types.is_list(wanted):
-        elements = _casted(array.values, wanted.value_type, cast_leaf)
-        return pa.ListArray.from_arrays(bounds(array), elements, type=wanted)
-    if pa.types.is_map(wanted):
-        keys = _casted(array.keys, wanted.key_type, cast_leaf)
-        items = _casted(array.items, wanted.item_type, cast_leaf)
-        return pa.MapArray.from_arrays(bounds(array), keys, items, type=wanted)
-    if pa.types.is_struct(wanted):
-        fields = [
-            _casted(array.field(index), field.type, cast_leaf) for index, field in enumerate(wanted)
-        ]
-        return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=array.is_null())
-    return cast_leaf(array, wanted)
-
-
-def bounds(array: pa.ListArray | pa.MapArray) -> pa.Array:
-    """Offsets that are null where the value is."""
-    is_null = pa.concat_arrays([array.is_null(), pa.array([False])])
-    return pc.if_else(is_null, pa.scalar(None, pa.int32()), array.offsets)
 
 
 def _spark_values(
@@ -256,7 +218,7 @@ def _spark_values(
     ):
         raise InexactTimeError(
             f"a time of {numbers[is_other][0]} {unit} since the epoch, beyond Spark's timestamps:"
-            " read other columns, or with nanoseconds='truncate' what is nearest to it"
+            " read other columns, or the nearest time with nanoseconds='truncate'"
         )
     is_null = values.is_null().to_numpy(zero_copy_only=False)
     return pa.array(micros, pa.int64(), mask=is_null).view(wanted)
@@ -293,14 +255,14 @@ def _precise_type_of(data_type: pa.DataType) -> pa.DataType:
 def _inexact(value: pa.StructArray) -> InexactTimeError:
     (text,) = texts_of(value).to_pylist()
     return InexactTimeError(
-        f"the time {text}, which Spark's timestamps, of microseconds, do not have: read with"
+        f"the time {text}, which does not fit Spark's timestamps of microseconds: read with"
         " nanoseconds='struct' or nanoseconds='text', which are exact and can be written again,"
         " or with nanoseconds='truncate' to lose digits"
     )
 
 
 def _product(numbers: NDArray[np.int64], factor: int) -> NDArray[np.int64]:
-    """The numbers times a factor; the smallest or largest one where that is out of range."""
+    """The numbers times a factor; out of range, the smallest or largest number."""
     limit = _LIMITS.max // factor
     products = np.clip(numbers, -limit, limit) * factor
     products[numbers > limit] = _LIMITS.max

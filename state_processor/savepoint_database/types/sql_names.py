@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def sql_name(name: str) -> str:
-    """A name that Spark's catalog takes; in quotes if SQL needs them."""
+    """A name for Spark's catalog; in quotes if SQL needs them."""
     plain = plain_name(name)
     return plain if plain.isidentifier() else quoted(plain)
 
 
 def plain_name(name: str) -> str:
-    """A name of letters, digits and ``_``, which Spark's catalog takes."""
+    """A name of letters, digits and ``_`` for Spark's catalog."""
     return re.sub(r"[^A-Za-z0-9_]", "_", name)
 
 
@@ -31,7 +31,7 @@ def unused(name: str, names: Iterable[str]) -> str:
 
 
 def distinct(names: Iterable[str]) -> list[str]:
-    """The names of a query's columns, each with a number behind it that was there before."""
+    """Names of a query's columns; repeated names get numbers."""
     chosen: list[str] = []
     for name in names:
         candidates = chain([name], (f"{name}_{number}" for number in count(2)))
@@ -45,7 +45,7 @@ def quoted(name: str) -> str:
 
 
 def unquoted(name: str) -> str:
-    """A name without the quotes of either, if it has any."""
+    """A name without double quotes or backquotes."""
     quote = name[:1]
     return name[1:-1].replace(quote * 2, quote) if quote in ('"', "`") else name
 

@@ -1,7 +1,7 @@
-"""Time to live: how long a job's state is seen after its last access.
+"""Time to live of state after its last access.
 
-A savepoint has the time of the last access of each value, but not how long values live, nor what
-counts as access: that is the job's, and a function's that runs with a time to live.
+A savepoint has the time of the last access of each value, but not how long values live, nor which
+access counts. The job decides that, and a function that runs with a time to live.
 
 Flink: ``StateTtlConfig``.
 """
@@ -15,14 +15,14 @@ from savepoint_formats.printable import call_text
 
 
 class UpdateType(Enum):
-    """Which access of a value prolongs its life."""
+    """Access that prolongs the life of a value."""
 
     ON_CREATE_AND_WRITE = auto()
     ON_READ_AND_WRITE = auto()
 
 
 class StateVisibility(Enum):
-    """Whether a value whose time has run out is seen until it is removed, which reading it does."""
+    """Whether an expired value is visible until it is removed, which reading it does."""
 
     NEVER_RETURN_EXPIRED = auto()
     RETURN_EXPIRED_IF_NOT_CLEANED_UP = auto()
@@ -34,11 +34,11 @@ class StateTtlConfig:
 
     Attributes:
         time_to_live_ms: How long after its last access a value lives, in ms.
-        update_type: Which access prolongs its life.
-        state_visibility: Whether it is seen afterwards.
+        update_type: Access that prolongs its life.
+        state_visibility: Whether an expired value is visible.
 
     Raises:
-        ValueError: It is no time.
+        ValueError: The time to live is less than 1 ms.
 
     Example:
         >>> day = StateTtlConfig(86_400_000, update_type=UpdateType.ON_READ_AND_WRITE)
@@ -62,9 +62,9 @@ class StateTtlConfig:
 
     @property
     def shows_expired(self) -> bool:
-        """Whether a value is seen once more when its time has run out."""
+        """Whether an expired value is visible once more."""
         return self.state_visibility is StateVisibility.RETURN_EXPIRED_IF_NOT_CLEANED_UP
 
     def is_expired(self, last_access: int, now: int) -> bool:
-        """Whether the time of a value has run out; all times in ms."""
+        """Whether a value has expired; all times in ms."""
         return last_access + self.time_to_live_ms <= now

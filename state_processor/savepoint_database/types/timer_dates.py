@@ -1,7 +1,7 @@
-"""Times of timers and of windows, and the ends of slices of SQL's windows, as timestamps.
+"""Times of timers and windows, and the ends of slices of SQL's windows, as timestamps.
 
-In tables, as in Flink, they are milliseconds since the epoch. A timer that is never to fire has
-the largest number there is: a time beyond the timestamps of microseconds is the last of them.
+In tables, as in Flink, they are milliseconds since the epoch. A timer that never fires has the
+largest number there is; times beyond the range of timestamps become the last or first one.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from savepoint_formats.tables.tables import Table
 
 Times = Literal["numbers", "dates"]
-"""What times of timers and ends of slices are: milliseconds since 1970, or timestamps in UTC."""
+"""Form of times of timers and ends of slices: milliseconds since 1970, or timestamps in UTC."""
 
 TIMESTAMP = "timestamp"
 DATE = pa.timestamp("us", "UTC")
 _TIME_WINDOW = pa.struct({"start": pa.int64(), "end": pa.int64()})
 
 LAST_MS = (1 << 63) // 1000 - 1
-"""The last millisecond that a timestamp of microseconds has; that of -LAST_MS is the first."""
+"""The last millisecond in the range of timestamps; -LAST_MS is the first."""
 
 
 def dated_columns(table: Table, times: Times) -> tuple[str, ...]:
-    """The columns of a table whose milliseconds are shown as timestamps."""
+    """Columns of a table whose milliseconds are shown as timestamps."""
     state = table.states[0]
     if times != "dates":
         return ()
@@ -41,14 +41,14 @@ def dated_columns(table: Table, times: Times) -> tuple[str, ...]:
 
 
 def dated_schema(schema: pa.Schema, columns: Iterable[str]) -> pa.Schema:
-    """The schema of what ``with_dates`` gives."""
+    """Schema of the batches of ``with_dates``."""
     for index in _indexes(schema, columns):
         schema = schema.set(index, schema.field(index).with_type(DATE))
     return schema
 
 
 def with_dates(batch: pa.RecordBatch, columns: Iterable[str] = (TIMESTAMP,)) -> pa.RecordBatch:
-    """Rows with the times of these columns, where they are there, as timestamps."""
+    """Rows with the times of these columns, if present, as timestamps."""
     arrays = [*batch.columns]
     for index in _indexes(batch.schema, columns):
         arrays[index] = _dates(arrays[index])

@@ -37,14 +37,7 @@ _OF_NAMES = ("TUPLE", "ROW", "POJO", "ENUM", "OBJECT_ARRAY", _SQL_ROW)
 
 
 def parse_type(text: str) -> TypeInformation:
-    """The type that a text says.
-
-    Raises:
-        ValueError: It is none of the table; the message says where.
-
-    Example:
-        >>> parse_type("MAP<STRING, LIST<LONG>>")
-    """
+    """The type of a text. Raises ``ValueError`` with the place of a mistake."""
     parser = _Parser.of(text)
     type_information = parser.read_type(0)
     parser.expect_end()
@@ -52,13 +45,9 @@ def parse_type(text: str) -> TypeInformation:
 
 
 def parse_parts(text: str, name: str) -> tuple[TypeInformation, ...]:
-    """The types that a ``LIST`` or a ``MAP`` is made of.
+    """Types of the elements of a ``LIST``, or of keys and values of a ``MAP``.
 
-    Raises:
-        ValueError: It is another type, or none.
-
-    Example:
-        >>> parse_parts("MAP<STRING, LONG>", "MAP")
+    Raises ``ValueError`` if the text is another type, or none.
     """
     parser = _Parser.of(text)
     count = COMPOUND_TYPES[name].count
@@ -91,7 +80,7 @@ class _Parser:
         return ValueError(f"{self.text!r} is no type: {token}, expected {expected}")
 
     def take(self, token: str) -> bool:
-        """Whether this token comes next, which is then passed by."""
+        """Whether this token comes next; if so, passes it."""
         is_next = self.peek().upper() == token
         self.position += is_next
         return is_next
@@ -122,7 +111,6 @@ class _Parser:
         return self._read_named(name, depth + 1)
 
     def read_types(self, count: int, depth: int) -> tuple[TypeInformation, ...]:
-        """So many types in brackets."""
         self.expect("<")
         types = [self.read_type(depth)]
         while len(types) < count:
@@ -166,7 +154,7 @@ class _Parser:
         )
 
     def _read_fields(self, depth: int) -> list[tuple[str, TypeInformation]]:
-        """Types with a name in front of each, or none."""
+        """Types, each with or without a name in front."""
         fields = [self._read_field(depth)]
         while self.take(","):
             fields.append(self._read_field(depth))
@@ -183,7 +171,7 @@ class _Parser:
     ) -> list[tuple[str, TypeInformation]]:
         names = [name for name, _ in fields]
         if "" in names or len(set(names)) < len(names):
-            raise self.error("fields that have a name each, and no two the same")
+            raise self.error("fields with different names")
         return fields
 
     def _read_names(self) -> list[str]:
@@ -200,7 +188,7 @@ class _Parser:
         return token[1:-1].replace("``", "`") if token.startswith("`") else token
 
     def _read_sql_row(self) -> TypeInformation:
-        """Fields of SQL types: what is in the brackets is read as ``ROW<...>``."""
+        """Fields of SQL types; the brackets are read as ``ROW<...>``."""
         start = self.ends[self.position - 1]
         self.expect("<")
         depth = 1

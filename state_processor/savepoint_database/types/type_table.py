@@ -1,7 +1,7 @@
-"""The names of types: one table for ``Types``, for types as text, and for the types of keys.
+"""Names of types: one table for ``Types``, for types as text, and for the types of keys.
 
-What the values of a type are in Arrow and in Spark follows from the serializer's snapshot. The
-column stands here for those who look for it, and a test compares the two.
+The serializer's snapshot determines the values of a type in Arrow and Spark. The column here is for
+readers, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -19,12 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlainType:
-    """A type that is made of no others.
+    """A type without inner types: its serializer's snapshot, and the type of its values in Spark.
 
-    Attributes:
-        make: Makes what Flink stores of its serializer.
-        column: The type of its values in Spark.
-        is_of_keys: Whether keys in a column of this type are most likely of it.
+    ``is_of_keys`` says whether keys in a column of this type are most likely of it.
     """
 
     make: Callable[[], TypeSerializerSnapshot]
@@ -34,12 +31,7 @@ class PlainType:
 
 @dataclass(frozen=True, slots=True)
 class CompoundType:
-    """A type that is made of a fixed number of other types, and of nothing else.
-
-    Attributes:
-        make: Makes what Flink stores of its serializer, of that of each part.
-        count: The number of its parts.
-    """
+    """A type with ``count`` inner types; ``make`` takes the snapshots of their serializers."""
 
     make: Callable[..., TypeSerializerSnapshot]
     count: int = 1

@@ -1,7 +1,7 @@
-"""Types of new state, under the names that PyFlink gives them.
+"""Types of new state, with PyFlink's names.
 
-A type wraps the serializer snapshot that Flink writes for it: how values lie, and which columns
-they are, follows from that.
+A type wraps the serializer snapshot that Flink writes for it, which determines the bytes and the
+columns of values.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class TypeInformation:
     """The type of a state, a key or a namespace.
 
     Attributes:
-        snapshot: What Flink stores of its serializer.
+        snapshot: Snapshot of its serializer.
         expression: The call that makes the type, or a description of it.
     """
 
@@ -53,17 +53,17 @@ class TypeInformation:
 
     @property
     def layout(self) -> Layout:
-        """How its values lie."""
+        """Layout of its values."""
         return self.snapshot.layout()
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """The Arrow type of a column of it."""
+        """Arrow type of a column."""
         return arrow_type(self.layout)
 
     @property
     def spark_type(self) -> str:
-        """The type of a column of it in Spark's DDL: ``MAP<STRING, BIGINT>``."""
+        """Type of a column in Spark's DDL: ``MAP<STRING, BIGINT>``."""
         return spark_type_name(self.arrow_type)
 
 
@@ -78,14 +78,10 @@ def _compound(name: str, *parts: TypeInformation) -> TypeInformation:
 
 
 def expect_type(value: object, what: str = "") -> TypeInformation:
-    """The value, if it is a type.
-
-    Args:
-        value: What was given.
-        what: What is of the type, for errors.
+    """The value, if it is a type; ``what`` names its owner in errors.
 
     Raises:
-        TypeError: It is none; the message says how it is written.
+        TypeError: The value is no type; the message shows how to write one.
     """
     if isinstance(value, TypeInformation):
         return value
@@ -109,7 +105,7 @@ def _plain(name: str) -> staticmethod[[], TypeInformation]:
 
 
 class Types:
-    """The types that new state can have.
+    """Types for new state.
 
     | type                              | column in Spark                                   |
     |-----------------------------------|---------------------------------------------------|
@@ -131,7 +127,7 @@ class Types:
     | EITHER                            | STRUCT of left and right, one of which is null    |
     | ROW_DATA                          | STRUCT                                            |
     | KRYO                              | STRUCT, or the column of a class of the JDK       |
-    | NULLABLE                          | as what is in it                                  |
+    | NULLABLE                          | that of the inner type                            |
     | TIME_WINDOW; GLOBAL_WINDOW        | STRUCT of start and end; VOID                     |
 
     Example:
@@ -187,7 +183,7 @@ class Types:
 
     @staticmethod
     def SET(element_type: TypeInformation) -> TypeInformation:
-        """A ``java.util.Set``, which Flink 2.x alone restores."""
+        """A ``java.util.Set``, which only Flink 2.x restores."""
         return _compound("SET", element_type)
 
     @staticmethod
@@ -197,7 +193,7 @@ class Types:
 
     @staticmethod
     def NULLABLE(value_type: TypeInformation) -> TypeInformation:
-        """A value that may be null, with a flag in front that says so."""
+        """A value that may be null, with a flag in front."""
         return _compound("NULLABLE", value_type)
 
     @staticmethod
@@ -221,7 +217,7 @@ class Types:
     def ROW_NAMED(
         field_names: Sequence[str], field_types: Sequence[TypeInformation]
     ) -> TypeInformation:
-        """A ``Row`` whose columns have names, which the savepoint does not keep."""
+        """A ``Row`` whose columns have names, which the savepoint does not store."""
         row = Types.ROW(field_types)
         return TypeInformation(
             NamedRow.of(row.snapshot, field_names),
@@ -230,7 +226,7 @@ class Types:
 
     @staticmethod
     def ROW_DATA(fields: Sequence[tuple[str, str]]) -> TypeInformation:
-        """A row of Flink SQL: names, which the savepoint does not keep, and SQL types.
+        """A row of Flink SQL: names, which the savepoint does not store, and SQL types.
 
         Example:
             >>> Types.ROW_DATA([("id", "BIGINT NOT NULL"), ("tags", "ARRAY<STRING>")])
@@ -256,18 +252,18 @@ class Types:
     def KRYO(
         class_name: str, *classes: KryoClass, flink: str, registered: Sequence[str] = ()
     ) -> TypeInformation:
-        """A class that Flink leaves to Kryo, as it does with any that is no POJO.
+        """A class that Flink leaves to Kryo, as it does with all classes that are no POJOs.
 
         Args:
-            class_name: The class that the state's type is of.
-            classes: What ``kryo_class`` makes of it, and of the classes of its fields. A final class
-                of the JDK that has a column of its own, such as ``java.util.UUID``, needs none.
-            flink: A release of Flink that is to restore the state: 1.x has another Kryo than 2.x,
-                and neither notices if it reads what is written for the other.
+            class_name: The class of the state's type.
+            classes: Results of ``kryo_class`` for it and for the classes of its fields. A final class of
+                the JDK that has a column of its own, such as ``java.util.UUID``, needs none.
+            flink: The release of Flink that restores the state: 1.x has another Kryo than 2.x, and
+                neither notices that it reads the other's bytes.
             registered: The classes that the job registers, in its order.
 
         Raises:
-            ValueError: No class tells what the values are; or no Flink is called so.
+            ValueError: No class describes the values, or there is no such Flink.
 
         Example:
             >>> order = kryo_class("com.acme.Order", {"id": "long", "since": "java.time.Instant"})
@@ -278,7 +274,7 @@ class Types:
         whole = WrittenKryo.of(snapshot, classes, version.value, is_open=False)
         if arrow_type(whole.layout()) == OBJECT_TYPE:
             raise ValueError(
-                f"what is in a {class_name} is not known: describe it, as kryo_class({class_name!r},"
+                f"the content of a {class_name} is unknown: describe it by kryo_class({class_name!r},"
                 " {…}); a collection is written as the field of a class"
             )
         described = "".join(f", {known!r}" for known in classes)

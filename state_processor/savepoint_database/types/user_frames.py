@@ -1,7 +1,7 @@
-"""Errors of a user's function begin with the user's own code, not with what called it.
+"""Tracebacks of a user's function, which begin with the user's own code.
 
-A traceback of a task is all that a user gets to see of an error. The frames of our packages, through
-which the call went, come first in it and say nothing of the mistake.
+Users see only the traceback of a task. Frames of our packages come first in it and say nothing of
+the mistake.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OURS = (
 
 
 def user_frames_first(run: Callable[P, Iterable[T]]) -> Callable[P, Iterator[T]]:
-    """The generator, whose errors begin with the frames of a user's function if there are any."""
+    """The generator; its errors begin with the frames of a user's function, if any."""
 
     @wraps(run)
     def shown(*arguments: P.args, **options: P.kwargs) -> Iterator[T]:
@@ -45,7 +45,7 @@ def user_frames_first(run: Callable[P, Iterable[T]]) -> Callable[P, Iterator[T]]
 
 
 class _UserFrames:
-    """Leaves the frames out that are in front of those of a user's function."""
+    """Leaves out the frames in front of those of a user's function."""
 
     def __enter__(self) -> Self:
         return self
@@ -53,13 +53,12 @@ class _UserFrames:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        # A savepoint's own errors say what they are about, and come out of functions as well.
+        # Errors of this package explain themselves, also when they come out of functions.
         if isinstance(error, Exception) and not isinstance(error, SavepointError):
             error.__traceback__ = _first_of_user(error.__traceback__) or error.__traceback__
 
 
 def _first_of_user(frame: TracebackType | None) -> TracebackType | None:
-    """The frames from the first on that is neither of this package nor of a library of it."""
     while frame is not None and not _is_of_user(frame.tb_frame.f_code.co_filename):
         frame = frame.tb_next
     return frame
@@ -69,7 +68,7 @@ def _is_of_user(file: str) -> bool:
     parts = Path(file).parts
     if file.startswith(_OURS) or _LIBRARIES & set(parts):
         return False
-    # What is compiled tells a path that leads nowhere; what was typed in has a name in brackets.
+    # Compiled code has a path that leads nowhere; typed code has a name in brackets.
     is_file = Path(file).is_absolute() or file.startswith("<")
     is_standard = file.startswith((_STANDARD_LIBRARY, "<frozen")) and _INSTALLED not in parts
     return is_file and not is_standard

@@ -1,4 +1,4 @@
-"""A mapping of a YAML file, read field by field; what is wrong is said with its line."""
+"""A mapping of a YAML file, read field by field; mistakes come with their line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 _TRUE, _FALSE = ("true", "yes", "on"), ("false", "no", "off")
 _DEEPEST = 64
-"""How deep mappings and lists may lie in each other; those of a description are four deep."""
+"""Limit of nested mappings and lists; descriptions nest four levels deep."""
 
 _INT = "tag:yaml.org,2002:int"
 _NULL = "tag:yaml.org,2002:null"
@@ -24,14 +24,7 @@ _NULL = "tag:yaml.org,2002:null"
 
 @dataclass(frozen=True)
 class YamlSection:
-    """A mapping, and where it is.
-
-    Attributes:
-        file: The file.
-        place: The way to it: ``keyed_state.states[0]``; empty for the whole file.
-        line: Its line, from 1.
-        fields: What it has.
-    """
+    """A mapping and its place, such as ``keyed_state.states[0]``; ``line`` counts from 1."""
 
     file: str
     place: str
@@ -40,11 +33,7 @@ class YamlSection:
 
     @classmethod
     def of_text(cls, text: str, file: str) -> Self:
-        """The whole of a file.
-
-        Raises:
-            DescriptionError: It is no YAML, or no mapping.
-        """
+        """The mapping of a whole file. Raises ``DescriptionError`` for other texts."""
         node = _composed(text, file)
         if node is None:
             raise DescriptionError(f"{file} is empty, expected at least the uid of an operator")
@@ -52,11 +41,7 @@ class YamlSection:
 
     @classmethod
     def list_of_text(cls, text: str, file: str) -> tuple[Self, ...]:
-        """The parts of a file that is a list; none of an empty one.
-
-        Raises:
-            DescriptionError: It is no YAML, or no list of mappings.
-        """
+        """Mappings of a file that is a list; none for an empty one. Raises ``DescriptionError`` for others."""
         node = _composed(text, file)
         if node is None:
             return ()
@@ -82,7 +67,7 @@ class YamlSection:
         return cls(file, place, section.line, fields)
 
     def error(self, message: str, at: str | yaml.Node | None = None) -> DescriptionError:
-        """A mistake here, or in one of the fields; with the line."""
+        """A mistake here, or in one of the fields, with its line."""
         node = self.fields.get(at) if isinstance(at, str) else at
         line = self.line if node is None else node.start_mark.line + 1
         place = self._place(at) if isinstance(at, str) else self.place
@@ -100,11 +85,7 @@ class YamlSection:
                 raise self.error(f"there is no field {name!r}, expected one of {expected}", node)
 
     def text(self, name: str) -> str:
-        """A text.
-
-        Raises:
-            DescriptionError: It is missing, or is something else.
-        """
+        """A text. Raises ``DescriptionError`` if it is missing, or something else."""
         text = self.optional_text(name)
         if text is None:
             raise self.error(f"field {name!r} is missing")
@@ -120,7 +101,7 @@ class YamlSection:
         return str(node.value)
 
     def choice(self, name: str, choices: Iterable[str], default: str | None = None) -> str:
-        """One of some texts. Raises ``DescriptionError`` if it is another, or missing."""
+        """One of some texts. Raises ``DescriptionError`` for another or missing text."""
         known = tuple(choices)
         chosen = self.text(name) if default is None else self.optional_text(name) or default
         if chosen not in known:
@@ -128,7 +109,7 @@ class YamlSection:
         return chosen
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A text, or a list of them. Raises ``DescriptionError`` if it is else, or missing."""
+        """A text, or a list of texts. Raises ``DescriptionError`` if it is missing, or something else."""
         node = self._node(name)
         if not isinstance(node, yaml.SequenceNode):
             return (self.text(name),)
@@ -150,7 +131,7 @@ class YamlSection:
         return int(node.value)
 
     def flag(self, name: str) -> bool:
-        """Whether something is so; false if it is not said."""
+        """A boolean; false if it is missing."""
         text = (self.optional_text(name) or "false").lower()
         if text not in (*_TRUE, *_FALSE):
             raise self.error(f"it is {text!r}, expected true or false", name)
@@ -175,7 +156,7 @@ class YamlSection:
         )
 
     def parsed(self, name: str, parse: Callable[[str], _T]) -> _T | None:
-        """What ``parse`` makes of a text, whose ``ValueError`` is a mistake of the field."""
+        """Result of ``parse`` on a text; its ``ValueError`` becomes a mistake of the field."""
         text = self.optional_text(name)
         if text is None:
             return None
@@ -213,7 +194,7 @@ def _said(node: yaml.Node) -> str:
 
 
 def _expect_flat(text: str, file: str) -> None:
-    """Raises ``DescriptionError`` for what is nested so deep that reading it takes all of a stack."""
+    """Raises ``DescriptionError`` for nesting so deep that reading it would exhaust the stack."""
     depth = 0
     for event in yaml.parse(text, yaml.SafeLoader):
         if isinstance(event, yaml.CollectionStartEvent):

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
-from savepoint_database.types.spark_values import flat_map, from_spark, to_spark
+from savepoint_database.types.nested_arrays import flat_map
+from savepoint_database.types.spark_values import from_spark, to_spark
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.values.kinds.precise_times import is_precise
 from savepoint_spark.columns.spark_types import spark_schema

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_database.types.spark_values import bounds
+from savepoint_database.types.nested_arrays import bounds
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.layout import as_records
 from savepoint_formats.snapshots.struct_edit import ELEMENT, MAP_VALUE

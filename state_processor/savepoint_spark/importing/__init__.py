@@ -1,1 +1,1 @@
-"""Files of rows that become a savepoint, as a description says."""
+"""Import of files of rows into a savepoint, as a description says."""

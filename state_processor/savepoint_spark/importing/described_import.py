@@ -1,9 +1,10 @@
-"""A table in files, and what its rows are to become: the savepoint that a description describes."""
+"""Import of a table in files, as a description says."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
@@ -20,9 +21,10 @@ from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns, key_of
 from savepoint_spark.bootstrapping.operator_state_transformation import OperatorStateTransformation
 from savepoint_spark.changing.stored_elements import StoredElements
 from savepoint_spark.columns.column_types import column_of
+from savepoint_spark.columns.spark_types import spark_schema
 from savepoint_spark.importing.import_description import ImportDescription
-from savepoint_spark.importing.read_files import files_frame
 from savepoint_spark.savepoint.savepoint import Savepoint
+from savepoint_spark.session.tasks import rows_of_tasks
 from savepoint_spark.writing.operator_rows import OperatorRows
 from savepoint_spark.writing.run_encoding import KEY_GROUP
 
@@ -48,7 +50,7 @@ _WINDOW_TYPE = pa.struct({"start": pa.int64(), "end": pa.int64()})
 
 @dataclass(frozen=True)
 class DescribedImport:
-    """Files, and the description of what becomes of their rows.
+    """Files of rows, and the description of the savepoint to write.
 
     Attributes:
         files: The files.
@@ -67,26 +69,26 @@ class DescribedImport:
 
         Args:
             data: A file of rows, or a directory of such files; a path or a URI.
-            description: A YAML file that says what becomes of the columns.
-            form: The format of the files; by default the one that their names say.
+            description: A YAML file that describes the state.
+            form: The format of the files; by default from their names.
 
         Raises:
-            TableFileError: Nothing is there, or the names of files do not say their format.
+            TableFileError: There is no file, or the names of files do not say their format.
             DescriptionError: The description has a mistake.
         """
         described = ImportDescription.of_file(description)
         return cls(TableFiles.at(data, TableFormat(form) if form else None), described)
 
     def writer(self, spark: SparkSession) -> SavepointWriter:
-        """The savepoint that is to be written; reads no rows yet.
+        """The savepoint to write; reads no rows yet.
 
         Args:
             spark: The session that makes the state.
 
         Raises:
-            TableFileError: A file is none of its format.
-            ColumnNotFoundError: There is no column that the description names.
-            ColumnTypeError: A column does not fit what it is to become.
+            TableFileError: A file has another format.
+            ColumnNotFoundError: The description names an unknown column.
+            ColumnTypeError: A column does not fit its state.
             DescriptionError: The description fits no operator.
             SavepointError: A savepoint that it names cannot be read.
         """
@@ -115,21 +117,25 @@ class DescribedImport:
             yield self._like(spark, description.like)
             return
         schema = self.files.chosen(_column_types(description))
-        data = files_frame(spark, self.files, schema)
+        data = self._rows(spark, schema)
         if description.keyed is not None:
             yield _keyed(data, description.keyed)
         for state in description.operator_states:
             yield _operator_state(data, state)
 
+    def _rows(self, spark: SparkSession, schema: pa.Schema) -> DataFrame:
+        read = partial(self.files.read, schema=schema)
+        return rows_of_tasks(spark, read, self.files.splits(), spark_schema(schema))
+
     def _like(self, spark: SparkSession, like: LikeDescription) -> StateTransformation:
-        """State of the types of an existing operator; every column is to be one of it."""
+        """State with the types of an existing operator, which must have every column."""
         savepoint = Savepoint.open(like.savepoint)
         operator = savepoint.operator(like.operator)
         if like.state is not None:
             stored = StoredElements.state_of(operator, like.state)
             types = {"key": arrow_type(stored.key.layout())} if stored.key is not None else {}
             types["value"] = arrow_type(stored.element.layout())
-            data = files_frame(spark, self.files, self.files.chosen(types))
+            data = self._rows(spark, self.files.chosen(types))
             rows = OperatorRows.of(data, stored, tuple(types))
             return OperatorStateTransformation((rows,))
         known: dict[str, pa.DataType | None] = {KEY_GROUP: pa.int32()}
@@ -140,12 +146,12 @@ class DescribedImport:
                 with_times = like.ttl_times is None
                 scan = savepoint.scan(f"{operator.name}.{table.name}", with_times=with_times)
                 known.update({field.name: field.type for field in scan.schema})
-        data = files_frame(spark, self.files, self.files.schema(known))
+        data = self._rows(spark, self.files.schema(known))
         return KeyedColumns.like(data, operator, like.ttl_times)
 
 
 def _column_types(description: ImportDescription) -> dict[str, pa.DataType | None]:
-    """The columns that are used, and the types that they are to have where a file says none."""
+    """Columns in use, with their types for files without types."""
     types: dict[str, pa.DataType | None] = {}
     if description.keyed is not None:
         types.update(_keyed_types(description.keyed))
@@ -249,7 +255,7 @@ def _operator_state(data: DataFrame, described: OperatorStateDescription) -> Sta
 
 @contextmanager
 def _mistakes_told(file: str) -> Iterator[None]:
-    """Says of what is wrong with a call that it comes from the description."""
+    """Names the description in errors about wrong values."""
     try:
         yield
     except SavepointError:

@@ -1,8 +1,8 @@
-"""What a table of rows is to become: one operator's state, as a small YAML file says it.
+"""Description of one operator's state, made of a table of rows, as a small YAML file.
 
 ::
 
-    uid: totals                     # the operator: its uid, or the hash of one
+    uid: totals                     # the operator: its uid, or its hash
     max_parallelism: 128            # by default that of `base`, or 128
     parallelism: 4
     base: s3://jobs/savepoint-1a2b  # a savepoint to which the operator is added, or in which it
@@ -10,12 +10,12 @@
 
     keyed_state:
       key: account                  # a column; several are the fields of a tuple
-      key_type: LONG                # see `type_names`; may be left out where the file has types
-      key_groups: key_group         # a column, for keys whose hash code nobody can compute
+      key_type: LONG                # see `type_names`; optional where the file has types
+      key_groups: key_group         # a column, for keys whose hash code can't be computed
       states:
         - name: total
           kind: value               # value, list, map, reducing, aggregating
-          type: DOUBLE              # of what a key has: LIST<…> of a list, MAP<…, …> of a map
+          type: DOUBLE              # of a key's value; LIST<…> for a list, MAP<…, …> for a map
           column: sum               # by default that of the state's name
           ttl: true
           last_access: seen         # a column of ms, for states with ttl
@@ -23,7 +23,7 @@
       timers:
         - time_domain: event        # event, processing
           column: expires_at        # ms
-          is_list: true             # whether it has lists of them
+          is_list: true             # whether the column has lists of times
           service: user-timers
       window:
         column: window              # a struct of start and end; or `start` and `end`, columns of ms
@@ -34,7 +34,7 @@
     operator_state:
       - name: offsets
         kind: union                 # list, union, broadcast
-        type: LONG                  # MAP<…, …> of broadcast state
+        type: LONG                  # MAP<…, …> for broadcast state
         column: offset              # by default that of the state's name
       - name: rates
         kind: broadcast
@@ -46,8 +46,8 @@
       savepoint: s3://jobs/savepoint-1a2b
       operator: summarize
       state: rates                  # an operator state; keyed state by default
-      ttl_times: now                # the time of writing for values with TTL, of which the file has
-                                    # no times of last access
+      ttl_times: now                # the time of writing for values with TTL whose times of last
+                                    # access the file lacks
 """
 
 from __future__ import annotations
@@ -87,14 +87,7 @@ _LONGEST_LATENESS_MS = 2**53
 
 @dataclass(frozen=True)
 class StateDescription:
-    """A column that becomes keyed state.
-
-    Attributes:
-        descriptor: The state.
-        column: The column.
-        last_access: The column of the times of last access.
-        merge: How rows of one key become one.
-    """
+    """A column of keyed state; ``last_access`` is the column of its times, ``merge`` a rule for rows of a key."""
 
     descriptor: StateDescriptor
     column: str
@@ -103,7 +96,7 @@ class StateDescription:
 
     @classmethod
     def of(cls, section: YamlSection) -> Self:
-        """Raises ``DescriptionError``, as all of these do."""
+        """Raises ``DescriptionError``, as all constructors here do."""
         section.expect_only(("name", "kind", "type", "column", "ttl", "last_access", "merge"))
         name, kind = section.text("name"), section.choice("kind", _DESCRIPTORS, "value")
         section.text("type")
@@ -122,14 +115,7 @@ class StateDescription:
 
 @dataclass(frozen=True)
 class TimerDescription:
-    """A column that becomes timers.
-
-    Attributes:
-        time_domain: ``event`` or ``processing``.
-        column: The column.
-        is_list: Whether it has lists of timestamps.
-        service: The timer service.
-    """
+    """A column of timers; ``time_domain`` is ``event`` or ``processing``, ``is_list`` means lists of times."""
 
     time_domain: str
     column: str
@@ -149,14 +135,7 @@ class TimerDescription:
 
 @dataclass(frozen=True)
 class WindowDescription:
-    """The windows of rows.
-
-    Attributes:
-        columns: One of structs, or those of start and end.
-        is_merging: Whether windows merge, as those of sessions do.
-        is_processing_time: Whether the clock fires them.
-        allowed_lateness_ms: How long after its end a window is kept.
-    """
+    """Windows of rows, in one column of structs or in columns of start and end."""
 
     columns: tuple[str, ...]
     is_merging: bool
@@ -180,16 +159,7 @@ class WindowDescription:
 
 @dataclass(frozen=True)
 class KeyedDescription:
-    """Rows that become keyed state.
-
-    Attributes:
-        key: The columns of the key.
-        key_type: Its type; None for that which the column most likely has.
-        key_groups: The column of the key groups.
-        states: What becomes state.
-        timers: What becomes timers.
-        window: The windows of the rows, if they have any.
-    """
+    """Rows of keyed state; without ``key_type``, the key has the type that its column most likely has."""
 
     key: tuple[str, ...]
     key_type: TypeInformation | None
@@ -224,13 +194,7 @@ class KeyedDescription:
 
 @dataclass(frozen=True)
 class OperatorStateDescription:
-    """Columns that become an operator state.
-
-    Attributes:
-        kind: ``list``, ``union`` or ``broadcast``.
-        descriptor: The state.
-        columns: The column of elements, or those of keys and values.
-    """
+    """Columns of an operator state: ``list``, ``union`` or ``broadcast``."""
 
     kind: str
     descriptor: ListStateDescriptor | MapStateDescriptor
@@ -265,11 +229,8 @@ class OperatorStateDescription:
 class LikeDescription:
     """An existing operator, whose types the columns have.
 
-    Attributes:
-        savepoint: The savepoint.
-        operator: The operator.
-        state: The operator state; None for keyed state.
-        ttl_times: ``now`` for the time of writing as that of the last access of values with TTL.
+    ``state`` is an operator state, None for keyed state. ``ttl_times`` is ``now`` if values with TTL get
+    the time of writing as that of their last access.
     """
 
     savepoint: str
@@ -295,17 +256,17 @@ class LikeDescription:
 
 @dataclass(frozen=True)
 class ImportDescription:
-    """What a table of rows is to become.
+    """Description of the state to make of a table of rows.
 
     Attributes:
-        file: What errors call the file.
-        uid: The uid of the operator, or the hash of one.
-        max_parallelism: The number of key groups.
-        parallelism: The number of subtasks.
+        file: Name of the file in errors.
+        uid: Uid or hash of the operator.
+        max_parallelism: Number of key groups.
+        parallelism: Number of subtasks.
         base: A savepoint that the new one is based on.
-        keyed: What becomes keyed state.
-        operator_states: What becomes operator state.
-        like: What the types are taken from.
+        keyed: The keyed state.
+        operator_states: The operator states.
+        like: The operator whose types are used.
     """
 
     file: str
@@ -322,7 +283,7 @@ class ImportDescription:
         """The description in a file, which is UTF-8.
 
         Raises:
-            DescriptionError: It is another encoding; and as ``parse`` does.
+            DescriptionError: The file has another encoding; otherwise as ``parse``.
 
         Example:
             >>> ImportDescription.of_file(Path("totals.yaml"))
@@ -331,20 +292,20 @@ class ImportDescription:
             text = path.read_bytes().decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise DescriptionError(
-                f"{path} at byte {error.start}: it is no UTF-8, in which a description is written"
+                f"{path} at byte {error.start}: it is no UTF-8, which a description must be"
             ) from error
         return cls.parse(text, str(path))
 
     @classmethod
     def parse(cls, text: str, file: str = "<description>") -> Self:
-        """The description that a YAML text gives.
+        """The description in a YAML text.
 
         Args:
             text: The text.
-            file: What errors call it.
+            file: Its name in errors.
 
         Raises:
-            DescriptionError: Something in it is wrong or missing; says the line and the field.
+            DescriptionError: A field is wrong or missing; names its line.
 
         Example:
             >>> ImportDescription.parse(text, "totals.yaml")

@@ -13,8 +13,8 @@ from savepoint_database.sql.sql_text import (
     ambiguous_names,
     expect_spark_query,
     named_tables,
-    names_in,
     rewritten,
+    words,
 )
 from savepoint_database.types.sql_names import unquoted
 from savepoint_formats.errors import NotFoundError, SavepointError, TableFileError
@@ -124,7 +124,8 @@ class SparkDatabase:
 
     def _not_found(self, error: PySparkException) -> SavepointError:
         written = (error.getMessageParameters() or {}).get("relationName", "")
-        *_, operator, table = ["", "", *(unquoted(part) for part in names_in(written))]
+        names = [unquoted(word) for word in words(written, Dialect.SPARK) if word != "."]
+        *_, operator, table = ["", "", *names]
         name = f"{operator}.{table}" if operator else table
         tables = self._views.tables
         reasons = [

@@ -174,7 +174,7 @@ def test_what_cannot_be_looked_into_may_be_a_snapshot(job: Path) -> None:
         os.close(above)
     os.close(folder)
     (problem,) = answer("gc", job)["problems"]
-    assert problem.endswith("can't be looked into: File name too long")
+    assert problem.endswith("can't be listed: File name too long")
     code, output = run("gc", job, "--delete", "--older-than", "1d")
     assert (code, "File name too long" in output) == (1, True)
     assert all(path.exists() for path in orphans(job).values())

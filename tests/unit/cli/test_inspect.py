@@ -224,7 +224,7 @@ class TestBadInput:
     ) -> None:
         (tmp_path / "chk-2").mkdir()
         (tmp_path / "chk-2" / "_metadata").write_bytes(b"PAR1PAR1")
-        self.fails(command, tmp_path, f"below it lie, for instance, {tmp_path / 'chk-2'}: ")
+        self.fails(command, tmp_path, f"it contains, for instance, {tmp_path / 'chk-2'}: ")
 
     def test_a_file_of_another_kind(self, command: str, tmp_path: Path) -> None:
         (tmp_path / "_metadata").write_bytes(b"PAR1PAR1")

@@ -134,9 +134,9 @@ def test_writes_over_no_file_unless_asked_and_nothing_of_a_query_that_fails(tmp_
         (["SELECT 1", "--engine", "flink"], "'flink' is not one of"),
         (["SELECT 1", "--enginee", "spark"], "--engine"),
         (["SELECT 1", "--conf", "x"], "expected such as"),
-        (["SELECT 1", "--memory-limit", "x"], "expected such as 4GB or 50%"),
+        (["SELECT 1", "--memory-limit", "x"], "expected an amount such as 4GB or 50%"),
         (["SELECT 1", "--engine", "spark", "--allow-files"], "--allow-files is for DuckDB"),
-        (["FROM read_csv('/etc/passwd')"], "a query reads files with --allow-files"),
+        (["FROM read_csv('/etc/passwd')"], "allow it to read files with --allow-files"),
     ],
 )
 def test_a_wrong_call_is_told_from_a_wrong_savepoint(arguments: list[str], message: str) -> None:

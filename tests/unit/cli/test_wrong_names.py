@@ -73,7 +73,7 @@ class TestAboveAJob:
         code, output = run("describe", above)
         places = [str(above / team / "checkpoints/0a1b/chk-2") for team in ("orders", "refunds")]
         assert (code, output.count("\n")) == (1, 1)
-        assert f"below it lie, for instance, {', '.join(places)}: " in output
+        assert f"it contains, for instance, {', '.join(places)}: " in output
         for team in ("orders", "refunds"):
             assert f"{team}/checkpoints/0a1b/chk-2" in run("describe", above / team)[1]
 
@@ -84,7 +84,7 @@ class TestAboveAJob:
         assert code == 1
         assert "or one that did not complete" in output
         code, output = run("describe", above / "orders" / "checkpoints")
-        assert f"below it lie, for instance, {chk}: " in output
+        assert f"it contains, for instance, {chk}: " in output
 
     def test_nothing_below(self, tmp_path: Path) -> None:
         (tmp_path / "a" / "b").mkdir(parents=True)

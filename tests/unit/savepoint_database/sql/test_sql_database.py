@@ -57,6 +57,7 @@ def splits_read(savepoint: Savepoint, table: str, query: str) -> int:
         database.query(f"SELECT * FROM {table} LIMIT 0").read_all()
         (place,) = database._datasets
         watched = Watched(database._datasets[place].rows)
+        database._datasets[place] = watched
         database._connection.register(f"savepoint {table}", watched)
         database.query(query).read_all()
     return asked[0]
@@ -248,7 +249,10 @@ class TestErrors:
             ("DROP SCHEMA main", "DROP, expected a query"),
             ("COPY (SELECT 1) TO 'x.csv'", "COPY, expected a query"),
             ("SET threads = 1", "SET, expected a query"),
-            ("EXPLAIN ANALYZE COPY (SELECT 1) TO 'x.csv'", "EXPLAIN of what is no query"),
+            (
+                "EXPLAIN ANALYZE COPY (SELECT 1) TO 'x.csv'",
+                "EXPLAIN of something other than a query",
+            ),
         ],
     )
     def test_of_a_query_come_before_anything_is_read(
@@ -357,10 +361,10 @@ class TestReach:
 
     def test_what_fits_nowhere_is_an_error_that_tells_the_option(self) -> None:
         query = "SELECT len(list(i)) FROM range(20000000) t(i)"
-        with pytest.raises(QueryError, match=r"used\); more memory is given by --memory-limit"):
+        with pytest.raises(QueryError, match=r"used\); give it more memory with --memory-limit"):
             rows(CURRENCY, query, memory_limit="64MB")
 
     @pytest.mark.parametrize("limit", ["", "x", "4", "4 apples"])
     def test_a_limit_that_is_none(self, limit: str) -> None:
-        with pytest.raises(ValueError, match="expected such as 4GB or 50%"):
+        with pytest.raises(ValueError, match="expected an amount such as 4GB or 50%"):
             rows(CURRENCY, "SELECT 1", memory_limit=limit)

@@ -176,7 +176,7 @@ def test_names_are_looked_up_as_java_does(tmp_path: Path) -> None:
         is_pojo=False,
     )
     for field, reason in {
-        "Lost lost;": "its field lost is of Lost, which no import and no source tells",
+        "Lost lost;": "its field lost is of Lost, which neither an import nor a source explains",
         "int (;": "is no source of Java that can be parsed",
     }.items():
         outer.write_text(SOURCE % field, encoding="utf-8")

@@ -48,7 +48,9 @@ def test_a_class_around_a_collection_is_to_be_described(path: str) -> None:
 def test_the_command_prints_it_to_fill_in(path: str) -> None:
     code, output = run("classes", path, "--uid", "a")
     assert code == 0
-    assert "# a: state 'basket': shop.Basket.tags: nothing says of which types it is\n" in output
+    assert (
+        "# a: state 'basket': shop.Basket.tags: the types of its elements are unknown\n" in output
+    )
     (basket,) = described_classes(output, "printed")
     assert (basket.class_name, basket.is_pojo, basket.fields) == ("shop.Basket", True, ())
 

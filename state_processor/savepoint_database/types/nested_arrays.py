@@ -1,7 +1,7 @@
 """Arrow arrays of lists, maps and structs with other leaves, or with other shapes of maps.
 
-The two types that a conversion lies between differ in their leaves, in the names of fields, and in
-that a map of the one may be a list of entries, ``struct<key, value>``, of the other.
+Both types of a conversion may differ in their leaves and in the names of fields. A map may also
+become a list of entries, ``struct<key, value>``, or come from one. Precise times are leaves.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from savepoint_formats.values.kinds.precise_times import is_precise
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -18,21 +20,25 @@ if TYPE_CHECKING:
 
 
 def converted(array: pa.Array, wanted: pa.DataType, leaf: ConvertLeaf) -> pa.Array:
-    """The array as another type, with ``leaf`` of all arrays that it is made of."""
+    """The array as another type; ``leaf`` converts inner arrays whose types differ."""
+    if array.type == wanted:
+        return array
+    if is_precise(array.type) or is_precise(wanted):
+        return leaf(array, wanted)
     if pa.types.is_struct(wanted) and pa.types.is_struct(array.type):
         return _struct(array, wanted, leaf)
     if pa.types.is_list(wanted) and pa.types.is_list(array.type):
         elements = converted(array.values, wanted.value_type, leaf)
-        return pa.ListArray.from_arrays(_bounds(array), elements, type=wanted)
+        return pa.ListArray.from_arrays(bounds(array), elements, type=wanted)
     if pa.types.is_list(wanted) and pa.types.is_map(array.type):
         entries = pa.StructArray.from_arrays([array.keys, array.items], ["key", "value"])
         elements = converted(entries, wanted.value_type, leaf)
-        return pa.ListArray.from_arrays(_bounds(array), elements, type=wanted)
+        return pa.ListArray.from_arrays(bounds(array), elements, type=wanted)
     if pa.types.is_map(wanted):
         is_map = pa.types.is_map(array.type)
         keys, items = (array.keys, array.items) if is_map else array.values.flatten()
         return pa.MapArray.from_arrays(
-            _bounds(array),
+            bounds(array),
             converted(keys, wanted.key_type, leaf),
             converted(items, wanted.item_type, leaf),
             type=wanted,
@@ -41,13 +47,22 @@ def converted(array: pa.Array, wanted: pa.DataType, leaf: ConvertLeaf) -> pa.Arr
 
 
 def is_nested(data_type: pa.DataType) -> bool:
-    """Whether a type is made of others."""
+    """Whether a type has inner types."""
     return bool(pa.types.is_nested(data_type))
 
 
 def entries_type(key: pa.DataType, value: pa.DataType) -> pa.DataType:
     """A map as a list of entries."""
     return pa.list_(pa.struct({"key": key, "value": value}))
+
+
+def flat_map(array: pa.MapArray) -> tuple[pa.Array, pa.Array]:
+    """Keys and values of all entries, without entries under nulls."""
+    offsets = bounds(array)
+    keys, items = (
+        pa.ListArray.from_arrays(offsets, part).flatten() for part in (array.keys, array.items)
+    )
+    return keys, items
 
 
 def _struct(array: pa.StructArray, wanted: pa.StructType, leaf: ConvertLeaf) -> pa.StructArray:
@@ -57,7 +72,7 @@ def _struct(array: pa.StructArray, wanted: pa.StructType, leaf: ConvertLeaf) -> 
     return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=array.is_null())
 
 
-def _bounds(array: pa.ListArray | pa.MapArray) -> pa.Array:
+def bounds(array: pa.ListArray | pa.MapArray) -> pa.Array:
     """Offsets that are null where the value is."""
     is_null = pa.concat_arrays([array.is_null(), pa.array([False])])
     return pc.if_else(is_null, pa.scalar(None, pa.int32()), array.offsets)
