@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Self
 from savepoint_database.snapshot.operator_names import id_called
 from savepoint_formats.errors import MigrationError
 from savepoint_formats.locations.location import path_text
+from savepoint_formats.metadata import MetadataVersion
 from savepoint_formats.new_snapshot.copying import no_progress
 from savepoint_formats.new_snapshot.directory import WriteMode
 from savepoint_formats.printable import html_table, without_secrets
@@ -28,7 +29,7 @@ from savepoint_spark.savepoint.planned_operator import (
     PlannedOperator,
     expect_parallelism,
 )
-from savepoint_spark.savepoint.write import SavepointWrite
+from savepoint_spark.savepoint.write import planned_savepoint, written_savepoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,7 +148,7 @@ class SavepointWriter(SavepointChanges):
         Raises:
             SavepointError: As ``write`` does.
         """
-        return self._write.plan(path_text(path), mode, check=check)
+        return planned_savepoint(self, path_text(path), mode, check=check)
 
     def write(
         self,
@@ -176,22 +177,15 @@ class SavepointWriter(SavepointChanges):
         Example:
             >>> savepoint.remove_operator("sink").write("s3://jobs/new", mode="overwrite")
         """
-        return self._write.run(path_text(path), mode, on_progress)
-
-    @property
-    def _write(self) -> SavepointWrite:
-        return SavepointWrite(
-            self.spark,
-            self.source,
-            self.operators,
-            is_canonical=self.is_canonical,
-            is_of_flink_2=self.is_of_flink_2,
-        )
+        return written_savepoint(self, path_text(path), mode, on_progress)
 
     @property
     def metadata_version(self) -> int:
         """The version that its ``_metadata`` will have."""
-        return self._write.metadata_version
+        least = (
+            MetadataVersion.OPERATOR_NAMES if self.is_of_flink_2 else MetadataVersion.CHANNEL_STATE
+        )
+        return least if self.source is None else max(self.source.metadata.version, least)
 
     def session(self) -> SparkSession:
         """The session.
