@@ -34,8 +34,8 @@ from savepoint_spark.changing.collection_elements import (
 )
 from savepoint_spark.changing.migration_limits import refusals
 from savepoint_spark.changing.stored_elements import (
-    StoredElements,
     element_layout,
+    operator_states,
     stored_elements,
 )
 from savepoint_spark.changing.stored_rows import stored_pieces
@@ -96,7 +96,7 @@ class Migration:
         for info in self.infos.values():
             yield from (entry.snapshot for _, entry in info.serializers)
         for _, state in self.elements.values():
-            yield from _parts(state)
+            yield from state.serializers
 
     def element_recoding(self, name: str) -> Recoding:
         """How the elements of an operator state are written, which is one of ``elements``."""
@@ -180,8 +180,11 @@ class _Planning:
         kryo = operator.kryo
         assert kryo is not None  # as it is one of a savepoint
         types = StoredTypes.of(operator) if operator.has_keyed_state else None
-        elements = StoredElements.states_of(operator)
-        extraction = Extraction(kryo.classes, kryo_in(*_serializers(types, elements)))
+        elements = operator_states(operator)
+        serializers = [] if types is None else list(types.serializers)
+        for state in elements.values():
+            serializers += state.serializers
+        extraction = Extraction(kryo.classes, kryo_in(*serializers))
         written = replace(extraction, is_of_flink_1=True)
         return cls(operator, removed, types, elements, kryo, written, extraction)
 
@@ -200,7 +203,7 @@ class _Planning:
                     infos[info.name] = self._noted(f"state {info.name!r}", self._info, info)
         elements = {}
         for name, state in self.elements.items():
-            if name not in self.removed and any(map(self._changes, _parts(state))):
+            if name not in self.removed and any(map(self._changes, state.serializers)):
                 states = self._noted(f"state {name!r}", self._element_states, (state, state))
                 elements[name] = states
         writes = KryoDialect(KryoVersion.V5_6, self.kryo.classes)
@@ -287,20 +290,3 @@ class _Planning:
             return of_flink_2(snapshot, elements, self.extraction)
         except SchemaChangeError as error:
             raise MigrationError(str(error)) from error
-
-
-def _serializers(
-    types: StoredTypes | None, elements: Mapping[str, NewOperatorState]
-) -> Iterator[TypeSerializerSnapshot]:
-    if types is not None:
-        yield types.key
-        yield from (entry.snapshot for info in types.states for _, entry in info.serializers)
-    for state in elements.values():
-        yield from _parts(state)
-
-
-def _parts(state: NewOperatorState) -> Iterator[TypeSerializerSnapshot]:
-    """The serializers of an operator state."""
-    if state.key is not None:
-        yield state.key
-    yield state.element

@@ -14,7 +14,7 @@ from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.pass_through.recoded_entries import may_hold_name
 from savepoint_formats.tables.stored_infos import operator_infos
 from savepoint_formats.values.class_names import may_name_classes
-from savepoint_spark.changing.stored_elements import StoredElements, stored_elements
+from savepoint_spark.changing.stored_elements import operator_states, stored_elements
 from savepoint_spark.changing.stored_rows import stored_pieces
 from savepoint_spark.writing.stored_types import StoredTypes
 
@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 def snapshots_of(operator: Operator) -> Iterator[TypeSerializerSnapshot]:
     """The serializers of all states, as the headers of the files have them."""
     if operator.has_keyed_state:
-        types = StoredTypes.of(operator)
-        yield types.key
-        for info in types.states:
-            yield from (entry.snapshot for _, entry in info.serializers)
+        yield from StoredTypes.of(operator).serializers
     for subtask in operator.record.subtasks:
         for info in operator_infos(operator.directory, subtask):
             yield from (entry.snapshot for _, entry in info.serializers)
@@ -92,5 +89,5 @@ def _bytes_of(operator: Operator, state: State) -> Iterator[pa.Array]:
         for piece in stored_pieces(operator, state.name):
             yield from (piece.entries.keys, piece.entries.values)
     else:
-        elements = StoredElements.states_of(operator)[state.name]
+        elements = operator_states(operator)[state.name]
         yield pa.array(stored_elements(operator, elements), pa.large_binary())

@@ -17,7 +17,11 @@ from savepoint_formats.pass_through.recoded_entries import entry_layouts
 from savepoint_formats.program.survey import unknown_classes
 from savepoint_formats.values.recoding import holds_kryo
 from savepoint_formats.values.subclass_values import Subclass
-from savepoint_spark.changing.stored_elements import StoredElements, element_layout, stored_elements
+from savepoint_spark.changing.stored_elements import (
+    element_layout,
+    operator_states,
+    stored_elements,
+)
 from savepoint_spark.changing.stored_rows import stored_pieces
 
 if TYPE_CHECKING:
@@ -77,7 +81,7 @@ def _parts(operator: Operator) -> Iterator[tuple[str, Layout, pa.LargeBinaryArra
             ):
                 if layout is not None and holds_kryo(layout):
                     yield state.name, layout, data
-    for elements in StoredElements.states_of(operator).values():
+    for elements in operator_states(operator).values():
         layout = element_layout(elements)
         if holds_kryo(layout):
             data = iter(stored_elements(operator, elements))

@@ -40,6 +40,7 @@ from savepoint_spark.session.task_errors import typed_errors
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from numpy.typing import NDArray
     from pyspark.sql import Column, DataFrame, Row
 
     from savepoint_formats.layout import Layout
@@ -78,6 +79,11 @@ class NewOperatorState:
     mode: DistributionMode
     element: TypeSerializerSnapshot
     key: TypeSerializerSnapshot | None = None
+
+    @property
+    def serializers(self) -> tuple[TypeSerializerSnapshot, ...]:
+        """The serializers of keys, if there are any, and of elements."""
+        return (self.element,) if self.key is None else (self.key, self.element)
 
     def contents(self, elements: pa.Table) -> ListElements | BroadcastEntries | BroadcastBytes:
         """What a file holds of it; broadcast state that is there already has no keys of its own.
@@ -172,25 +178,48 @@ class ElementEncoding:
         context = TaskContext.get()
         assert context is not None  # it runs in a task
         # Each partition begins at another subtask, so that small ones do not all go to the first.
-        position = context.partitionId()
-        for batch in batches:
-            with within(f"state {self.name!r}"):
-                elements = encoded_elements(batch, "element", self.element)
-                keys = None if self.key is None else encoded_elements(batch, "key", self.key)
-            if keys is None:
-                subtasks = np.arange(position, position + len(elements)) % self.parallelism
-                yield self._rows(subtasks, pa.nulls(len(elements), pa.binary()), elements)
-                position += len(elements)
-            else:
-                for subtask in range(self.parallelism):
-                    yield self._rows(np.full(len(elements), subtask), keys, elements)
+        yield from spread_rows(
+            map(self._encoded, batches),
+            self.index,
+            self.parallelism,
+            context.partitionId(),
+            is_broadcast=self.key is not None,
+        )
 
-    def _rows(
-        self, subtasks: np.ndarray[tuple[int], np.dtype[np.int64]], keys: pa.Array, values: pa.Array
-    ) -> pa.RecordBatch:
-        states = pa.array(np.full(len(values), self.index, np.int32))
-        columns = [pa.array(subtasks.astype(np.int32)), states, keys, values]
-        return pa.RecordBatch.from_arrays(columns, schema=ELEMENT_SCHEMA)
+    def _encoded(self, batch: pa.RecordBatch) -> tuple[pa.Array | None, pa.Array]:
+        with within(f"state {self.name!r}"):
+            elements = encoded_elements(batch, "element", self.element)
+            keys = None if self.key is None else encoded_elements(batch, "key", self.key)
+        return keys, elements
+
+
+def spread_rows(
+    encoded: Iterable[tuple[pa.Array | None, pa.Array]],
+    index: int,
+    parallelism: int,
+    first: int,
+    *,
+    is_broadcast: bool,
+) -> Iterator[pa.RecordBatch]:
+    """Rows of ``ELEMENTS`` for all subtasks if broadcast, else for each in turn from ``first`` on."""
+    for keys, elements in encoded:
+        if is_broadcast:
+            for subtask in range(parallelism):
+                yield element_rows(np.full(len(elements), subtask), index, keys, elements)
+        else:
+            subtasks = np.arange(first, first + len(elements)) % parallelism
+            yield element_rows(subtasks, index, keys, elements)
+            first += len(elements)
+
+
+def element_rows(
+    subtasks: NDArray[np.int64], index: int, keys: pa.Array | None, elements: pa.Array
+) -> pa.RecordBatch:
+    """Rows of ``ELEMENTS``; ``index`` is that of the state."""
+    states = pa.array(np.full(len(elements), index, np.int32))
+    shown_keys = pa.nulls(len(elements), pa.binary()) if keys is None else keys
+    columns = [pa.array(subtasks.astype(np.int32)), states, shown_keys, elements]
+    return pa.RecordBatch.from_arrays(columns, schema=ELEMENT_SCHEMA)
 
 
 def encoded_elements(batch: pa.RecordBatch, name: str, layout: Layout) -> pa.Array:

@@ -33,6 +33,12 @@ class StoredTypes:
     key: TypeSerializerSnapshot
     states: tuple[StateMetaInfo, ...]
 
+    @property
+    def serializers(self) -> tuple[TypeSerializerSnapshot, ...]:
+        """The serializers of the keys and of all states."""
+        entries = (entry for info in self.states for _, entry in info.serializers)
+        return (self.key, *(entry.snapshot for entry in entries))
+
     @classmethod
     def of(cls, operator: Operator) -> Self:
         """Those of an operator; subtasks may differ in the states that they have.
