@@ -5,11 +5,9 @@ Each task reads a piece of a state file, as those that read tables do, and decod
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
 
 from savepoint_formats.errors import within
 from savepoint_formats.metadata import KeyGroupsHandle
@@ -29,6 +27,7 @@ from savepoint_spark.writing.stored_types import StoredTypes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    import pyarrow as pa
     from pyspark.sql import Row, SparkSession
 
     from savepoint_database.snapshot.operator import Operator
@@ -72,7 +71,7 @@ class StoredKeyedRows:
     """Keyed states of an operator, as they are.
 
     Attributes:
-        spark: The session that reads them.
+        spark: The session that reads them; ``check`` needs none.
         operator: The operator.
         names: The states.
         key: The layout of the keys.
@@ -83,7 +82,7 @@ class StoredKeyedRows:
         recoded: The states whose values are written anew for another Flink.
     """
 
-    spark: SparkSession
+    spark: SparkSession | None
     operator: Operator
     names: frozenset[str]
     key: Layout
@@ -94,21 +93,35 @@ class StoredKeyedRows:
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """The states as runs: see ``KeyedRows.runs``."""
-        splits = list(_splits(self.operator))
+        assert self.spark is not None  # where jobs run
+        reading = self._reading(ids, max_parallelism)
+        count = len(reading.splits)
+        return RunSource(
+            self.spark.range(0, count, 1, _task_count(self.spark, count)),
+            reading.run,
+            LOCAL_RUNS if self.is_local else RUNS,
+            sections=partial(self._sections, ids, reading.target),
+            stored_size=None if self.is_local else sum(split.size for split in reading.splits),
+        )
+
+    def check(self, max_parallelism: int) -> None:
+        """Reads the states as ``runs`` does, without Spark, and writes nothing.
+
+        Raises:
+            UnstableHashError: The hash codes of keys are not known, or not those of the savepoint.
+            SavepointError: A file can't be read to its end.
+        """
+        ids = {name: number for number, name in enumerate(sorted(self.names))}
+        reading = replace(self, is_local=False)._reading(ids, max_parallelism)
+        for split in reading.splits:
+            for _ in reading.runs(split):
+                pass
+
+    def _reading(self, ids: Mapping[str, int], max_parallelism: int) -> _Reading:
         wanted = {name: number for name, number in ids.items() if name in self.names}
         target = PassThrough(wanted, max_parallelism, self.deleted, self.recoded)
-        read = _Reading(
-            self.operator, tuple(splits), self.key, target, self.hash_code, self.is_local
-        )
-        numbers = self.spark.range(0, len(splits), 1, _task_count(self.spark, len(splits)))
-        columns = LOCAL_RUNS if self.is_local else RUNS
-        return RunSource(
-            numbers,
-            read.run,
-            columns,
-            sections=partial(self._sections, ids, target),
-            stored_size=None if self.is_local else sum(split.size for split in splits),
-        )
+        splits = tuple(_splits(self.operator))
+        return _Reading(self.operator, splits, self.key, target, self.hash_code, self.is_local)
 
     def _sections(self, ids: Mapping[str, int], target: PassThrough) -> StoredSections | None:
         """The sections that become those of the new files as they are; None if they do not."""
@@ -121,35 +134,6 @@ class StoredKeyedRows:
     def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # as KeyedRows has it
         """None: a savepoint has each key once."""
         return []
-
-
-def check_passage(
-    operator: Operator,
-    names: frozenset[str],
-    key: Layout,
-    max_parallelism: int,
-    hash_code: HashKeys | None,
-    deleted: DeletedKeys | None = None,
-    recoded: RecodedStates | None = None,
-) -> None:
-    """Reads keyed states as ``StoredKeyedRows`` does, without Spark, and writes nothing of them.
-
-    So what a job would refuse is refused here. Arguments are those of ``StoredKeyedRows``.
-
-    Raises:
-        UnstableHashError: The hash codes of keys are not known, or not those of the savepoint.
-        SavepointError: A file can't be read to its end.
-    """
-    splits = tuple(_splits(operator))
-    target = PassThrough(
-        {name: number for number, name in enumerate(sorted(names))},
-        max_parallelism,
-        deleted,
-        recoded,
-    )
-    reading = _Reading(operator, splits, key, target, hash_code, is_local=False)
-    for _ in reading.run([pa.record_batch([pa.array(range(len(splits)))], ["id"])]):
-        pass
 
 
 def stored_pieces(operator: Operator, name: str) -> Iterator[StatePiece]:
@@ -199,29 +183,21 @@ class _Reading:
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The runs of the splits whose numbers are the rows."""
-        settings = SourceSettings(self.operator.record.max_parallelism, self.operator.kryo)
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 split = self.splits[number]
-                for runs in self._read(split, settings):
+                for runs in self.runs(split):
                     rows = run_rows(runs.column("key_group"), runs.column("run"))
                     yield of_subtask(rows, split.subtask) if self.is_local else rows
 
-    def _read(self, split: _Split, settings: SourceSettings) -> Iterator[pa.RecordBatch]:
-        directory, key_groups = self.operator.directory, split.key_groups
+    def runs(self, split: _Split) -> Iterator[pa.RecordBatch]:
+        """The runs of a split, by key group."""
+        directory, handle = self.operator.directory, split.handle
+        settings = SourceSettings(self.operator.record.max_parallelism, self.operator.kryo)
+        how = (settings, split.key_groups, self.target, self.hash_code)
         with within(f"operator {self.operator.name}"):
             if split.is_raw:
-                assert isinstance(split.handle, KeyGroupsHandle)  # Flink writes no other there
-                yield from raw_timer_runs(
-                    directory, split.handle, settings, key_groups, self.target, self.hash_code
-                )
+                assert isinstance(handle, KeyGroupsHandle)  # Flink writes no other there
+                yield from raw_timer_runs(directory, handle, *how)
             else:
-                yield from stored_runs(
-                    directory,
-                    split.handle,
-                    self.key,
-                    settings,
-                    key_groups,
-                    self.target,
-                    self.hash_code,
-                )
+                yield from stored_runs(directory, handle, self.key, *how)
