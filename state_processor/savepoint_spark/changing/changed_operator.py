@@ -15,15 +15,20 @@ from savepoint_formats.errors import (
 from savepoint_formats.printable import alternatives
 from savepoint_formats.scan.read_options import checked_subclasses
 from savepoint_formats.snapshots.class_names import class_names
-from savepoint_spark.changing.changed_table import ChangedTable
+from savepoint_formats.state_files.state import StateKind
+from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
+from savepoint_spark.changing.changed_table import VALUE, ChangedTable
 from savepoint_spark.changing.hash_codes import hash_code_of
 from savepoint_spark.changing.key_choice import keys_where, plan_without_keys
 from savepoint_spark.changing.local_merges import merged_instances
 from savepoint_spark.changing.migration import migration_of
 from savepoint_spark.changing.named_classes import is_named_in_values, snapshots_of
 from savepoint_spark.changing.operator_changes import OperatorChanges
-from savepoint_spark.changing.rows_as_state import rows_as_state
-from savepoint_spark.columns.column_types import expect_frame
+from savepoint_spark.changing.stored_elements import rewritten_state
+from savepoint_spark.columns.column_types import column_of, expect_frame
+from savepoint_spark.writing.operator_plan import OperatorPlan
+from savepoint_spark.writing.operator_rows import OperatorRows
+from savepoint_spark.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -176,8 +181,24 @@ class ChangedOperator(OperatorChanges):
         without, state = self.without(name), self.state(name)
         if state.kind.is_keyed:
             self._expect_not_local()
-        plan = rows_as_state(self.operator, state, data, ttl_times)
+        plan = self._rows_of(state, data, ttl_times)
         return replace(without, added=self.added.with_states(plan))
+
+    def _rows_of(
+        self, state: State, data: DataFrame, ttl_times: Literal["now"] | None
+    ) -> OperatorPlan:
+        """The rows as a state, written with the serializers that it has."""
+        name = state.name
+        if state.kind.is_keyed:
+            others = [] if state.namespace is None else [NAMESPACE]
+            given = [KEY_GROUP] if KEY_GROUP in data.columns else []
+            column = self.operator.state_columns.get(name, name)
+            names = (KEY, *others, *given, column)
+            rows = data.select(*(column_of(data, name)[0] for name in names))
+            return KeyedColumns.like(rows, self.operator, ttl_times).plan()
+        stored = rewritten_state(self.operator, name)
+        columns = (KEY, VALUE) if state.kind is StateKind.BROADCAST else (VALUE,)
+        return OperatorPlan(operator_states=(OperatorRows.of(data, stored, columns),))
 
     def with_hash_codes(self) -> Self:
         """The operator with what gives the hash codes of its keys, inferred if need be.

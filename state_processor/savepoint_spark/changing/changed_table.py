@@ -18,7 +18,7 @@ from savepoint_formats.scan.read_options import ReadOptions, checked_subclasses
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.values.kinds.nanoseconds import checked_nanoseconds
 from savepoint_spark.changing.header_changes import RenamedElements
-from savepoint_spark.changing.stored_elements import StoredElements
+from savepoint_spark.changing.stored_elements import rewritten_state
 from savepoint_spark.changing.struct_columns import (
     edited_column,
     has_times,
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.scan.read_options import UndescribedSubclasses
-    from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.struct_edit import StructEdit
     from savepoint_formats.state_files.header import StateMetaInfo
@@ -129,25 +128,21 @@ class ChangedTable:
         return self.snapshots.get(state.name) or _serializer(self.operator, state)
 
     @property
-    def scan(self) -> TableScan:
-        """How its rows are read, to be changed."""
+    def rows(self) -> TableRows:
+        """Its rows as they are, to be changed."""
         options = ReadOptions(
             with_key_group=self.is_keyed,
             with_times=self.is_keyed,
             undescribed_subclasses=self.undescribed_subclasses,
         )
-        return self.operator.scan(self.table, options)
-
-    @property
-    def exact(self) -> frozenset[str]:
-        """The columns that are written again."""
-        return frozenset({KEY, NAMESPACE, *map(self.column_name, self.states)})
+        written = frozenset({KEY, NAMESPACE, *map(self.column_name, self.states)})
+        return TableRows(self.operator.scan(self.table, options), written, self.nanoseconds)
 
     def data(self) -> DataFrame:
         """The rows after all changes, as users see them; times of access are columns beside."""
         if self.spark is None:
             raise ValueError("the rows of a table are read by Spark, of which there is no session")
-        rows = TableRows.to_dataframe(self.spark, self.scan, self.exact, self.nanoseconds)
+        rows = self.rows.to_dataframe(self.spark)
         for state in self._timed():
             name = self.column_name(state)
             column = column_of(rows, name)[0]
@@ -255,7 +250,7 @@ class ChangedTable:
         if self.is_keyed:
             return OperatorPlan(self._keyed_plan())
         (state,) = self.states
-        stored = StoredElements.state_of(self.operator, state.name)
+        stored = rewritten_state(self.operator, state.name)
         names = (KEY, VALUE) if stored.key is not None else (VALUE,)
         changed = replace(stored, element=self.snapshot(state))
         return OperatorPlan(operator_states=(OperatorRows.of(self.data(), changed, names),))
@@ -310,7 +305,7 @@ def elements_after(tables: Iterable[ChangedTable], rows: ElementRows) -> Element
 def _serializer(operator: Operator, state: State) -> TypeSerializerSnapshot:
     """The serializer of a state's values in the savepoint."""
     if not state.kind.is_keyed:
-        return StoredElements.state_of(operator, state.name).element
+        return rewritten_state(operator, state.name).element
     info = next(info for info in StoredTypes.of(operator).states if info.name == state.name)
     snapshot = info.serializer(VALUE_SERIALIZER)
     assert snapshot is not None  # every state has one

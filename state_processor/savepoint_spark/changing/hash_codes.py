@@ -17,7 +17,6 @@ from savepoint_formats.hashing.inferred_hash_codes import (
 from savepoint_formats.hashing.key_hash import key_groups_of, key_hashes
 from savepoint_formats.hashing.shape_columns import shape_hashes, structure
 from savepoint_formats.scan.read_options import ReadOptions
-from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.tables.tables import KEY
 
 if TYPE_CHECKING:
@@ -117,7 +116,4 @@ def _key_batches(operator: Operator) -> Iterator[pa.RecordBatch]:
             column.name for column in table.columns
         }:
             continue
-        scan = TableScan(
-            operator.directory, operator.record, table, options, operator.kryo, operator.name
-        )
-        yield from scan.batches()
+        yield from operator.scan(table, options).batches()

@@ -7,6 +7,7 @@ group they are of.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,9 +15,8 @@ import pyarrow.compute as pc
 
 from savepoint_formats.errors import SubtaskError
 from savepoint_formats.tables.tables import SUBTASK
-from savepoint_spark.session.task_errors import typed_errors
 from savepoint_spark.writing.handed_runs import RunSource
-from savepoint_spark.writing.run_encoding import KEY_GROUP, RUN_SCHEMA, RUNS, gathered
+from savepoint_spark.writing.run_encoding import RUN_SCHEMA, RUNS, gathered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -36,27 +36,15 @@ def of_subtask(runs: pa.RecordBatch, subtask: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*runs.columns, subtasks], schema=_SCHEMA)
 
 
-@dataclass(frozen=True)
-class LocalEncoding:
-    """How rows of subtasks become runs.
-
-    Attributes:
-        encoding: How the rows of one subtask do.
-    """
-
-    encoding: RunEncoding
-
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The runs of the rows of a partition, as a task of Spark gives them.
-
-        Raises:
-            SubtaskError: A row is of no subtask.
-        """
-        encoders = self.encoding.encoders()
-        for batch in gathered(batches):
-            for subtask, rows in _by_subtask(batch):
-                for runs in self.encoding.encoded(rows, encoders):
-                    yield of_subtask(runs, subtask)
+def _local_runs(
+    encoding: RunEncoding, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The runs of the rows of a partition, in a task; raises SubtaskError for one of no subtask."""
+    encoders = encoding.encoders()
+    for batch in gathered(batches):
+        for subtask, rows in _by_subtask(batch):
+            for runs in encoding.encoded(rows, encoders):
+                yield of_subtask(runs, subtask)
 
 
 def _by_subtask(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -87,13 +75,8 @@ class LocalStateRows:
         columns, encoding = self.rows.encoded_columns(ids, max_parallelism)
         columns[SUBTASK] = self.subtask
         selected = self.rows.data.select(*(column.alias(name) for name, column in columns.items()))
-        return RunSource(selected, LocalEncoding(encoding).run, LOCAL_RUNS)
+        return RunSource(selected, partial(_local_runs, encoding), LOCAL_RUNS)
 
     def duplicates(self, limit: int) -> list[Row]:
         """Some of the keys that have several rows of one subtask."""
-        columns = {name: column for name, column in self.rows.of_keys() if name != KEY_GROUP}
-        columns = {SUBTASK: self.subtask, **columns}
-        keys = self.rows.data.select(*(column.alias(name) for name, column in columns.items()))
-        counted = keys.groupBy(*columns).count()
-        with typed_errors():
-            return counted.where("count > 1").drop("count").limit(limit).collect()
+        return self.rows.repeated({SUBTASK: self.subtask}, limit)

@@ -10,9 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import within
+from savepoint_formats.errors import RescaleError, within
+from savepoint_formats.metadata import SubtaskState
 from savepoint_formats.new_snapshot.copying import copied
 from savepoint_formats.state_files.local_state import as_keyed
+from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.state_files.state_v2 import expect_synchronous
 from savepoint_spark.changing.canonical import expect_convertible
 from savepoint_spark.changing.changed_table import (
@@ -24,18 +26,12 @@ from savepoint_spark.changing.changed_table import (
 from savepoint_spark.changing.edited_pojos import expect_none_unknown
 from savepoint_spark.changing.hash_codes import hash_code_of
 from savepoint_spark.changing.header_changes import HeaderChanges
-from savepoint_spark.changing.kept_state import (
-    expect_rescalable,
-    joined,
-    without_keyed_state,
-    without_operator_state,
-)
 from savepoint_spark.changing.key_choice import encoded_keys
 from savepoint_spark.changing.local_write import LocalKeyedPlan, MergedPlan
 from savepoint_spark.changing.named_classes import expect_not_named
 from savepoint_spark.changing.recoded_state import RecodedState
-from savepoint_spark.changing.stored_elements import StoredElements
-from savepoint_spark.changing.stored_rows import StoredKeyedRows, check_passage
+from savepoint_spark.changing.stored_elements import StoredElements, operator_states
+from savepoint_spark.changing.stored_rows import StoredKeyedRows
 from savepoint_spark.changing.values_check import check_values
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.operator_plan import OperatorPlan
@@ -48,9 +44,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.hashing.key_hash import HashKeys
-    from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import OperatorState
-    from savepoint_formats.pass_through.deleted_keys import DeletedKeys
     from savepoint_formats.pass_through.merged_instances import MergedInstances
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
@@ -108,12 +102,8 @@ class OperatorChanges:
         self._expect_movable(parallelism, max_parallelism)
         if self.operator.has_keyed_state:
             types = StoredTypes.of(self.operator)
-            names = frozenset(info.name for info in self._kept_of(types))
-            key = types.key.layout()
-            deleted, hash_code = self._deleted_keys(key), self._hash_code()
-            recoded = self._recoded.entries
-            check_passage(self.operator, names, key, max_parallelism, hash_code, deleted, recoded)
-        for name, state in StoredElements.states_of(self.operator).items():
+            self._passed(spark, types.key, self._kept_of(types)).check(max_parallelism)
+        for name, state in operator_states(self.operator).items():
             if name not in self._written():
                 self._recoded.check_elements(state)
         self._expect_known()
@@ -135,16 +125,16 @@ class OperatorChanges:
         is_rescaled = self._expect_movable(context.parallelism, context.max_parallelism)
         kept, plan = record, OperatorPlan()
         if is_rescaled or self._touches(is_keyed=True):
-            kept = without_keyed_state(kept)
+            kept = _without_keyed_state(kept)
             plan = replace(plan, keyed=self._keyed(context.spark))
         if is_rescaled or self._touches(is_keyed=False):
-            kept = without_operator_state(kept)
+            kept = _without_operator_state(kept)
             plan = replace(plan, operator_states=self._elements(context.spark))
         self._expect_known()
         written = self.headers.plan(plan).write(context)
         if is_rescaled:
             return replace(written, coordinator_state=record.coordinator_state)
-        return joined(copied(kept, self.operator.directory, context.target), written)
+        return _joined(copied(kept, self.operator.directory, context.target), written)
 
     def writes_keys(self, parallelism: int, max_parallelism: int) -> bool:
         """Whether keyed state of the operator is written anew, so that its keys need a serializer."""
@@ -167,7 +157,7 @@ class OperatorChanges:
             expect_convertible(self.operator)
         is_rescaled = self._is_rescaled(parallelism, max_parallelism)
         if is_rescaled:
-            expect_rescalable(self.operator)
+            _expect_rescalable(self.operator)
         return is_rescaled
 
     def _touches(self, *, is_keyed: bool) -> bool:
@@ -193,13 +183,7 @@ class OperatorChanges:
             return plan.keyed
         types = StoredTypes.of(self.operator)
         kept = self._kept_of(types)
-        names = frozenset(info.name for info in kept)
-        key = types.key.layout()
-        deleted, hash_code = self._deleted_keys(key), self._hash_code()
-        recoded = self._recoded.entries
-        passed = StoredKeyedRows(
-            spark, self.operator, names, key, hash_code, deleted, self.is_local, recoded
-        )
+        passed = self._passed(spark, types.key, kept)
         if self.is_local:
             return self._local(types.key, kept, passed) if kept else None
         key_serializer = (self.migration and self.migration.key) or types.key
@@ -212,12 +196,24 @@ class OperatorChanges:
     def _recoded(self) -> RecodedState:
         return RecodedState(self.operator, self.migration, self.headers.classes)
 
-    def _deleted_keys(self, key: Layout) -> DeletedKeys | None:
-        return None if self.deleted is None else encoded_keys(self.deleted, key)
-
-    def _hash_code(self) -> HashKeys | None:
-        """What gives the hash codes of keys, where they are hashed anew and it is not their type."""
-        return hash_code_of(self.operator, self.hash_code) if self.hash_code else None
+    def _passed(
+        self,
+        spark: SparkSession | None,
+        key: TypeSerializerSnapshot,
+        kept: tuple[StateMetaInfo, ...],
+    ) -> StoredKeyedRows:
+        """The keyed states that pass through."""
+        layout = key.layout()
+        return StoredKeyedRows(
+            spark,
+            self.operator,
+            frozenset(info.name for info in kept),
+            layout,
+            hash_code_of(self.operator, self.hash_code) if self.hash_code else None,
+            None if self.deleted is None else encoded_keys(self.deleted, layout),
+            self.is_local,
+            self._recoded.entries,
+        )
 
     def _expect_known(self) -> None:
         """Raises ``SchemaChangeError`` if values do not take the changes of their headers."""
@@ -256,11 +252,68 @@ class OperatorChanges:
         return self.removed | frozenset(encoded)
 
     def _elements(self, spark: SparkSession) -> tuple[ElementRows, ...]:
-        stored = StoredElements.all_of(spark, self.operator)
-        kept = (elements for elements in stored if elements.state.name not in self._written())
+        kept = (
+            StoredElements(spark, self.operator, state)
+            for name, state in operator_states(self.operator).items()
+            if name not in self._written()
+        )
         added = with_tables(self.added, self.tables, spark)
         return (*map(self._kept_elements, kept), *added.operator_states)
 
     def _kept_elements(self, rows: StoredElements) -> ElementRows:
         recoded = self._recoded.elements(rows)
         return recoded if self.migration is not None else elements_after(self.tables, recoded)
+
+
+def _expect_rescalable(operator: Operator) -> None:
+    """Looks whether all state of an operator can be spread over other subtasks.
+
+    Raises:
+        RescaleError: Nobody knows how some of it is spread.
+        SavepointError: A file of it is missing or damaged.
+    """
+    operator.expect_read()
+    what = {
+        StateKind.RAW_KEYED: "raw keyed state",
+        StateKind.RAW_OPERATOR: "raw operator state",
+    }
+    kinds = [state.kind for state in operator.catalog.states]
+    fixed = [words for kind, words in what.items() if kind in kinds]
+    if any(
+        subtask.input_channels or subtask.output_channels for subtask in operator.record.subtasks
+    ):
+        fixed.append("records in flight (of an unaligned checkpoint)")
+    if fixed:
+        raise RescaleError(
+            f"operator {operator.name} has {' and '.join(fixed)}, which only Flink can"
+            " spread over other subtasks: rescale a canonical savepoint of the job"
+        )
+
+
+def _without_keyed_state(record: OperatorState) -> OperatorState:
+    """The record without keyed state."""
+    # Raw timers are keyed state too, and go into the new files as managed ones.
+    subtasks = (
+        replace(subtask, managed_keyed_state=None, raw_keyed_state=None)
+        for subtask in record.subtasks
+    )
+    return replace(record, subtasks=tuple(subtasks))
+
+
+def _without_operator_state(record: OperatorState) -> OperatorState:
+    """The record without managed operator state."""
+    subtasks = (replace(subtask, managed_operator_state=None) for subtask in record.subtasks)
+    return replace(record, subtasks=tuple(subtasks))
+
+
+def _joined(kept: OperatorState, written: OperatorState) -> OperatorState:
+    """The record of what was kept, with what was written in its gaps."""
+    subtasks = {subtask.index: subtask for subtask in kept.subtasks}
+    for new in written.subtasks:
+        old = subtasks.get(new.index, SubtaskState(new.index))
+        subtasks[new.index] = replace(
+            old,
+            managed_keyed_state=new.managed_keyed_state or old.managed_keyed_state,
+            managed_operator_state=new.managed_operator_state or old.managed_operator_state,
+        )
+    return replace(kept, subtasks=tuple(subtasks[index] for index in sorted(subtasks)))

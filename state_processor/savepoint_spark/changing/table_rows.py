@@ -7,7 +7,7 @@ is written again must be what it was, or be refused.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -29,49 +29,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableRows:
-    """The rows of a table.
-
-    Attributes:
-        scan: How it is read.
-        splits: The pieces of it, one per task.
-        written: The columns that are written again.
-        nanoseconds: What becomes of times with nanoseconds.
-    """
+    """The rows of a table, of whose columns ``written`` are written again."""
 
     scan: TableScan
-    splits: tuple[Split, ...]
-    written: frozenset[str]
+    written: frozenset[str] = frozenset()
     nanoseconds: Nanoseconds = "refuse"
 
-    @classmethod
-    def of(
-        cls, scan: TableScan, written: frozenset[str], nanoseconds: Nanoseconds = "refuse"
-    ) -> Self:
-        """The rows, in pieces."""
-        return cls(scan, tuple(scan.splits()), written, nanoseconds)
-
-    @classmethod
-    def to_dataframe(
-        cls,
-        spark: SparkSession,
-        scan: TableScan,
-        written: frozenset[str],
-        nanoseconds: Nanoseconds = "refuse",
-    ) -> DataFrame:
+    def to_dataframe(self, spark: SparkSession) -> DataFrame:
         """The rows; a task that meets a value that Spark would alter raises SchemaChangeError."""
-        rows = cls.of(scan, written, nanoseconds)
-        columns = spark_schema(scan.schema, nanoseconds)
-        return rows_of_tasks(spark, rows.shown, rows.splits, columns)
+        columns = spark_schema(self.scan.schema, self.nanoseconds)
+        return rows_of_tasks(spark, self._read, tuple(self.scan.splits()), columns)
 
     def exact_batches(self) -> Iterator[pa.RecordBatch]:
         """All rows as they are stored; raises SchemaChangeError as a task of ``to_dataframe``."""
-        for split in self.splits:
+        for split in self.scan.splits():
             for batch in self.scan.read(split):
                 self._shown(batch)
                 yield batch
 
-    def shown(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """The rows of a split as Spark has them."""
+    def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
         return map(self._shown, self.scan.read(split))
 
     def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -19,9 +19,8 @@ from savepoint_formats.tables.tables import KEY
 from savepoint_formats.tables.visible import stored_key
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kryo.structs import UNDECODED
-from savepoint_spark.changing.stored_elements import StoredElements
+from savepoint_spark.changing.stored_elements import rewritten_state
 from savepoint_spark.changing.struct_columns import UNCHANGEABLE
-from savepoint_spark.changing.table_rows import TableRows
 from savepoint_spark.writing.new_state import NewState
 from savepoint_spark.writing.operator_rows import encoded_elements
 from savepoint_spark.writing.run_encoding import RunEncoding, StateColumn
@@ -48,8 +47,7 @@ def check_values(tables: Iterable[ChangedTable], max_parallelism: int) -> None:
 
 def _check(table: ChangedTable, max_parallelism: int) -> None:
     encode = _keyed(table, max_parallelism) if table.is_keyed else _elements(table)
-    rows = TableRows.of(table.scan, table.exact, table.nanoseconds)
-    for batch in rows.exact_batches():
+    for batch in table.rows.exact_batches():
         changed = {name: batch.column(name) for name in batch.schema.names}
         for state in table.states:
             name = table.column_name(state)
@@ -100,7 +98,7 @@ def _keyed(table: ChangedTable, max_parallelism: int) -> Callable[[pa.RecordBatc
 def _elements(table: ChangedTable) -> Callable[[pa.RecordBatch], object]:
     (state,) = table.states
     name, layout = table.column_name(state), table.snapshot(state).layout()
-    key = StoredElements.state_of(table.operator, state.name).key
+    key = rewritten_state(table.operator, state.name).key
 
     def encode(batch: pa.RecordBatch) -> Iterator[pa.Array]:
         with within(f"state {state.name!r}"):

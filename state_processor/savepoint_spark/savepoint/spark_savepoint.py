@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import Column
+
+from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.key_groups.ranges import PORTION_SIZE
+from savepoint_formats.scan.merged_columns import mergeable_states
 from savepoint_formats.tables.tables import KEYED_STATE, TIMERS, WINDOW_STATE
+from savepoint_spark.changing.local_merges import merge_instances
+from savepoint_spark.changing.table_rows import TableRows
 from savepoint_spark.reading.keyed_reader import KeyedReaderJob
 from savepoint_spark.reading.per_key import ReaderPlan, keys_of_function, row_types, to_dataframe
 from savepoint_spark.reading.source_options import SourceOptions
 from savepoint_spark.reading.window_reader import WindowReaderJob
-from savepoint_spark.savepoint.merged_rows import read_merged
 from savepoint_spark.savepoint.spark_tables import SparkTables, read_rows
 
 if TYPE_CHECKING:
@@ -23,12 +28,14 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_spark.changing.local_merges import Merge
     from savepoint_spark.reading.functions import (
         KeyedStateReaderFunction,
         ReaderFunction,
         WindowReaderFunction,
     )
-    from savepoint_spark.savepoint.merged_rows import ReadMerge
+
+    ReadMerge = Merge | Column
 
 
 @dataclass(frozen=True, repr=False)
@@ -175,7 +182,7 @@ class SparkSavepoint(SparkTables):
             >>> savepoint.read_local_state("count_words", {"count": "sum"}).show()
         """
         asked = SourceOptions.of({**locals(), "merge": None})
-        return read_merged(self, f"{self.operator(uid).name}.{KEYED_STATE}", merge or {}, asked)
+        return _read_merged(self, f"{self.operator(uid).name}.{KEYED_STATE}", merge or {}, asked)
 
     def read_window_state(  # noqa: PLR0913  # the options of a read
         self,
@@ -304,3 +311,44 @@ class SparkSavepoint(SparkTables):
         """
         asked = SourceOptions.of(locals())
         return read_rows(self, f"{self.operator(uid).name}.{TIMERS}", asked)
+
+
+def _read_merged(
+    savepoint: SparkTables,
+    name: str,
+    merge: Mapping[str, ReadMerge],
+    asked: SourceOptions,
+) -> DataFrame:
+    """The rows of a table of local state; see ``SparkSavepoint.read_local_state``.
+
+    Args:
+        savepoint: The savepoint.
+        name: The full name of the table.
+        merge: State -> how its instances become one.
+        asked: The options of the read.
+    """
+    operator, table = savepoint.table(name)
+    states = mergeable_states(table.states, merge, name)
+    expressions = {state: value for state, value in merge.items() if isinstance(value, Column)}
+    functions = {state: value for state, value in merge.items() if not isinstance(value, Column)}
+    merges = {state: merge_instances(states[state], value) for state, value in functions.items()}
+    rules = {state: value for state, value in functions.items() if isinstance(value, str)}
+    if len(rules) == len(functions):
+        rows = read_rows(
+            savepoint, name, replace(asked, read=replace(asked.read, merge=rules or None))
+        )
+    else:
+        if asked.where is not None:
+            raise ValueError("where goes with rules that merge, not with functions: leave it out")
+        scan = operator.scan(table, replace(asked.read, merge=merges))
+        rows = TableRows(scan).to_dataframe(savepoint.spark)
+    return _with_expressions(rows, expressions)
+
+
+def _with_expressions(rows: DataFrame, expressions: Mapping[str, Column]) -> DataFrame:
+    """The rows with what expressions make of their arrays of instances."""
+    for name in expressions:
+        if name not in rows.columns:
+            known = ", ".join(rows.columns)
+            raise StateNotFoundError(f"there is no column of state {name!r}; there are: {known}")
+    return rows.withColumns(dict(expressions))

@@ -62,6 +62,17 @@ def done_by_tasks(
     return [pickle.loads(results[number]) for number in range(len(given))]
 
 
+def run_through(rows: DataFrame) -> None:
+    """Makes all rows and drops them, so that a task raises what it would refuse.
+
+    Raises:
+        SavepointError: As a task has raised it.
+        PySparkException: Spark itself can't do it, such as dividing by zero.
+    """
+    with typed_errors():
+        rows.write.format("noop").mode("overwrite").save()
+
+
 def _pickled(
     work: Callable[[Given], Result], numbered: tuple[int, Given]
 ) -> Iterator[pa.RecordBatch]:

@@ -10,8 +10,8 @@ from savepoint_formats.errors import DuplicateKeyError
 from savepoint_formats.snapshots import SerializerEntry
 from savepoint_formats.state_files.header import KeyedBackendHeader
 from savepoint_formats.state_files.state_v2 import expect_synchronous
+from savepoint_spark.session.tasks import run_through
 from savepoint_spark.writing.keyed_files import KeyedFiles
-from savepoint_spark.writing.run_through import run_through
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

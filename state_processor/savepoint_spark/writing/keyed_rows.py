@@ -148,7 +148,12 @@ class KeyedRows:
         """Some of the keys, or keys and namespaces, that have several rows but may have one."""
         if not self.is_keyed_once:
             return []
-        columns = {name: column for name, column in self.of_keys() if name != KEY_GROUP}
+        return self.repeated({}, limit)
+
+    def repeated(self, others: Mapping[str, Column], limit: int) -> list[Row]:
+        """Some of the keys that have several rows with equal values of other columns."""
+        keys = {name: column for name, column in self.of_keys() if name != KEY_GROUP}
+        columns = {**others, **keys}
         rows = self.data.select(*(column.alias(name) for name, column in columns.items()))
         counted = rows.groupBy(*columns).count()
         with typed_errors():

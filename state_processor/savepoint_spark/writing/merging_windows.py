@@ -9,6 +9,7 @@ Flink: ``TimeWindow.mergeWindows``, ``TimeWindow.intersects``.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,29 +65,20 @@ class MergingWindowSets(KeyedRows):
         source = super().runs(ids, max_parallelism)
         assert source.make is not None  # rows of a DataFrame are none yet
         (state,) = self.states
-        return replace(source, make=_Checked(source.make, f"values {ids[state.name]}").run)
+        return replace(source, make=partial(_checked, source.make, f"values {ids[state.name]}"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Checked:
-    """What makes runs of rows, of whose windows no two overlap.
+def _checked(
+    make: MakeRuns, column: str, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The runs of a partition, after a look at the column of the pairs of windows."""
 
-    Attributes:
-        make: Makes them.
-        column: The column of the pairs of windows.
-    """
-
-    make: MakeRuns
-    column: str
-
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The runs of a partition."""
-        return self.make(self._checked(batches))
-
-    def _checked(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def checked() -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            expect_apart(batch.column(KEY), batch.column(self.column))
+            expect_apart(batch.column(KEY), batch.column(column))
             yield batch
+
+    return make(checked())
 
 
 def expect_apart(keys: pa.Array, sets: pa.ListArray) -> None:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.layout import written_kryo
 from savepoint_formats.metadata import OperatorState, SubtaskState
+from savepoint_spark.session.tasks import run_through
 from savepoint_spark.writing.operator_rows import OperatorFiles
-from savepoint_spark.writing.run_through import run_through
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from savepoint_spark.writing.keyed_plan import KeyedPlan
-    from savepoint_spark.writing.operator_rows import ElementRows, NewOperatorState
+    from savepoint_spark.writing.operator_rows import ElementRows
     from savepoint_spark.writing.write_context import WriteContext
 
 
@@ -54,22 +54,20 @@ class OperatorPlan:
         """The names of all states that it has."""
         keyed = () if self.keyed is None else self.keyed.states
         return frozenset(info.name for info in keyed) | {
-            state.state.name for state in self.operator_states
+            rows.state.name for rows in self.operator_states
         }
 
     def kryo_versions(self) -> frozenset[str]:
         """The versions of Kryo that objects are written for."""
-        snapshots = [state.element for state in self._states()]
-        snapshots += [state.key for state in self._states() if state.key is not None]
+        snapshots = [
+            snapshot for rows in self.operator_states for snapshot in rows.state.serializers
+        ]
         if self.keyed is not None:
             snapshots.append(self.keyed.key)
             infos = self.keyed.states
             snapshots += [entry.snapshot for info in infos for _, entry in info.serializers]
         written = (written_kryo(snapshot.layout()) for snapshot in snapshots)
         return frozenset(kryo.version for kryo in written if kryo is not None)
-
-    def _states(self) -> tuple[NewOperatorState, ...]:
-        return tuple(rows.state for rows in self.operator_states)
 
     def with_states(self, other: OperatorPlan) -> OperatorPlan:
         """The plan with what another one has for the same keys."""
