@@ -1,4 +1,4 @@
-"""An operator whose state is changed: some states are replaced or removed, the rest passes through."""
+"""An operator whose state is changed: states are replaced or removed, the rest passes through."""
 
 from __future__ import annotations
 
@@ -45,30 +45,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ChangedOperator(OperatorChanges):
-    """An operator and its changes; each verb gives it with one more."""
+    """An operator and its changes; each verb returns it with one more."""
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing but its key groups and the format of its files changes."""
+        """Whether only its key groups and the format of its files change."""
         same = ChangedOperator(self.operator, hash_code=self.hash_code)
         return replace(self, is_canonical=False) == same
 
     @property
     def has_new_values(self) -> bool:
-        """Whether it has values that do not lie in the savepoint as they are, or merged ones."""
+        """Whether it has values that the savepoint lacks, or merged ones."""
         added = self.added.keyed is not None or bool(self.added.operator_states)
         return added or bool(self.tables) or self.merged is not None
 
     def with_merged(self, merge: Mapping[str, Merge]) -> Self:
-        """The operator with its local state as ordinary one; see ``SavepointWriter.merge_local``."""
+        """See ``SavepointWriter.merge_local``."""
         return replace(self, merged=merged_instances(self.operator, merge))
 
     def state(self, name: str) -> State:
-        """The state that has this name now.
-
-        Raises:
-            StateNotFoundError: There is none; the message lists those there are.
-        """
+        """The state that has this name now, or ``StateNotFoundError``."""
         states = (state for state in self.operator.catalog.states if not state.kind.is_raw)
         known = {
             self.headers.name(state.name): state
@@ -82,17 +78,13 @@ class ChangedOperator(OperatorChanges):
         return known[name]
 
     def without(self, name: str) -> Self:
-        """The operator without a state.
-
-        Raises:
-            StateNotFoundError: It has none of this name; the message lists those there are.
-        """
+        """See ``SavepointWriter.remove_state``."""
         stored_name = self.state(name).name
         tables = tuple(table.without_state(stored_name) for table in self.tables)
         return replace(self, removed=self.removed | {stored_name}, tables=tables)
 
     def with_name(self, old: str, new: str) -> Self:
-        """The operator with a state under another name; see ``StateChanges.rename_state``."""
+        """See ``SavepointWriter.rename_state``."""
         state = self.state(old)
         others = (other for other in self.operator.catalog.states if other != state)
         if new in map(self.headers.name, (other.name for other in others)):
@@ -102,7 +94,7 @@ class ChangedOperator(OperatorChanges):
         return replace(self, headers=self.headers.with_name(state.name, new))
 
     def with_class(self, rename: ClassRename) -> Self:
-        """The operator with a class of Java under another name."""
+        """See ``SavepointWriter.rename_class``."""
         return replace(self, headers=self.headers.with_class(rename))
 
     def renames(self, rename: ClassRename) -> bool:
@@ -119,7 +111,7 @@ class ChangedOperator(OperatorChanges):
         return is_named_in_values(self.operator, rename)
 
     def class_names(self) -> frozenset[str]:
-        """All classes of Java that serializers name."""
+        """All Java classes that serializers name."""
         return class_names(self._snapshots())
 
     def _snapshots(self) -> Iterator[TypeSerializerSnapshot]:
@@ -146,7 +138,7 @@ class ChangedOperator(OperatorChanges):
         return unchanged if self.deleted is None else unchanged.without_keys(self.deleted)
 
     def with_table(self, table: ChangedTable) -> Self:
-        """The operator with a table changed, perhaps once more."""
+        """The operator with a table added, or changed once more."""
         if table.is_keyed:
             self._expect_not_local()
         others = (other for other in self.tables if other.table != table.table)
@@ -155,7 +147,7 @@ class ChangedOperator(OperatorChanges):
     def without_keys(
         self, spark: SparkSession, where: Column | str, subclasses: UndescribedSubclasses
     ) -> Self:
-        """The operator without some keys; see ``StateChanges.delete_keys``."""
+        """See ``SavepointWriter.delete_keys``."""
         keyed = (table for table in self.operator.tables if table.states[0].kind.is_keyed)
         rows = [self._table(spark, table, subclasses).data() for table in keyed]
         keys = keys_where(rows, where, self.operator.name)
@@ -165,7 +157,7 @@ class ChangedOperator(OperatorChanges):
         return replace(self, deleted=deleted, added=added, tables=tables)
 
     def with_migration(self) -> Self:
-        """The operator with its states as Flink 2.x has them; see ``SavepointWriter.migrate``."""
+        """See ``SavepointWriter.migrate``."""
         if self.has_new_values or self.is_local:
             raise MigrationError(
                 f"operator {self.operator.name} has local state, or gets other values or fields:"
@@ -176,7 +168,7 @@ class ChangedOperator(OperatorChanges):
     def with_rows(
         self, name: str, data: DataFrame, ttl_times: Literal["now"] | None = None
     ) -> Self:
-        """The operator with a state replaced; see ``SavepointWriter.with_state``."""
+        """See ``SavepointWriter.with_state``."""
         expect_frame(data)
         without, state = self.without(name), self.state(name)
         if state.kind.is_keyed:
@@ -201,17 +193,12 @@ class ChangedOperator(OperatorChanges):
         return OperatorPlan(operator_states=(OperatorRows.of(data, stored, columns),))
 
     def with_hash_codes(self) -> Self:
-        """The operator with what gives the hash codes of its keys, inferred if need be.
-
-        Raises:
-            UnstableHashError: They follow neither from the keys' type nor from the savepoint.
-        """
+        """The operator with inferred hash codes; raises ``UnstableHashError`` if that fails."""
         if self.is_local:
             return self
         return replace(self, hash_code=hash_code_of(self.operator, self.hash_code))
 
     def _expect_not_local(self) -> None:
-        """Raises ``SchemaChangeError`` for other values of what has several instances."""
         if self.is_local:
             raise SchemaChangeError(
                 f"operator {self.operator.name} has local keyed state, whose values cannot be"

@@ -1,7 +1,7 @@
-"""A table of an operator whose states are changed: as a DataFrame, and as what is written of it.
+"""A table of an operator whose states change: as a DataFrame, and as new state.
 
-Changes are made of the DataFrame one after the other, so that each sees those in front of it. What
-is written are the columns of the states that were changed; the other states pass through.
+Each change is applied to the DataFrame that the changes before it have made. Only the columns of
+changed states are written; the other states pass through.
 """
 
 from __future__ import annotations
@@ -57,10 +57,8 @@ VALUE = "value"
 class TableChange:
     """A change of a table.
 
-    Attributes:
-        state: The state that has other values after it; None if it is rows that go.
-        apply: Makes it of the DataFrame.
-        edit: What becomes of fields, and of the serializer of the state's values; None if both stay.
+    ``state`` gets other values, or None if rows are deleted. ``edit`` changes the fields, and so
+    the serializer, of its values.
     """
 
     state: str | None
@@ -69,22 +67,12 @@ class TableChange:
 
     @property
     def keeps_bytes(self) -> bool:
-        """Whether the values lie as before."""
         return self.edit is not None and self.edit.keeps_bytes
 
 
 @dataclass(frozen=True)
 class ChangedTable:
-    """A table, and what becomes of it.
-
-    Attributes:
-        spark: The session that reads it; none where nothing but its types is looked at.
-        operator: The operator.
-        table: The table.
-        changes: The changes, in order.
-        nanoseconds: What times with nanoseconds are to them.
-        undescribed_subclasses: What POJOs whose class no snapshot describes are to them.
-    """
+    """A table and its changes; without a session only its types can be looked at."""
 
     spark: SparkSession | None
     operator: Operator
@@ -95,23 +83,22 @@ class ChangedTable:
 
     @property
     def is_keyed(self) -> bool:
-        """Whether it is of keyed state."""
         return self.table.states[0].kind.is_keyed
 
     @property
     def states(self) -> tuple[State, ...]:
-        """The states that are written anew, for their values lie otherwise than before."""
+        """The states whose values are encoded anew."""
         names = {change.state for change in self.changes if not change.keeps_bytes}
         return tuple(state for state in self.table.states if state.name in names)
 
     @property
     def touched(self) -> frozenset[str]:
-        """The names of the states that are not as they were, be it in headers alone."""
+        """The names of all changed states, also of those that change in headers alone."""
         return frozenset(change.state for change in self.changes if change.state is not None)
 
     @property
     def snapshots(self) -> Mapping[str, TypeSerializerSnapshot]:
-        """State -> the new serializer of its values."""
+        """The new serializers of values, by state."""
         return {
             change.state: change.edit.snapshot
             for change in self.changes
@@ -119,17 +106,16 @@ class ChangedTable:
         }
 
     def column_name(self, state: State) -> str:
-        """The name of the column that has the state."""
         columns = self.table.state_columns()
         return next(column.name for column, shown in columns if shown == state)
 
     def snapshot(self, state: State) -> TypeSerializerSnapshot:
-        """The serializer of the state's values, as it is after the changes so far."""
+        """The serializer of the state's values after the changes so far."""
         return self.snapshots.get(state.name) or _serializer(self.operator, state)
 
     @property
     def rows(self) -> TableRows:
-        """Its rows as they are, to be changed."""
+        """The stored rows."""
         options = ReadOptions(
             with_key_group=self.is_keyed,
             with_times=self.is_keyed,
@@ -139,7 +125,7 @@ class ChangedTable:
         return TableRows(self.operator.scan(self.table, options), written, self.nanoseconds)
 
     def data(self) -> DataFrame:
-        """The rows after all changes, as users see them; times of access are columns beside."""
+        """The rows after all changes; times of last access are columns beside the values."""
         if self.spark is None:
             raise ValueError("the rows of a table are read by Spark, of which there is no session")
         rows = self.rows.to_dataframe(self.spark)
@@ -160,7 +146,7 @@ class ChangedTable:
         """The table with one more change, which is tried at once if there is a session.
 
         Raises:
-            AnalysisException: It is none that Spark can make of the columns.
+            AnalysisException: Spark can't apply it to the columns.
         """
         changed = replace(self, changes=(*self.changes, change))
         if self.spark is not None:
@@ -170,11 +156,7 @@ class ChangedTable:
     def shown(
         self, nanoseconds: Nanoseconds, undescribed_subclasses: UndescribedSubclasses = "refuse"
     ) -> Self:
-        """The table whose values are shown so to all changes.
-
-        Raises:
-            ValueError: A change before has seen them otherwise.
-        """
+        """The table with these options; raises ``ValueError`` if an earlier change has others."""
         given = {"nanoseconds": nanoseconds, "undescribed_subclasses": undescribed_subclasses}
         for option, value in given.items():
             if self.changes and value != getattr(self, option):
@@ -190,11 +172,7 @@ class ChangedTable:
         )
 
     def with_values(self, state: State, expression: Column, where: Column | None) -> Self:
-        """The table with other values of a state.
-
-        Raises:
-            ColumnTypeError: They are of another type.
-        """
+        """The table with other values of a state; ``ColumnTypeError`` for another type."""
         name, now_ms = self.column_name(state), time.time_ns() // 1_000_000
         stored = self.snapshot(state).layout()
         # What has other fields by now was decoded.
@@ -216,7 +194,6 @@ class ChangedTable:
         return changed
 
     def with_fields(self, state: State, edit: StructEdit, new: Mapping[str, Column]) -> Self:
-        """The table with other fields of a state's values."""
         _expect_no_records(state)
         name, stored = self.column_name(state), edit.snapshot.layout()
         wanted = spark_type(stored, self.nanoseconds)
@@ -239,12 +216,12 @@ class ChangedTable:
         return self.with_change(TableChange(None, lambda data: data.join(keys, [KEY], "left_anti")))
 
     def without_state(self, name: str) -> Self:
-        """The table with a state as it was."""
+        """The table without the changes of a state."""
         kept = tuple(change for change in self.changes if change.state != name)
         return self if kept == self.changes else replace(self, changes=kept)
 
     def plan(self) -> OperatorPlan:
-        """What is written of it; nothing if no values lie otherwise than before."""
+        """The new state; empty if only headers change."""
         if not self.states:
             return OperatorPlan()
         if self.is_keyed:
@@ -256,7 +233,7 @@ class ChangedTable:
         return OperatorPlan(operator_states=(OperatorRows.of(self.data(), changed, names),))
 
     def info(self, state: State, types: StoredTypes) -> StateMetaInfo:
-        """What a header is to say of a keyed state."""
+        """The header entry of a keyed state."""
         info = next(info for info in types.states if info.name == state.name)
         return info.with_serializer(VALUE_SERIALIZER, self.snapshot(state))
 
@@ -278,14 +255,14 @@ class ChangedTable:
 def with_tables(
     plan: OperatorPlan, tables: Iterable[ChangedTable], spark: SparkSession
 ) -> OperatorPlan:
-    """The plan with what a session is to write of tables."""
+    """The plan with the new state of tables."""
     for table in tables:
         plan = plan.with_states(replace(table, spark=spark).plan())
     return plan
 
 
 def info_after(tables: Iterable[ChangedTable], info: StateMetaInfo) -> StateMetaInfo:
-    """What a header says of a keyed state after changes of tables."""
+    """The header entry of a keyed state that passes through, after changes of tables."""
     for table in tables:
         snapshot = table.snapshots.get(info.name) if table.is_keyed else None
         if snapshot is not None:
@@ -294,7 +271,7 @@ def info_after(tables: Iterable[ChangedTable], info: StateMetaInfo) -> StateMeta
 
 
 def elements_after(tables: Iterable[ChangedTable], rows: ElementRows) -> ElementRows:
-    """The elements of an operator state after changes of tables, where they lie as before."""
+    """The elements of an operator state that passes through, after changes of tables."""
     for table in tables:
         snapshot = None if table.is_keyed else table.snapshots.get(rows.state.name)
         if snapshot is not None:

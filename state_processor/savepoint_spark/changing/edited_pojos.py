@@ -1,7 +1,7 @@
-"""POJOs whose fields change, and the values of their subclasses, which have these fields, too.
+"""POJOs whose fields change, and values of their subclasses.
 
-They lie among those of the subclass, in the order of all their names. No change of a POJO's fields
-reaches them, be the subclass described or not.
+A subclass also has these fields, sorted among its own. A change of the POJO's fields does not reach
+such values, whether the subclass is described or not.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def expect_none_unknown(operator: Operator, tables: Iterable[ChangedTable]) -> None:
-    """Looks at states whose fields have other names, and which pass through as bytes.
+    """Looks at states whose fields are renamed, and which pass through as bytes.
 
     Raises:
         SchemaChangeError: A value is of a subclass that nobody has described, and has such fields.
@@ -49,7 +49,7 @@ def _expect_none(operator: Operator, state: State, pojos: frozenset[str]) -> Non
 
 
 def _changed_pojos(before: Layout, after: Layout) -> frozenset[str]:
-    """The classes of POJOs whose fields are not as before."""
+    """The classes of POJOs whose fields change."""
     names = {pojo.class_name: pojo.names for pojo in _pojos(after)}
     return frozenset(
         pojo.class_name for pojo in _pojos(before) if names.get(pojo.class_name) != pojo.names

@@ -1,4 +1,4 @@
-"""Hash codes of keys that have a ``hashCode`` of their own making: given by the user, or inferred."""
+"""Hash codes of keys with a ``hashCode`` of their own: given by the user, or inferred."""
 
 from __future__ import annotations
 
@@ -33,13 +33,12 @@ _KEY_GROUP = "key_group"
 
 @dataclass(frozen=True, slots=True)
 class GivenShape:
-    """The hash codes of a shape that the user has named."""
+    """Computes hash codes by a shape that the user has named."""
 
     shape: HashShape
     layout: Layout
 
     def __call__(self, keys: pa.Array) -> NDArray[np.int32]:
-        """The hash codes of keys, as the column ``key`` shows them."""
         return shape_hashes(self.shape, self.layout, keys)
 
     def __str__(self) -> str:
@@ -47,15 +46,13 @@ class GivenShape:
 
 
 def hash_code_of(operator: Operator, given: HashKeys | str | None) -> HashKeys | None:
-    """What gives the hash codes of an operator's keys; None if they follow from the keys' type.
+    """The function for the hash codes of an operator's keys; None if they follow from the type.
 
-    Args:
-        operator: The operator.
-        given: What the user gave: a function, the text of a shape, or nothing.
+    ``given`` is the user's function, or the text of a shape.
 
     Raises:
-        UnstableHashError: They do not follow from the type, and could not be inferred.
-        ValueError: The text is that of no shape.
+        UnstableHashError: They don't follow from the type, and could not be inferred.
+        ValueError: The text is no shape.
     """
     layout = _key_layout(operator)
     if layout is None or callable(given):

@@ -30,7 +30,7 @@ _UNRESOLVED = ("UNRESOLVED_COLUMN", "MISSING_ATTRIBUTES")
 
 
 def keys_where(tables: Iterable[DataFrame], where: Column | str, operator: str) -> DataFrame:
-    """The keys that have a row, in any of the tables with the columns in question, that fits.
+    """The keys with a row that fits, in any of the tables that have the columns of the condition.
 
     Raises:
         ColumnNotFoundError: No table has the columns of the condition.
@@ -52,11 +52,7 @@ def keys_where(tables: Iterable[DataFrame], where: Column | str, operator: str) 
 
 
 def encoded_keys(keys: DataFrame, layout: Layout) -> DeletedKeys:
-    """Runs the job that finds the keys; they are held in memory as bytes.
-
-    Raises:
-        UnencodableError: Keys of this serializer cannot be encoded.
-    """
+    """Runs the job that finds the keys, and holds them in memory as bytes."""
     column = fitted(keys, KEY, layout, "the key").alias(KEY)
 
     def encode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -70,7 +66,7 @@ def encoded_keys(keys: DataFrame, layout: Layout) -> DeletedKeys:
 
 
 def plan_without_keys(plan: OperatorPlan, keys: DataFrame) -> OperatorPlan:
-    """What is made of rows, without those of some keys."""
+    """The plan without the rows of some keys."""
     if plan.keyed is None:
         return plan
     rows = (

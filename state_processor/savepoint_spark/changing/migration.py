@@ -1,9 +1,7 @@
-"""What becomes of an operator's states that Flink 1.x wrote and Flink 2.x is to restore.
+"""The states of an operator that Flink 1.x wrote, for Flink 2.x.
 
-Objects of Kryo are written as Kryo 5 has them, and collections that 2.x has serializers for are
-written with these. All else passes through as the bytes that it is.
-
-Of what the elements of such a collection are, ``collection_elements`` tells.
+Objects of Kryo are written for Kryo 5, and collections for which 2.x has serializers with these.
+All else passes through as bytes. ``collection_elements`` tells the types of elements.
 """
 
 from __future__ import annotations
@@ -58,14 +56,11 @@ PartT = TypeVar("PartT")
 
 @dataclass(frozen=True)
 class Migration:
-    """How an operator's states are written.
+    """The new form of an operator's states.
 
-    Attributes:
-        key: The serializer of keys as it is to be; None if there is no keyed state.
-        infos: Name of a keyed state -> what its header is to say, if it is written anew.
-        elements: Name of an operator state -> the state as it was, and as it is to be, likewise.
-        reads: The Kryo that wrote the objects.
-        writes: The Kryo that is to read them.
+    ``key`` is None without keyed state. ``infos`` has the new headers of keyed states, ``elements``
+    the old and new forms of operator states; both only of states that are written anew. ``reads``
+    is the Kryo that wrote the objects, ``writes`` the one that will read them.
     """
 
     key: TypeSerializerSnapshot | None
@@ -76,7 +71,7 @@ class Migration:
 
     @property
     def recoded(self) -> RecodedStates | None:
-        """How the entries of keyed state are written; None if they stay."""
+        """The new form of keyed entries; None if they stay."""
         if self.key is None or not self.infos:
             return None
         key = self.key.layout()
@@ -90,7 +85,7 @@ class Migration:
 
     @property
     def snapshots(self) -> Iterator[TypeSerializerSnapshot]:
-        """The serializers that are written."""
+        """The new serializers."""
         if self.key is not None:
             yield self.key
         for info in self.infos.values():
@@ -99,21 +94,15 @@ class Migration:
             yield from state.serializers
 
     def element_recoding(self, name: str) -> Recoding:
-        """How the elements of an operator state are written, which is one of ``elements``."""
         old, new = map(element_layout, self.elements[name])
         return Recoding(old, new, self.reads, self.writes)
 
 
 def migration_of(operator: Operator, removed: frozenset[str]) -> Migration | None:
-    """How the states of an operator are written; None if none has anything in it that changes.
-
-    Args:
-        operator: The operator.
-        removed: The names of states that are left out.
+    """The migration of an operator's states; None if nothing in them changes.
 
     Raises:
-        MigrationError: Nobody tells what is in a collection, or it has no serializer that is known.
-            The message names all such states.
+        MigrationError: A collection or serializer is unknown. The message names all such states.
         SavepointError: A file can't be read.
     """
     planning = _Planning.of(operator, removed)
@@ -126,11 +115,11 @@ def migration_of(operator: Operator, removed: frozenset[str]) -> Migration | Non
 
 
 def collections_to_describe(operator: Operator) -> dict[str, dict[str, None]]:
-    """The collections of which nobody says what is in them, by the class around them.
+    """The collections with unknown elements, by the class around them.
 
     Returns:
-        Class -> ``operator: state 'name': class.field``, in their order, as the keys of a dict.
-        Collections that are no field of a POJO are not among them: no description could tell.
+        Class -> ``operator: state 'name': class.field``, in order, as the keys of a dict.
+        Collections that are no field of a POJO are left out: no description could tell.
 
     Raises:
         SavepointError: A file can't be read.
@@ -150,18 +139,9 @@ def collections_to_describe(operator: Operator) -> dict[str, dict[str, None]]:
 
 @dataclass(frozen=True)
 class _Planning:
-    """Makes of an operator's serializers those of Flink 2.x, and notes what can't be made.
+    """Makes serializers of Flink 2.x, and collects ``problems`` and ``unknown`` collections.
 
-    Attributes:
-        operator: The operator.
-        removed: The names of states that are left out.
-        types: The serializers of its keyed state; None if it has none.
-        elements: Its operator state.
-        kryo: The Kryo that wrote the objects.
-        written: What Flink 1.x has made of the user's classes.
-        extraction: What Flink 2.x makes of them.
-        problems: What is refused.
-        unknown: The collections of which nobody says what is in them, each with its state.
+    ``written`` is what Flink 1.x made of the user's classes, ``extraction`` what Flink 2.x makes.
     """
 
     operator: Operator
@@ -176,7 +156,6 @@ class _Planning:
 
     @classmethod
     def of(cls, operator: Operator, removed: frozenset[str]) -> Self:
-        """That of an operator."""
         kryo = operator.kryo
         assert kryo is not None  # as it is one of a savepoint
         types = StoredTypes.of(operator) if operator.has_keyed_state else None
@@ -189,7 +168,7 @@ class _Planning:
         return cls(operator, removed, types, elements, kryo, written, extraction)
 
     def migration(self) -> Migration:
-        """How all states are written, but for those that are refused."""
+        """The migration of all states that are not refused."""
         infos, key = {}, None
         if self.types is not None:
             kept = [info for info in self.types.states if info.name not in self.removed]
@@ -210,7 +189,7 @@ class _Planning:
         return Migration(key, infos, elements, self.kryo, writes)
 
     def _noted(self, what: str, make: Callable[[PartT], PartT], part: PartT) -> PartT:
-        """What is made of a part; the part itself, and a problem, where it is refused."""
+        """The new form; where it is refused, the old one and a problem."""
         try:
             return make(part)
         except (MigrationError, UndecodableError) as error:
@@ -220,7 +199,7 @@ class _Planning:
             return part
 
     def _changes(self, snapshot: TypeSerializerSnapshot) -> bool:
-        """Whether values of a serializer lie in another way in Flink 2.x, or nobody can say."""
+        """Whether values lie in another way in Flink 2.x, or nobody can say."""
         try:
             known = self._known(snapshot)
         except MigrationError:
@@ -228,14 +207,13 @@ class _Planning:
         return known != snapshot or holds_kryo(known.layout())
 
     def _known(self, snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
-        """A serializer as Flink 1.x would have it, had it met all subclasses."""
+        """A serializer as Flink 1.x would have it after meeting all subclasses."""
         try:
             return with_subclasses(snapshot, self.written)
         except SchemaChangeError as error:
             raise MigrationError(str(error)) from error
 
     def _info(self, info: StateMetaInfo) -> StateMetaInfo:
-        """What a header says of a state in 2.x."""
         for role, entry in info.serializers:
             values = self._values(info.name) if role == VALUE_SERIALIZER else None
             info = info.with_serializer(role, self._migrated(entry.snapshot, values))
@@ -244,7 +222,7 @@ class _Planning:
     def _element_states(
         self, states: tuple[NewOperatorState, NewOperatorState]
     ) -> tuple[NewOperatorState, NewOperatorState]:
-        """An operator state as it was, and as it is to be."""
+        """An operator state in its old and new forms."""
         state, _ = states
         key = None if state.key is None else self._known(state.key)
         known = replace(state, element=self._known(state.element), key=key)
@@ -255,7 +233,7 @@ class _Planning:
         return known, replace(state, element=element, key=new_key)
 
     def _values(self, name: str) -> Values:
-        """The values of a keyed state, and how they lie."""
+        """The values of a keyed state, with their layouts."""
         for piece in stored_pieces(self.operator, name):
             _, layout = entry_layouts(piece.state)
             if layout is not None:
@@ -267,10 +245,8 @@ class _Planning:
     ) -> TypeSerializerSnapshot:
         """A serializer as Flink 2.x has it.
 
-        Args:
-            snapshot: The serializer.
-            values: What to look into, if nobody has described what collections have in them: the
-                last of the serializer's collections are those of these values.
+        ``values`` tell the elements of collections that nobody described; their collections are the
+        last ones of the serializer.
         """
         snapshot = self._known(snapshot)
         places = collection_places(snapshot.layout())

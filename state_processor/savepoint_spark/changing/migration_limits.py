@@ -1,8 +1,7 @@
-"""State that no migration takes to Flink 2, or of which nobody knows what it is.
+"""State that can't be migrated to Flink 2, or whose type is unknown.
 
-The rules of the doctor say so: of serializers that Flink 2 lacks, of sinks and sources that it does
-not run. Values of subclasses that nobody has described would pass as the bytes that they are, and
-Flink 2 would read them as others; so all values of POJOs are looked at, in bulk.
+The doctor's rules find serializers that Flink 2 lacks, and sinks and sources that it can't run.
+Flink 2 would misread undescribed subclasses, so all values of POJOs are looked at, in bulk.
 """
 
 from __future__ import annotations
@@ -32,15 +31,7 @@ _PASSING = (Verdict.RESTORABLE, Verdict.UNKNOWN)
 
 
 def refusals(operator: Operator, removed: frozenset[str]) -> Iterator[str]:
-    """Why states of an operator can't be migrated, each with its state.
-
-    Args:
-        operator: The operator.
-        removed: The names of states that are left out.
-
-    Raises:
-        SavepointError: A file can't be read.
-    """
+    """Reasons why states of an operator can't be migrated; reads its files."""
     known = operator.record, operator.uid, operator.catalog, operator.kryo
     facts, _ = operator_facts(operator.directory, *known, Glance(None))
     for state in facts.states:

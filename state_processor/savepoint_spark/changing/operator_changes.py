@@ -1,8 +1,8 @@
-"""What becomes of an operator: how its changes are checked, and how they are written.
+"""The changes of an operator: how they are checked and written.
 
-What is untouched is not decoded. If keyed state is touched, the other states go into the new files
-entry by entry as they lie; operator state, coordinator and the like keep their files, which are
-copied. If the operator is rescaled, keyed and operator state are spread anew.
+Untouched values are not decoded. If keyed state is touched, its other states go into the new files
+entry by entry. Operator state, coordinator state and the like are copied as files. If the operator
+is rescaled, keyed and operator state are spread anew.
 """
 
 from __future__ import annotations
@@ -55,20 +55,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OperatorChanges:
-    """What becomes of an operator.
+    """The changes of an operator.
 
-    Attributes:
-        operator: The operator as it is.
-        removed: The names of states that are left out, or replaced.
-        added: What replaces states.
-        tables: The tables whose states have other values or fields.
-        headers: What changes in headers alone.
-        deleted: The keys that are left out, as the column ``key``.
-        hash_code: Gives the Java hash codes of its keys, if max parallelism changes and they
-            cannot be computed; or the text of the shape of a ``hashCode``.
-        merged: How its local states become ordinary ones, by name; None if they stay as they are.
-        is_canonical: Whether its keyed state is to be canonical, even if nothing of it changes.
-        migration: How its states are written for Flink 2.x; None if they stay as they are.
+    ``removed`` also has the states that ``added`` replaces. ``deleted`` has keys, as the column
+    ``key``. ``hash_code`` gives Java hash codes that can't be computed, or is the text of a shape.
+    ``merged`` says how local states become ordinary ones; None lets them stay local.
     """
 
     operator: Operator
@@ -84,20 +75,17 @@ class OperatorChanges:
 
     @property
     def is_local(self) -> bool:
-        """Whether its keyed state is local as it is."""
+        """Whether its stored keyed state is local."""
         return any(state.scope.is_local for state in self.operator.catalog.states)
 
     def check(self, spark: SparkSession | None, parallelism: int, max_parallelism: int) -> None:
-        """Reads what changes and what passes through, as ``write`` does; writes nothing.
-
-        What is to be encoded anew is encoded.
+        """Reads and encodes as ``write`` does, and writes nothing.
 
         Raises:
             RescaleError: It is rescaled, but has state that only its operator can spread anew.
             SchemaChangeError: A class is named where its name can't be changed.
-            ConversionError: It is to be canonical, but has state that only it can read.
-            SavepointError: A file can't be read, a value can't be encoded, or the hash codes of
-                keys are not known.
+            ConversionError: It must become canonical, but has state that only it can read.
+            SavepointError: A file can't be read, a value not encoded, or hash codes are unknown.
         """
         self._expect_movable(parallelism, max_parallelism)
         if self.operator.has_keyed_state:
@@ -115,12 +103,7 @@ class OperatorChanges:
         self.headers.plan(added).check(parallelism, max_parallelism)
 
     def write(self, context: WriteContext) -> OperatorState:
-        """See ``StateTransformation``.
-
-        Raises:
-            RescaleError: It is rescaled, but has state that only its operator can spread anew.
-            ConversionError: It is to be canonical, but has state that only it can read.
-        """
+        """See ``StateTransformation``."""
         record = self.operator.record
         is_rescaled = self._expect_movable(context.parallelism, context.max_parallelism)
         kept, plan = record, OperatorPlan()
@@ -137,7 +120,7 @@ class OperatorChanges:
         return _joined(copied(kept, self.operator.directory, context.target), written)
 
     def writes_keys(self, parallelism: int, max_parallelism: int) -> bool:
-        """Whether keyed state of the operator is written anew, so that its keys need a serializer."""
+        """Whether keyed state is written anew, so that its keys need a serializer."""
         is_moved = self._is_rescaled(parallelism, max_parallelism) or self._touches(is_keyed=True)
         return is_moved and self.operator.has_keyed_state
 
@@ -146,13 +129,7 @@ class OperatorChanges:
         return (record.parallelism, record.max_parallelism) != (parallelism, max_parallelism)
 
     def _expect_movable(self, parallelism: int, max_parallelism: int) -> bool:
-        """Looks whether state can go where it is to go; returns whether the operator is rescaled.
-
-        Raises:
-            RescaleError: It is rescaled, but has state that only its operator can spread anew.
-            ConversionError: It is to be canonical, but has state that only it can read.
-            SavepointError: A file of state that goes into new files is missing or damaged.
-        """
+        """Checks that state can be moved; returns whether the operator is rescaled."""
         if self.is_canonical:
             expect_convertible(self.operator)
         is_rescaled = self._is_rescaled(parallelism, max_parallelism)
@@ -161,7 +138,7 @@ class OperatorChanges:
         return is_rescaled
 
     def _touches(self, *, is_keyed: bool) -> bool:
-        """Whether keyed state, or operator state, is not all as it was."""
+        """Whether some keyed state, or some operator state, changes."""
         states = [
             state for state in self.operator.catalog.states if state.kind.is_keyed == is_keyed
         ]
@@ -177,7 +154,7 @@ class OperatorChanges:
         return added or (is_all and bool(states)) or any(state.name in touched for state in states)
 
     def _keyed(self, spark: SparkSession) -> KeyedPlan | None:
-        """The keyed state; None if there is none, nor was any."""
+        """The new keyed state; None if there was none and none is added."""
         plan = with_tables(self.added, self.tables, spark)
         if not self.operator.has_keyed_state:
             return plan.keyed
@@ -216,7 +193,7 @@ class OperatorChanges:
         )
 
     def _expect_known(self) -> None:
-        """Raises ``SchemaChangeError`` if values do not take the changes of their headers."""
+        """Raises ``SchemaChangeError`` if values don't take the changes of headers."""
         expect_none_unknown(self.operator, self.tables)
         encoded = (state.name for table in self.tables for state in table.states)
         names = frozenset(encoded) | self.added.state_names()
@@ -225,7 +202,7 @@ class OperatorChanges:
     def _local(
         self, key: TypeSerializerSnapshot, kept: tuple[StateMetaInfo, ...], passed: StoredKeyedRows
     ) -> KeyedPlan:
-        """What is written of local state, which stays local unless it is merged."""
+        """The new form of local state, which stays local unless it is merged."""
         subtasks = self.operator.record.parallelism
         if self.merged is None:
             return LocalKeyedPlan(key, kept, (passed,), subtasks)
@@ -233,7 +210,7 @@ class OperatorChanges:
         return MergedPlan(key, tuple(map(as_keyed, kept)), (passed,), subtasks, merged)
 
     def _kept_of(self, types: StoredTypes) -> tuple[StateMetaInfo, ...]:
-        """The states that pass through; raises ``ConversionError`` for one that has to stay V2."""
+        """The states that pass through; ``ConversionError`` for one that must stay V2."""
         written = self._written()
         kept = tuple(map(self._kept, (info for info in types.states if info.name not in written)))
         with within(f"operator {self.operator.name}"):
@@ -241,7 +218,7 @@ class OperatorChanges:
         return kept
 
     def _kept(self, info: StateMetaInfo) -> StateMetaInfo:
-        """What a header says of a state whose bytes pass through."""
+        """The header entry of a state whose bytes pass through."""
         if self.migration is not None:
             return self.migration.infos.get(info.name, info)
         return info_after(self.tables, info)
@@ -266,12 +243,6 @@ class OperatorChanges:
 
 
 def _expect_rescalable(operator: Operator) -> None:
-    """Looks whether all state of an operator can be spread over other subtasks.
-
-    Raises:
-        RescaleError: Nobody knows how some of it is spread.
-        SavepointError: A file of it is missing or damaged.
-    """
     operator.expect_read()
     what = {
         StateKind.RAW_KEYED: "raw keyed state",
@@ -291,7 +262,7 @@ def _expect_rescalable(operator: Operator) -> None:
 
 
 def _without_keyed_state(record: OperatorState) -> OperatorState:
-    """The record without keyed state."""
+    """Raw timers are keyed state too, and become managed ones in the new files."""
     # Raw timers are keyed state too, and go into the new files as managed ones.
     subtasks = (
         replace(subtask, managed_keyed_state=None, raw_keyed_state=None)
@@ -301,13 +272,12 @@ def _without_keyed_state(record: OperatorState) -> OperatorState:
 
 
 def _without_operator_state(record: OperatorState) -> OperatorState:
-    """The record without managed operator state."""
     subtasks = (replace(subtask, managed_operator_state=None) for subtask in record.subtasks)
     return replace(record, subtasks=tuple(subtasks))
 
 
 def _joined(kept: OperatorState, written: OperatorState) -> OperatorState:
-    """The record of what was kept, with what was written in its gaps."""
+    """The kept record, with the written state in its gaps."""
     subtasks = {subtask.index: subtask for subtask in kept.subtasks}
     for new in written.subtasks:
         old = subtasks.get(new.index, SubtaskState(new.index))

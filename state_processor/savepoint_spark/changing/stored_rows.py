@@ -1,6 +1,6 @@
-"""State of an existing operator on its way into a new savepoint, as the bytes that it is.
+"""State of an existing operator on its way into a new savepoint, as bytes.
 
-Each task reads a piece of a state file, as those that read tables do, and decodes no value.
+Each task reads splits of state files, as reads of tables do, and decodes no value.
 """
 
 from __future__ import annotations
@@ -45,14 +45,7 @@ _SPLITS_OF_TASK = 8
 
 @dataclass(frozen=True)
 class _Split:
-    """A piece of a handle: what one task reads.
-
-    Attributes:
-        subtask: The subtask.
-        handle: The handle.
-        is_raw: Whether it is of raw keyed state, which holds timers.
-        key_groups: The key groups.
-    """
+    """A split of a state file; raw keyed state has timers."""
 
     subtask: int
     handle: KeyedStateHandle
@@ -61,7 +54,7 @@ class _Split:
 
     @property
     def size(self) -> int:
-        """The bytes of these key groups, about."""
+        """The approximate bytes of these key groups."""
         sizes = key_group_sizes(self.handle)[self.key_groups.start - self.handle.key_groups.start :]
         return int(sizes[: len(self.key_groups)].sum())
 
@@ -70,16 +63,8 @@ class _Split:
 class StoredKeyedRows:
     """Keyed states of an operator, as they are.
 
-    Attributes:
-        spark: The session that reads them; ``check`` needs none.
-        operator: The operator.
-        names: The states.
-        key: The layout of the keys.
-        hash_code: Gives the Java hash codes of keys, if max parallelism changes and it is the
-            user who knows them.
-        deleted: The keys that are left out.
-        is_local: Whether the runs say which subtask they are of.
-        recoded: The states whose values are written anew for another Flink.
+    ``hash_code`` gives the user's hash codes if max parallelism changes. ``recoded`` has the states
+    whose values are written anew. Runs of local state have a column ``subtask``.
     """
 
     spark: SparkSession | None
@@ -92,7 +77,7 @@ class StoredKeyedRows:
     recoded: RecodedStates | None = None
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
-        """The states as runs: see ``KeyedRows.runs``."""
+        """See ``RunRows``; needs the session."""
         assert self.spark is not None  # where jobs run
         reading = self._reading(ids, max_parallelism)
         count = len(reading.splits)
@@ -124,7 +109,7 @@ class StoredKeyedRows:
         return _Reading(self.operator, splits, self.key, target, self.hash_code, self.is_local)
 
     def _sections(self, ids: Mapping[str, int], target: PassThrough) -> StoredSections | None:
-        """The sections that become those of the new files as they are; None if they do not."""
+        """The stored sections, if they become those of the new files as they are."""
         record = self.operator.record
         keeps_all = target.keeps_entries and target.state_ids == ids and not self.is_local
         if not keeps_all or record.max_parallelism != target.max_parallelism:
@@ -132,16 +117,12 @@ class StoredKeyedRows:
         return StoredSections.of(self.operator.directory, record, sorted(ids, key=ids.__getitem__))
 
     def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # as KeyedRows has it
-        """None: a savepoint has each key once."""
+        """Nothing: a savepoint has each key once."""
         return []
 
 
 def stored_pieces(operator: Operator, name: str) -> Iterator[StatePiece]:
-    """The entries of a keyed state, from the first subtask to the last.
-
-    Raises:
-        SavepointError: A file can't be read.
-    """
+    """The entries of a keyed state, from the first subtask to the last."""
     settings = SourceSettings(operator.record.max_parallelism, operator.kryo)
     key = StoredTypes.of(operator).key.layout()
     for split in _splits(operator):
@@ -151,7 +132,7 @@ def stored_pieces(operator: Operator, name: str) -> Iterator[StatePiece]:
 
 
 def _task_count(spark: SparkSession, splits: int) -> int:
-    """How many tasks read the splits: as a task takes a while to begin, one may read several."""
+    """The number of tasks; one may read several splits, because starting a task takes time."""
     if is_remote(spark):
         return max(splits, 1)
     at_once = tasks_at_once(spark)
@@ -172,7 +153,7 @@ def _splits(operator: Operator) -> Iterator[_Split]:
 
 @dataclass(frozen=True)
 class _Reading:
-    """What a task needs to know to read one of the splits."""
+    """The facts that a task needs to read splits."""
 
     operator: Operator
     splits: tuple[_Split, ...]
@@ -191,7 +172,6 @@ class _Reading:
                     yield of_subtask(rows, split.subtask) if self.is_local else rows
 
     def runs(self, split: _Split) -> Iterator[pa.RecordBatch]:
-        """The runs of a split, by key group."""
         directory, handle = self.operator.directory, split.handle
         settings = SourceSettings(self.operator.record.max_parallelism, self.operator.kryo)
         how = (settings, split.key_groups, self.target, self.hash_code)

@@ -1,4 +1,4 @@
-"""Columns of a DataFrame after a change of the fields of their values, and without times of access."""
+"""Columns of a DataFrame after a change of fields, and without times of last access."""
 
 from __future__ import annotations
 
@@ -36,16 +36,10 @@ _RAISED = f"\n{SchemaChangeError.__module__}.{SchemaChangeError.__qualname__}: {
 def edited_column(
     column: Column, shown: DataType, wanted: DataType, edit: StructEdit, new: Mapping[str, Column]
 ) -> Column:
-    """The values after a change of fields.
+    """The values after a change of fields; the job fails for a value that was not decoded.
 
-    A value that was not decoded fails the job.
-
-    Args:
-        column: The values.
-        shown: The type that they have.
-        wanted: The type that they are to have.
-        edit: The change.
-        new: What new fields hold; null if they are not in it.
+    ``shown`` and ``wanted`` are the types before and after; ``new`` has the values of new fields,
+    null by default.
     """
     origins = dict(edit.origins)
 
@@ -100,7 +94,7 @@ def _at(
 
 
 def type_at(whole: DataType, steps: tuple[str, ...]) -> DataType:
-    """The type of what the steps lead to."""
+    """The type that the steps lead to."""
     for step in steps:
         match whole:
             case ArrayType():
@@ -113,7 +107,7 @@ def type_at(whole: DataType, steps: tuple[str, ...]) -> DataType:
 
 
 def has_times(stored: Layout) -> bool:
-    """Whether values carry the time of their last access."""
+    """Whether values have the time of their last access."""
     return without_ttl(stored) != stored
 
 
@@ -131,7 +125,7 @@ def without_times(column: Column, stored: Layout) -> Column:
 
 
 def with_times(column: Column, before: Column, stored: Layout, now_ms: int) -> Column:
-    """New values with the times of the old ones, or that of now: parts of collections have none."""
+    """New values with the old times of access; new ones and those in collections get ``now_ms``."""
 
     def timed(value: Column, time: Column) -> Column:
         return F.when(value.isNotNull(), F.struct(time.alias(TIMESTAMP), value.alias(VALUE)))

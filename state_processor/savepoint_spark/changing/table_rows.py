@@ -1,7 +1,7 @@
-"""Rows of a table that are to be changed and written again, so that nothing of them may be lost.
+"""Rows of a table that are changed and written again, without losing anything.
 
-The tables that users read show what Spark can hold: microseconds, times from the year 1677 on. What
-is written again must be what it was, or be refused.
+Tables for users show what Spark can hold: microseconds, and times since 1677. A value that is
+written again must stay exact, or be refused.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableRows:
-    """The rows of a table, of whose columns ``written`` are written again."""
+    """The rows of a table; the columns in ``written`` must stay exact."""
 
     scan: TableScan
     written: frozenset[str] = frozenset()
     nanoseconds: Nanoseconds = "refuse"
 
     def to_dataframe(self, spark: SparkSession) -> DataFrame:
-        """The rows; a task that meets a value that Spark would alter raises SchemaChangeError."""
+        """The rows; a task raises ``SchemaChangeError`` for a value that Spark would alter."""
         columns = spark_schema(self.scan.schema, self.nanoseconds)
         return rows_of_tasks(spark, self._read, tuple(self.scan.splits()), columns)
 
     def exact_batches(self) -> Iterator[pa.RecordBatch]:
-        """All rows as they are stored; raises SchemaChangeError as a task of ``to_dataframe``."""
+        """All rows as they are stored; raises as ``to_dataframe`` does."""
         for split in self.scan.splits():
             for batch in self.scan.read(split):
                 self._shown(batch)
@@ -79,7 +79,7 @@ def _expect_same_leaf(leaf: pa.Array, seen: pa.Array) -> None:
 
 
 def _leaves(array: pa.Array) -> Iterator[pa.Array]:
-    """The arrays that an array is made of, without what lies under nulls."""
+    """The arrays inside an array, without values under nulls."""
     if is_precise(array.type):
         yield array
     elif pa.types.is_map(array.type):

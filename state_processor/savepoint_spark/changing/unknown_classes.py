@@ -1,6 +1,6 @@
-"""Classes of the user in values, of which nobody has said what fields they have.
+"""Classes of the user in values whose fields nobody has described.
 
-Kryo wrote them, or the serializer of a POJO that they extend.
+They were written by Kryo, or by the serializer of a POJO that they extend.
 """
 
 from __future__ import annotations
@@ -37,17 +37,10 @@ _MANY = 1 << 16
 def classes_to_describe(
     operator: Operator, on_progress: Callable[[int], None] | None = None
 ) -> Counter[tuple[Subclass, str]]:
-    """The classes in the states of an operator that have to be described, each with its state.
+    """The undescribed classes in an operator: number of values by class and state.
 
-    Of each value it is the first one, behind which nothing can be read: what is described then may
-    have others in it. A class that Kryo wrote has no superclass here.
-
-    Args:
-        operator: The operator.
-        on_progress: Is told how many more keys, values or elements with objects of Kryo were looked at.
-
-    Returns:
-        Class and state -> the number of such values.
+    Only the first unknown class in a value counts, because nothing behind it can be read. Classes
+    that Kryo wrote have no superclass here. ``on_progress`` gets the number of newly read values.
 
     Raises:
         SavepointError: A file can't be read.
@@ -68,7 +61,7 @@ def classes_to_describe(
 
 
 def _parts(operator: Operator) -> Iterator[tuple[str, Layout, pa.LargeBinaryArray]]:
-    """All that may hold objects of Kryo, piece by piece, and how it lies."""
+    """All data that may hold objects of Kryo, in batches, with its layouts."""
     for state in operator.catalog.states:
         if state.kind.is_raw or not state.kind.is_keyed:
             continue

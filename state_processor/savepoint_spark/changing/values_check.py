@@ -1,7 +1,7 @@
-"""Tries to write values after a change of their fields, in this process: no Spark starts.
+"""Tries to write values after a change of their fields, in this process and without Spark.
 
-Only what no expression is in can be tried so: fields that are renamed, dropped, widened, or new and
-null. What the changes are to Spark's columns, ``struct_columns`` says; here they are made of Arrow's.
+That works for fields that are renamed, dropped or widened, or new and null, but not for
+expressions. ``struct_columns`` makes the same changes of Spark's columns, this module of Arrow's.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def check_values(tables: Iterable[ChangedTable], max_parallelism: int) -> None:
-    """Reads and encodes the states of tables that are written anew, and writes nothing.
+    """Reads and encodes the changed states of tables, and writes nothing.
 
     Raises:
         SavepointError: A value can't be read, Spark would alter it, or it can't be encoded.
@@ -110,7 +110,7 @@ def _elements(table: ChangedTable) -> Callable[[pa.RecordBatch], object]:
 
 
 def edited_values(values: pa.Array, wanted: pa.DataType, edit: StructEdit) -> pa.Array:
-    """The values after a change of fields, of which new ones are null; see ``edited_column``."""
+    """The values after a change of fields; new ones are null. See ``edited_column``."""
     return _edited(values, wanted, edit.steps, dict(edit.origins))
 
 

@@ -1,7 +1,7 @@
-"""Whether a column of a DataFrame fits a type of Flink, and how it becomes one.
+"""Whether a column of a DataFrame fits a type of Flink, and how it is cast to it.
 
-A column fits if every value that its type can hold is one of the wanted type: ``INT`` fits
-``BIGINT``, ``DECIMAL(8, 2)`` fits ``DECIMAL(10, 2)``. What may lose something is the user's to cast.
+A column fits if every value of its type is also a value of the wanted type: ``INT`` fits
+``BIGINT``, ``DECIMAL(8, 2)`` fits ``DECIMAL(10, 2)``. Users cast what may lose something.
 """
 
 from __future__ import annotations
@@ -64,11 +64,7 @@ _KEY_TYPES = {plain.column.lower(): name for name, plain in PLAIN_TYPES.items() 
 
 
 def natural_type(name: str, data_type: DataType) -> TypeInformation:
-    """The type that a key column most likely has in the job.
-
-    Raises:
-        ColumnTypeError: There are several, or none.
-    """
+    """The most likely Flink type of a key column; ``ColumnTypeError`` if there isn't just one."""
     words = data_type.simpleString()
     if words not in _KEY_TYPES:
         raise ColumnTypeError(
@@ -80,7 +76,7 @@ def natural_type(name: str, data_type: DataType) -> TypeInformation:
 
 
 def expect_frame(data: object) -> None:
-    """Raises ``TypeError`` if something else is given where Spark's rows are expected."""
+    """Raises ``TypeError`` for anything but a DataFrame of Spark."""
     if not isinstance(data, DataFrame):
         kind = f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"
         raise TypeError(
@@ -89,11 +85,7 @@ def expect_frame(data: object) -> None:
 
 
 def column_of(data: DataFrame, name: str) -> tuple[Column, DataType]:
-    """A column, and its type.
-
-    Raises:
-        ColumnNotFoundError: There is none; the message lists those there are.
-    """
+    """A column and its type, or ``ColumnNotFoundError`` with a list of the columns."""
     if name not in data.columns:
         known = alternatives(name, data.columns)
         raise ColumnNotFoundError(f"the DataFrame has no column {name!r}; {known}")
@@ -102,13 +94,9 @@ def column_of(data: DataFrame, name: str) -> tuple[Column, DataType]:
 
 
 def fitted(data: DataFrame, name: str, wanted: Layout, what: str) -> Column:
-    """A column as a type that Arrow then takes for the values of a layout.
+    """A column, cast so that Arrow takes it for the values of a layout.
 
-    Args:
-        data: The DataFrame.
-        name: The column.
-        wanted: The layout.
-        what: What is to have the values, for errors.
+    ``what`` names their receiver in errors.
 
     Raises:
         ColumnNotFoundError: There is no such column.
@@ -132,11 +120,7 @@ def fitted(data: DataFrame, name: str, wanted: Layout, what: str) -> Column:
 
 
 def shown_layout(data: DataFrame, name: str, layout: Layout) -> Layout:
-    """The layout of a state as a column shows it: with the bytes of what was not decoded, or not.
-
-    Raises:
-        ColumnNotFoundError: There is no such column.
-    """
+    """The layout of a state as a column shows it, with or without bytes of undecoded values."""
     data_type = column_of(data, name)[1]
     others = (
         with_open_pojos(layout),
@@ -169,7 +153,7 @@ def _is_named(name: str, data_type: DataType) -> bool:
 
 
 def _as_type(column: Column, data_type: DataType, wanted: DataType) -> Column:
-    """A column that fits as what it fits; rows that lack their kind are inserts."""
+    """Casts a column that fits; rows without a kind become inserts."""
     match data_type, wanted:
         case StructType(), StructType() if _has_struct(data_type):
             fields = [
@@ -208,7 +192,7 @@ def _has_struct(data_type: DataType) -> bool:
 
 
 def _spark_type_like(data_type: DataType, wanted: pa.DataType) -> DataType:
-    """Spark's type for values of an Arrow type; times with nanoseconds in the form of ``found``."""
+    """Spark's type for an Arrow type; a column decides the form of times with nanoseconds."""
     if is_precise(wanted) and isinstance(data_type, StringType):
         return StringType()
     if is_precise(wanted) and isinstance(data_type, StructType):
@@ -241,17 +225,12 @@ def _spark_type_like(data_type: DataType, wanted: pa.DataType) -> DataType:
 
 
 def spark_type(layout: Layout, nanoseconds: Nanoseconds = "refuse") -> DataType:
-    """The type that Spark has for the values of a layout.
-
-    Args:
-        layout: The layout.
-        nanoseconds: What times with nanoseconds are.
-    """
+    """Spark's type for the values of a layout."""
     return spark_type_of(arrow_type(layout), nanoseconds)
 
 
 def fits(data_type: DataType, wanted: DataType) -> bool:
-    """Whether every value of a type is one of another."""
+    """Whether every value of a type is also a value of another."""
     match data_type, wanted:
         case NullType(), _:
             return True

@@ -24,28 +24,14 @@ _STORED_SIZE = 1 << 26
 
 
 def first_batches(frame: DataFrame, limit: int) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The first rows of a DataFrame, and their columns.
-
-    Args:
-        frame: The DataFrame.
-        limit: How many rows at most.
-
-    Raises:
-        QueryError: A query fails.
-        SavepointError: A file is damaged or missing, as the scan tells it.
-    """
+    """The schema and the first rows of a query; errors as for ``query_errors``."""
     with query_errors():
         table = frame.limit(limit).toArrow()
     return table.schema, iter(table.to_batches())
 
 
 def all_batches(frame: DataFrame) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """All rows of a DataFrame, and their columns; the driver has but two partitions at a time.
-
-    Raises:
-        QueryError: A query fails, also while rows are read.
-        SavepointError: As ``first_batches``.
-    """
+    """The schema and all rows of a query; the driver holds two partitions at a time."""
     with query_errors():
         named = frame.toDF(*distinct(frame.columns))
         schema = named.limit(0).toArrow().schema
@@ -61,7 +47,7 @@ def _batches(stored: DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def _stored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """A row for each batch, in a task: one with the batch as Arrow's stream."""
+    """Packs each batch into a row, as an Arrow stream; runs in a task."""
     for batch in batches:
         for piece in _pieces(batch):
             sink = pa.BufferOutputStream()
@@ -79,7 +65,7 @@ def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 @contextmanager
 def _causes() -> Iterator[None]:
-    """Raises what a task has failed of; an iterator of rows tells only that it waited in vain."""
+    """Raises the error of a task; an iterator of rows would only say that it waited in vain."""
     try:
         yield
     except Py4JJavaError as error:
@@ -91,7 +77,7 @@ def _causes() -> Iterator[None]:
 
 @contextmanager
 def query_errors() -> Iterator[None]:
-    """Raises what was wrong with a query or with a savepoint, instead of Spark's errors."""
+    """Raises ``QueryError`` or the savepoint's error instead of Spark's errors."""
     try:
         with typed_errors():
             yield

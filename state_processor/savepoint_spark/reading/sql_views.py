@@ -22,15 +22,11 @@ _BASES = "savepoint_tables"
 
 
 class SqlViews:
-    """The views of a session that show tables of savepoints; nothing is planned until they are used.
+    """The views of a session that show tables of savepoints; using one plans its read.
 
-    Spark forgets the options of a table whose source is written in Python; those that a query
-    gives it remembers. So a view is such a query, over a table that has but the columns. Each
-    statement takes Spark some ten milliseconds, so that none is sent twice: a table serves all
-    views of its columns, and stays.
-
-    Args:
-        spark: The session.
+    Spark forgets the options of a table whose source is written in Python, but remembers options in
+    a query. So a view is a query over a table that has only the columns. Each statement takes Spark
+    some 10 ms, so none is sent twice: one table serves all views with its columns, and stays.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -49,11 +45,8 @@ class SqlViews:
     ) -> None:
         """Makes or replaces a view.
 
-        Args:
-            view: The table, with the name of the view.
-            schema: The columns of the table.
-            options: Those of the data source that read it.
-            dated: The columns whose milliseconds are to be timestamps.
+        ``options`` are those of the data source; the milliseconds of ``dated`` columns become
+        timestamps.
         """
         self._ensure_database(view.database)
         base = self._base(schema)
@@ -64,7 +57,7 @@ class SqlViews:
         )
 
     def drop(self, database: str, name: str) -> None:
-        """Drops a view if it is there; its database need not be."""
+        """Drops a view if it exists; its database may be missing."""
         view = f"{quoted(database)}.{quoted(name)}"
         if self._spark.catalog.tableExists(view):
             self._spark.sql(f"DROP VIEW IF EXISTS {view}")
@@ -75,7 +68,7 @@ class SqlViews:
             self._databases.add(name)
 
     def _base(self, schema: pa.Schema) -> str:
-        """The table with these columns that views are over."""
+        """The table with these columns that views select from."""
         columns = ", ".join(
             f"{quoted(field.name)} {spark_type_name(field.type)}" for field in schema
         )
@@ -89,7 +82,7 @@ class SqlViews:
 
 
 def _shown(name: str, dated: Collection[str]) -> str:
-    """A column as it is, or its times as ``with_dates`` has them."""
+    """A column; milliseconds as timestamps, like ``with_dates`` makes them."""
     column = quoted(name)
     if name not in dated:
         return column

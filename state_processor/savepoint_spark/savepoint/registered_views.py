@@ -1,4 +1,4 @@
-"""The views of Spark SQL that show the tables of a savepoint, in a database per operator."""
+"""The views of Spark SQL on the tables of a savepoint, in a database per operator."""
 
 from __future__ import annotations
 
@@ -20,13 +20,7 @@ if TYPE_CHECKING:
 
 
 class RegisteredViews:
-    """The tables of a savepoint, each of which becomes a view when it is asked for.
-
-    Args:
-        savepoint: The savepoint.
-        options: How each table is read.
-        times: What the times of timers are.
-    """
+    """The tables of a savepoint; each becomes a view when it is needed."""
 
     def __init__(self, savepoint: SparkTables, options: ReadOptions, times: Times) -> None:
         self.tables = SqlTables(savepoint.operators())
@@ -34,7 +28,7 @@ class RegisteredViews:
         self._views = SqlViews(savepoint.spark)
 
     def show(self, table: SqlTable) -> None:
-        """Makes a table that can be read a view."""
+        """Makes a view of a readable table."""
         savepoint, options = self._savepoint, self._options
         given = {
             **savepoint.source_options(table.full_name, SourceOptions(options)),
@@ -45,15 +39,11 @@ class RegisteredViews:
         self._views.create(table, schema, given, dated_columns(scan.table, self._times))
 
     def hide(self, database: str, name: str) -> None:
-        """Drops the view of another savepoint that would answer in the place of a table."""
+        """Drops a view of another savepoint that would answer instead of a table."""
         self._views.drop(database, name)
 
     def show_all(self) -> dict[str, str]:
-        """Makes each table that can be read a view.
-
-        Returns:
-            Name in SQL -> full name of the table.
-        """
+        """Makes views of all readable tables; returns full names by names in SQL."""
         names: dict[str, str] = {}
         for database, name in self.tables.without_table():
             self.hide(database, name)
@@ -67,7 +57,7 @@ class RegisteredViews:
 
 
 def unread_views(savepoint: Snapshot) -> dict[str, str]:
-    """Name in SQL -> why there is no view of this name."""
+    """Name in SQL -> reason why there is no such view."""
     tables = SqlTables(savepoint.operators())
     unread = {shown.spark_sql: str(shown.problem) for shown in tables if shown.problem is not None}
     ambiguous = {

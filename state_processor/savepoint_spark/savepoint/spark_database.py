@@ -1,4 +1,4 @@
-"""A savepoint as a database of Spark SQL: a query makes views of the tables that it names, no others."""
+"""A savepoint as a database of Spark SQL: a query makes views of its tables only."""
 
 from __future__ import annotations
 
@@ -33,13 +33,7 @@ if TYPE_CHECKING:
 class SparkDatabase:
     """Answers queries about a savepoint on Spark, as ``SqlDatabase`` does in this process.
 
-    Args:
-        savepoint: The savepoint.
-        options: How all tables are read: ``nanoseconds``, ``undescribed_subclasses``.
-        times: What the times of timers are.
-
-    Example:
-        >>> SparkDatabase(savepoint).query("SELECT count(*) FROM summarize.keyed_state").read_all()
+    ``options`` apply to all tables: ``nanoseconds``, ``undescribed_subclasses``.
     """
 
     def __init__(
@@ -54,15 +48,11 @@ class SparkDatabase:
         self._shown: set[str] = set()
 
     def query(self, sql: str, limit: int | None = None) -> SqlResult:
-        """The result of a query in Spark SQL.
-
-        Args:
-            sql: The query.
-            limit: How many rows at most; without it, rows come partition by partition.
+        """The result of a query in Spark SQL; without ``limit``, rows come partition by partition.
 
         Raises:
             QueryError: It is no query, can't be understood, or fails.
-            TableNotFoundError: It names a table that there is not.
+            TableNotFoundError: There is no table of that name.
             NotFoundError: It names a table that can't be read.
             SavepointError: A file is damaged or missing, as the scan tells it.
         """
@@ -72,15 +62,10 @@ class SparkDatabase:
         return SqlResult(*(all_batches(frame) if limit is None else first_batches(frame, limit)))
 
     def write(self, sql: str, directory: str, *, is_overwritten: bool) -> None:
-        """Writes the result of a query as Parquet, a file for each task.
-
-        Args:
-            sql: The query.
-            directory: Where to, as Spark takes it.
-            is_overwritten: Whether what lies there is replaced.
+        """Writes the result of a query as Parquet to a directory, a file for each task.
 
         Raises:
-            TableFileError: Something lies there that is not to be replaced.
+            TableFileError: The directory exists and must not be overwritten.
             QueryError: As ``query``; or Spark can't write there, or not these types.
             NotFoundError, SavepointError: As ``query``.
         """
@@ -98,7 +83,7 @@ class SparkDatabase:
                 ) from error
 
     def cancel(self) -> None:
-        """Ends what the session works at, because nobody waits for it any more."""
+        """Cancels all jobs of the session, because nobody waits for them any more."""
         self._savepoint.spark.sparkContext.cancelAllJobs()
 
     def _frame(self, sql: str) -> DataFrame:

@@ -60,7 +60,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         return cls(*parts, spark, known)
 
     def writer(self) -> SavepointWriter:
-        """What writes a savepoint that is based on this one; as yet a copy of it."""
+        """A writer of a copy of this savepoint."""
         return SavepointWriter.of(self, self.spark)
 
     def read_table(  # noqa: PLR0913  # the options of a read
@@ -84,45 +84,19 @@ class SparkTables(SparkAuditVerbs, Savepoint):
     ) -> DataFrame:
         """The rows of any table.
 
-        Args:
-            table: Its full name, ``<operator>.<table>``, the operator by its uid or hash.
-            columns: Names of columns, in the order wanted; all by default.
-            keys: Reads only rows of these keys, out of their key groups alone. A key is as Python
-                has it: a struct is a dict.
-            key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
-            where: A condition in DuckDB's SQL, by which tasks choose rows before these go to Java.
-                It may be about columns that are not wanted. To it, times are timestamps, whatever
-                ``nanoseconds`` says.
-            flat: The name of a list or map state. A row is then an element (``list_index``,
-                ``list_value``) or an entry (``map_key``, ``map_value``), not a key.
-            merge: State -> the rule by which its instances of local state become one value:
-                ``sum``, ``min``, ``max`` or ``concat``.
-            with_key_group: Adds the column ``key_group``, also to ``columns``.
-            with_subtask: Adds the column ``subtask``; each copy of broadcast state is then read.
-            with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
-            with_times: Makes values with TTL a struct of ``timestamp``, the time of their last
-                access, and ``value``.
-            nanoseconds: What times become that have digits below Spark's microseconds. ``refuse``
-                raises ``InexactTimeError`` where such a digit is not 0. ``struct`` (``seconds`` and
-                ``nanos`` since the epoch) and ``text`` have all digits and can be written again.
-                ``truncate`` cuts them off.
-            undescribed_subclasses: What a POJO becomes whose subclass no snapshot describes.
-                ``refuse`` raises ``UndecodableError``. ``bytes`` shows its bytes and the reason in
-                a field ``$undecoded``; fields that it hides are null. ``rest`` also leaves out
-                elements and entries that it hides.
-            portion_size: The size in bytes beyond which a key group is decoded in portions of that
-                size; None never divides one.
-            split_size: The approximate size in bytes that a Spark partition reads; None lets the
-                scan choose it.
+        ``table`` is its full name, ``<operator>.<table>``, with the operator's uid or hash.
+        ``merge`` maps local states to the rules by which their instances become one value: ``sum``,
+        ``min``, ``max`` or ``concat``. With ``with_subtask``, each copy of broadcast state is read.
+        All other arguments are those of ``read_keyed_state``.
 
         Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            OperatorNotFoundError: There is no such operator; the message lists all operators.
             StateNotFoundError: The operator has no such table; the message lists its tables.
-            ColumnNotFoundError: A column is wanted that there is not.
-            ConditionError: ``where`` can't be understood, or is about a column that there is not.
-            KeyTypeError: A key is none of the table's.
+            ColumnNotFoundError: There is no such column.
+            ConditionError: ``where`` is wrong, or uses a missing column.
+            KeyTypeError: A key has another type than the table's.
             TypeError: An option has a wrong type, such as a text for a list of keys.
-            ValueError: An option has a value that it can't have.
+            ValueError: An option has an impossible value.
 
         Example:
             >>> savepoint.read_table("summarize.keyed_state", with_key_group=True).show()
@@ -144,22 +118,13 @@ class SparkTables(SparkAuditVerbs, Savepoint):
     ) -> DataFrame:
         """A list state of an operator, a row per element.
 
-        Args:
-            uid: The operator's uid, or its hash.
-            name: The state.
-            columns: Names of columns, in the order wanted; all by default.
-            where: A condition in DuckDB's SQL, by which tasks choose rows before these go to Java.
-            with_subtask: Adds the column ``subtask``.
-            nanoseconds: As ``read_table``: ``refuse`` (an error), ``struct``, ``text`` or
-                ``truncate``.
-            undescribed_subclasses: As ``read_table``: ``refuse`` (an error), ``bytes`` or ``rest``.
-            split_size: The approximate size in bytes that a Spark partition reads.
+        ``name`` is the state. All other arguments are those of ``read_keyed_state``.
 
         Returns:
             Column ``value`` of the element's type.
 
         Raises:
-            OperatorNotFoundError: No operator has this uid; the message lists those there are.
+            OperatorNotFoundError: No operator has this uid; the message lists all operators.
             StateNotFoundError: It has no such state, or one of another kind.
             ColumnNotFoundError, ConditionError, TypeError, ValueError: An option is wrong.
 
@@ -206,23 +171,14 @@ class SparkTables(SparkAuditVerbs, Savepoint):
     ) -> DataFrame:
         """A broadcast state of an operator, a row per entry of one of its copies.
 
-        Args:
-            uid: The operator's uid, or its hash.
-            name: The state.
-            columns: Names of columns, in the order wanted; all by default.
-            keys: Reads only the entries of these keys.
-            where: A condition in DuckDB's SQL, by which tasks choose rows before these go to Java.
-            with_subtask: Reads the copy of each subtask, and adds the column ``subtask``.
-            nanoseconds: As ``read_table``: ``refuse`` (an error), ``struct``, ``text`` or
-                ``truncate``.
-            undescribed_subclasses: As ``read_table``: ``refuse`` (an error), ``bytes`` or ``rest``.
-            split_size: The approximate size in bytes that a Spark partition reads.
+        ``name`` is the state. ``with_subtask`` reads the copy of each subtask, and adds the column
+        ``subtask``. All other arguments are those of ``read_keyed_state``.
 
         Returns:
             Columns ``key`` and ``value``.
 
         Raises:
-            OperatorNotFoundError: No operator has this uid; the message lists those there are.
+            OperatorNotFoundError: No operator has this uid; the message lists all operators.
             StateNotFoundError: It has no such state, or one of another kind.
             ColumnNotFoundError, ConditionError, TypeError, ValueError: An option is wrong.
 
@@ -256,12 +212,11 @@ class SparkTables(SparkAuditVerbs, Savepoint):
     ) -> dict[str, str]:
         """Makes each operator a database of Spark SQL, and each table a view in it.
 
-        That reads what the files tell of their types, and no state: a view is planned when a
-        query uses it.
+        This reads the types in the files, but no state: a view is planned when a query uses it.
 
-        Spark's names consist of letters, digits and ``_``; what else a uid or a state's name has
-        becomes ``_``, and a number behind it tells apart what would be the same. Databases of
-        these names are used if they are there; views of these names are replaced.
+        Spark's names consist of letters, digits and ``_``. Any other character of a uid or state
+        becomes ``_``, and a number is appended to names that would be equal. Existing databases of
+        these names are used, existing views are replaced.
 
         Args:
             nanoseconds: As for ``read_keyed_state``.
@@ -272,7 +227,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
             Name in SQL -> full name of the table.
 
         Warns:
-            UnreadTableWarning: A table is left out, as its files are missing or damaged.
+            UnreadTableWarning: A table is left out because its files are missing or damaged.
 
         Example:
             >>> savepoint.register()
@@ -283,11 +238,11 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         return RegisteredViews(self, asked, times).show_all()
 
     def unread_views(self) -> dict[str, str]:
-        """Name in SQL -> why ``register`` left it out."""
+        """Name in SQL -> reason why ``register`` left it out."""
         return unread_views(self)
 
     def source_options(self, table: str, options: SourceOptions) -> dict[str, str]:
-        """The options of the data source that reads a table as it is read here, as texts."""
+        """The options of the data source for reading a table, as texts."""
         given = {"table": table, **path_options(self.directory.rules)}
         if self.uids:
             given["uids"] = json.dumps(self.uids)
@@ -304,16 +259,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
 
 
 def read_rows(savepoint: SparkTables, table: str, asked: SourceOptions) -> DataFrame:
-    """The rows of a table of a savepoint.
-
-    Args:
-        savepoint: The savepoint.
-        table: The full name of the table.
-        asked: The options of the read.
-
-    Raises:
-        SavepointError: As ``SparkTables.read_table``.
-    """
+    """The rows of a table; errors as for ``SparkTables.read_table``."""
     operator, shown = savepoint.table(table)
     # Raised here, an error is what it is; from the data source it comes as one of Spark's.
     scan = operator.scan(shown, asked.read)

@@ -1,6 +1,6 @@
-"""The Java of this process: its start, its end, and the folder for what it keeps on the disk.
+"""The Java of this process: its start, its end, and its folder on the disk.
 
-Java deletes the folder when it ends by itself. A Java that was killed can't, so this process does.
+Java deletes the folder when it ends by itself. If Java was killed, this process deletes it.
 """
 
 from __future__ import annotations
@@ -43,11 +43,7 @@ class _Running:
 
 
 def folder_settings(*, is_alone: bool) -> dict[str, str]:
-    """The settings by which all that Spark keeps on this machine is in one temporary folder.
-
-    Args:
-        is_alone: Whether tasks run on this machine alone.
-    """
+    """Settings that put all of Spark's files into one temporary folder."""
     if not _Running.folder:
         _Running.folder = tempfile.mkdtemp(prefix="savepoint-spark-")
         atexit.register(_remove_folder, os.getpid())
@@ -63,12 +59,9 @@ def folder_settings(*, is_alone: bool) -> dict[str, str]:
 
 
 def start_java(settings: Mapping[str, str]) -> None:
-    """Starts Java, and a context of Spark in it, unless this process has one.
+    """Starts Java with a context of Spark, unless this process has one; a failure leaves no Java.
 
-    Where that fails or is interrupted, no Java is left.
-
-    Args:
-        settings: Settings of Spark, with its master and the name of the application.
+    ``settings`` need Spark's master and the name of the application.
 
     Raises:
         JobError: Java did not start; the message is the first line that it said.
@@ -101,7 +94,7 @@ def _process_in(trace: TracebackType | None) -> subprocess.Popen[bytes] | None:
 
 
 def leave_folder_to_java() -> None:
-    """Has Java delete its folder at its end, behind all that Spark does there."""
+    """Makes Java delete its folder at its end, after everything that Spark does there."""
     from pyspark import SparkContext  # noqa: PLC0415  # Spark is slow to import
 
     java = SparkContext._jvm
@@ -111,7 +104,7 @@ def leave_folder_to_java() -> None:
 
 
 def end_java() -> None:
-    """Ends Java at once, if this process has started one. What it works at is lost."""
+    """Kills the Java that this process has started, and its work with it."""
     if _Running.process is not None:
         _Running.process.kill()
         _Running.process.wait()
@@ -120,7 +113,7 @@ def end_java() -> None:
 
 
 def java_has_died() -> bool:
-    """Whether the Java that this process has started is gone."""
+    """Whether the Java that this process has started has ended."""
     if _Running.process is None:
         return False
     try:

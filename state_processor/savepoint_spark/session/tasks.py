@@ -1,4 +1,4 @@
-"""Work that tasks of Spark share: each does it for some of the things that are given."""
+"""Work for tasks of Spark, divided by given things."""
 
 from __future__ import annotations
 
@@ -28,14 +28,9 @@ def rows_of_tasks(
     columns: StructType | str,
     tasks: int | None = None,
 ) -> DataFrame:
-    """The rows that the work makes of all that is given; it is done when they are asked for.
+    """The rows of the work on each of ``given``; lazy, like any DataFrame.
 
-    Args:
-        spark: The session.
-        work: Makes the rows of one thing, in a task.
-        given: The things.
-        columns: The columns of the rows.
-        tasks: How many tasks there are; by default each thing has one of its own.
+    By default there is a task for each of ``given``.
     """
     count = len(given)
     numbers = spark.range(0, count, 1, max(count if tasks is None else tasks, 1))
@@ -45,11 +40,7 @@ def rows_of_tasks(
 def done_by_tasks(
     spark: SparkSession, work: Callable[[Given], Result], given: Sequence[Given]
 ) -> list[Result]:
-    """The results of work on all that is given, in that order: a few objects, small ones.
-
-    Raises:
-        SavepointError: As the work has raised it.
-    """
+    """The results of work on each of ``given``, in order; meant for a few small objects."""
     if not given:
         return []
     pickled = partial(_pickled, work)
@@ -63,10 +54,10 @@ def done_by_tasks(
 
 
 def run_through(rows: DataFrame) -> None:
-    """Makes all rows and drops them, so that a task raises what it would refuse.
+    """Makes all rows and drops them, so that tasks raise their errors.
 
     Raises:
-        SavepointError: As a task has raised it.
+        SavepointError: The error of a task.
         PySparkException: Spark itself can't do it, such as dividing by zero.
     """
     with typed_errors():
@@ -83,7 +74,7 @@ def _pickled(
 
 @dataclass(frozen=True, slots=True)
 class _Task(Generic[Given]):
-    """The work, and all that is given; the rows of a task are the numbers of what is its own."""
+    """The work and all of ``given``; the rows of a task are the numbers of its own."""
 
     work: Callable[[Given], Iterable[pa.RecordBatch]]
     given: Sequence[Given]

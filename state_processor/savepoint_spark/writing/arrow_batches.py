@@ -1,4 +1,4 @@
-"""How much Spark hands to Python at once."""
+"""The size of the batches that Spark hands to Python."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ _GREATEST = 2**31 - 1
 
 
 def in_arrow_batches_of(size: int, data: DataFrame) -> DataFrame:
-    """The same rows, whose query hands batches of about a size to Python.
+    """The same rows, in batches of at most ``size`` bytes unless a single row has more.
 
-    Args:
-        size: The most bytes of a batch, unless a row alone has more.
-        data: The rows; their session keeps its own setting. Over Spark Connect, which lets nobody
-            copy a session, that setting holds.
+    The session keeps its own setting. Spark Connect lets nobody copy a session, so there that
+    setting holds.
     """
     if not hasattr(data, "_jdf"):
         return data

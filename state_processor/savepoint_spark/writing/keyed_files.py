@@ -1,8 +1,8 @@
 """Runs become files: the reduce side of writing keyed state.
 
-Rows are sent to the subtask that owns their key group, and sorted by it. A task puts the runs of
-each key group together, and writes one canonical file; nothing is held but a run at a time and,
-where no key may occur twice, the hashes of a key group's keys.
+Rows are sent to the subtask of their key group, and sorted by key group. A task writes all runs of
+a key group after each other into a canonical file. It holds one run at a time and, if no key may
+occur twice, the hashes of a key group's keys.
 """
 
 from __future__ import annotations
@@ -62,14 +62,7 @@ WRITTEN_SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class KeyedFiles:
-    """How the keyed state of an operator becomes files, one per subtask.
-
-    Attributes:
-        target: The savepoint that is being written.
-        header: The header of each file.
-        max_parallelism: That of the operator.
-        parallelism: How many subtasks it has.
-    """
+    """Writes the keyed state of an operator as files, one per subtask."""
 
     target: NewSnapshot
     header: KeyedBackendHeader
@@ -79,17 +72,14 @@ class KeyedFiles:
     order: ClassVar[tuple[str, ...]] = ("key_group",)
 
     def write(self, runs: DataFrame) -> dict[int, KeyGroupsHandle]:
-        """Runs the job that writes the files.
-
-        Args:
-            runs: Runs, as ``handed_runs`` has them.
+        """Runs the job that writes the files; ``runs`` have the form of ``handed_runs``.
 
         Returns:
             Subtask -> handle of its file; subtasks without state have none.
 
         Raises:
             DuplicateKeyError: A key has two rows.
-            SavepointError: What a task has raised.
+            SavepointError: A task has raised it.
         """
         routed = runs.repartitionById(self.parallelism, self.owner())
         files = routed.sortWithinPartitions(*self.order).mapInArrow(self._task, WRITTEN)
@@ -101,33 +91,13 @@ class KeyedFiles:
         return {row["subtask"]: self._handle(**row) for row in written}
 
     def assembled(self, places: DataFrame) -> dict[int, KeyGroupsHandle]:
-        """Runs the job that leaves runs in files, and has the file system put them together.
-
-        Args:
-            places: Rows of ``handed_runs.PLACES``.
-
-        Returns:
-            As for ``write``.
-
-        Raises:
-            SavepointError: What a task has raised, or the file system does not take the files.
-        """
+        """Runs the job that leaves runs in files, and joins these; see ``RunSource.placed``."""
         with typed_errors():
             rows = places.collect()
         return self.copied(PlacedRuns.of((row[FILE], row["places"]) for row in rows))
 
     def copied(self, sections: StoredSections | PlacedRuns) -> dict[int, KeyGroupsHandle]:
-        """Writes the files, of what lies in others; no job of Spark is needed for it.
-
-        Args:
-            sections: Sections, or runs of them.
-
-        Returns:
-            As for ``write``.
-
-        Raises:
-            SavepointError: The file system does not take them, or a file has become shorter.
-        """
+        """Writes the files from contents of other files, without a job of Spark."""
         # One file says which states there are, even if no key has any.
         subtasks = [
             subtask
@@ -145,22 +115,14 @@ class KeyedFiles:
         return file.handle(RelativeFile(path, file.size))
 
     def owner(self) -> Column:
-        """The subtask that a row goes to."""
+        """The subtask of a row."""
         return owner_of("key_group", self.parallelism, self.max_parallelism)
 
     def key_groups(self, subtask: int) -> KeyGroupRange:
-        """The key groups that a subtask has."""
         return KeyGroupRange.of_subtask(subtask, self.parallelism, self.max_parallelism)
 
     def sections(self, pieces: Iterable[Piece]) -> Iterator[tuple[int, Iterator[Run]]]:
-        """The runs of each key group of a subtask.
-
-        Args:
-            pieces: The rows that came to the subtask, in order.
-
-        Raises:
-            DuplicateKeyError: A key has two rows; it is raised by the runs.
-        """
+        """The runs of each key group; they raise ``DuplicateKeyError`` for a key with two rows."""
         for key_group, of_group in groupby(pieces, lambda piece: piece.key_group):
             yield key_group, runs_of(key_group, of_group)
 
@@ -198,17 +160,13 @@ class KeyedFiles:
 
 
 def owner_of(number: str, parallelism: int, count: int) -> Column:
-    """The subtask that gets one of ``count`` key groups, of which an expression gives the number."""
+    """The subtask of one of ``count`` key groups; ``number`` is an expression."""
     # Flink: KeyGroupRangeAssignment.computeOperatorIndexForKeyGroup.
     return F.expr(f"CAST({number} * {parallelism} DIV {count} AS INT)")
 
 
 def runs_of(key_group: int, pieces: Iterable[Piece]) -> Iterator[bytes]:
-    """The runs of a key group, after whose last one its keys are known to differ.
-
-    Raises:
-        DuplicateKeyError: They do not.
-    """
+    """The runs of a key group; after the last one, equal keys raise ``DuplicateKeyError``."""
     hashes: list[bytes] = []
     for piece in pieces:
         if piece.keys is not None:

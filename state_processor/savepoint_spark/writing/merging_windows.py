@@ -1,7 +1,6 @@
-"""Windows that merge, as those of sessions do: no two of a key may overlap, or touch.
+"""Windows that merge, such as sessions: no two of a key may overlap or touch.
 
-Flink merges such windows when their rows come, and takes it for granted that what it restores has
-merged.
+Flink merges such windows when rows arrive, and expects restored windows to be merged.
 
 Flink: ``TimeWindow.mergeWindows``, ``TimeWindow.intersects``.
 """
@@ -35,12 +34,7 @@ _NUMBER = "number of the merged window"
 
 
 def merged_windows(data: DataFrame, keys: tuple[str, ...]) -> DataFrame:
-    """The rows, with the windows of each key as what Flink merges them to.
-
-    Args:
-        data: The rows; their windows are the column ``namespace``.
-        keys: The columns of the key.
-    """
+    """The rows, with the column ``namespace`` merged as Flink merges the windows of each key."""
     grouping = Grouping.of(data, keys)
     window = F.col(NAMESPACE)
     of_same = [column_of(grouping.data, name)[0] for name in grouping.columns]
@@ -58,7 +52,7 @@ def merged_windows(data: DataFrame, keys: tuple[str, ...]) -> DataFrame:
 
 @dataclass(frozen=True)
 class MergingWindowSets(KeyedRows):
-    """A row per key with all its windows, of which no two may overlap."""
+    """A row per key with all its windows."""
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """See ``RunRows``; a task raises ``OverlappingWindowsError``."""
@@ -71,7 +65,7 @@ class MergingWindowSets(KeyedRows):
 def _checked(
     make: MakeRuns, column: str, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The runs of a partition, after a look at the column of the pairs of windows."""
+    """The runs of a partition, after a look at the column of pairs of windows."""
 
     def checked() -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -82,15 +76,7 @@ def _checked(
 
 
 def expect_apart(keys: pa.Array, sets: pa.ListArray) -> None:
-    """Looks at the windows of keys.
-
-    Args:
-        keys: The keys.
-        sets: Of each key pairs of a window and that of its state.
-
-    Raises:
-        OverlappingWindowsError: Two of a key overlap, or touch.
-    """
+    """Raises ``OverlappingWindowsError`` if two windows of a key overlap or touch."""
     lists = Collections(sets)
     windows = lists.elements.field(0)
     starts, ends = (np.asarray(windows.field(index).fill_null(0)) for index in range(2))

@@ -22,13 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StoredTypes:
-    """What writing more of the same needs to know.
-
-    Attributes:
-        key: The serializer of the keys.
-        states: What the headers say of each state, timers among them; state V2 is as
-            ``as_synchronous`` has it.
-    """
+    """The serializers of existing keyed state, timers included; state V2 as ``as_synchronous``."""
 
     key: TypeSerializerSnapshot
     states: tuple[StateMetaInfo, ...]
@@ -41,11 +35,11 @@ class StoredTypes:
 
     @classmethod
     def of(cls, operator: Operator) -> Self:
-        """Those of an operator; subtasks may differ in the states that they have.
+        """The serializers of an operator, from all subtasks, which may differ in their states.
 
         Raises:
             StateNotFoundError: It has no keyed state.
-            KeyTypeError: Nobody tells the type of its keys.
+            KeyTypeError: The type of its keys is unknown.
             FormatError: A header is damaged.
         """
         directory, subtasks = operator.directory, operator.record.subtasks
@@ -71,14 +65,7 @@ class StoredTypes:
 
 
 def expect_key_types(operators: Iterable[Operator]) -> None:
-    """Looks whether the types of all keys are known, where files, timers or the user tell them.
-
-    Args:
-        operators: Operators that have keyed state.
-
-    Raises:
-        KeyTypeError: Some are not. The message names all these operators.
-    """
+    """Raises one ``KeyTypeError`` for all of these operators whose key type is unknown."""
     unknown = []
     for operator in operators:
         # A file that can't be read is told by who writes, with its place.
@@ -104,7 +91,7 @@ def _unknown_key_types(operators: Sequence[Operator]) -> KeyTypeError:
 
 
 def _key_of_timers(states: tuple[StateMetaInfo, ...]) -> TypeSerializerSnapshot | None:
-    """The serializer of keys, if there are timers: theirs begins with it."""
+    """The serializer of keys, which is the first one inside that of timers."""
     for info in states:
         timer = info.serializer(VALUE_SERIALIZER)
         if info.type is BackendStateType.PRIORITY_QUEUE and timer is not None and timer.nested:
