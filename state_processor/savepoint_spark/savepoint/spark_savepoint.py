@@ -148,10 +148,26 @@ class SparkSavepoint(SparkTables):
     ) -> DataFrame:
         """All local keyed state of an operator, a row per subtask and key.
 
-        ``merge`` maps states to how their instances in a row become one value: a rule (``sum``,
-        ``min``, ``max``, ``concat``), a function of two values or an object with one called
-        ``merge``, or an expression over the columns of the row. All other arguments are those of
-        ``read_keyed_state``.
+        Options mean the same as for ``read_keyed_state``, which tells more.
+
+        Args:
+            uid: The operator's uid, or its hash.
+            merge: State -> how its instances in a row become one value: a rule (``sum``, ``min``,
+                ``max``, ``concat``), a function of two values or an object with one called
+                ``merge``, or an expression over the columns of the row.
+            columns: Names of columns, in the order wanted; all by default.
+            keys: Reads only rows of these keys, out of their key groups alone.
+            key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
+            where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them.
+            flat: A list or map state; each element or entry becomes a row.
+            with_key_group: Adds the column ``key_group``.
+            with_subtask: Adds the column ``subtask``.
+            with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
+            with_times: Makes values with TTL a struct of ``timestamp`` (last access) and ``value``.
+            nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
+            undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
+            portion_size: A larger key group is decoded so many bytes at once.
+            split_size: The approximate size in bytes of a Spark partition.
 
         Returns:
             Columns ``subtask`` and ``key``, then a column per state: an array of the instances of
@@ -193,7 +209,25 @@ class SparkSavepoint(SparkTables):
     ) -> DataFrame:
         """Keyed state with a namespace, such as that of windows: a row per key and namespace.
 
-        ``reader`` is called for each key and window. Arguments are those of ``read_keyed_state``.
+        Options mean the same as for ``read_keyed_state``, which tells more.
+
+        Args:
+            uid: The operator's uid, or its hash.
+            reader: A function that is called for each key and window; its only other option is ``keys``.
+            schema: The columns of the function's rows, as DDL or a ``StructType``.
+            columns: Names of columns, in the order wanted; all by default.
+            keys: Reads only rows of these keys, out of their key groups alone.
+            key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
+            where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them.
+            flat: A list or map state; each element or entry becomes a row.
+            with_key_group: Adds the column ``key_group``.
+            with_subtask: Adds the column ``subtask``.
+            with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
+            with_times: Makes values with TTL a struct of ``timestamp`` (last access) and ``value``.
+            nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
+            undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
+            portion_size: A larger key group is decoded so many bytes at once.
+            split_size: The approximate size in bytes of a Spark partition.
 
         Returns:
             Columns ``key`` and ``namespace`` (for a time window ``start`` and ``end`` in ms, the
@@ -249,7 +283,21 @@ class SparkSavepoint(SparkTables):
     ) -> DataFrame:
         """The timers of an operator.
 
-        Arguments are those of ``read_keyed_state``.
+        Options mean the same as for ``read_keyed_state``, which tells more.
+
+        Args:
+            uid: The operator's uid, or its hash.
+            columns: Names of columns, in the order wanted; all by default.
+            keys: Reads only rows of these keys, out of their key groups alone.
+            key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
+            where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them.
+            with_key_group: Adds the column ``key_group``.
+            with_subtask: Adds the column ``subtask``.
+            with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
+            nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
+            undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
+            portion_size: A larger key group is decoded so many bytes at once.
+            split_size: The approximate size in bytes of a Spark partition.
 
         Returns:
             Columns ``key``, ``namespace`` if they have one, ``timestamp`` (ms), ``time_domain``

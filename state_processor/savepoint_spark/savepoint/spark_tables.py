@@ -84,11 +84,24 @@ class SparkTables(SparkAuditVerbs, Savepoint):
     ) -> DataFrame:
         """The rows of any table.
 
-        ``table`` is its full name, ``<operator>.<table>``, with the operator's uid or hash.
-        ``merge`` maps local states to the rules by which their instances become one value: ``sum``,
-        ``min``, ``max`` or ``concat``. With ``with_subtask``, each copy of broadcast state is read.
-        All other arguments are those of ``read_keyed_state``.
+        Options mean the same as for ``read_keyed_state``, which tells more.
 
+        Args:
+            table: Its full name, ``<operator>.<table>``, with the operator's uid or hash.
+            columns: Names of columns, in the order wanted; all by default.
+            keys: Reads only rows of these keys, out of their key groups alone.
+            key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
+            where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them.
+            flat: A list or map state; each element or entry becomes a row.
+            merge: State -> rule that merges its local instances: ``sum``, ``min``, ``max`` or ``concat``.
+            with_key_group: Adds the column ``key_group``.
+            with_subtask: Adds the column ``subtask``; each copy of broadcast state is then read.
+            with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
+            with_times: Makes values with TTL a struct of ``timestamp`` (last access) and ``value``.
+            nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
+            undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
+            portion_size: A larger key group is decoded so many bytes at once.
+            split_size: The approximate size in bytes of a Spark partition.
         Raises:
             OperatorNotFoundError: There is no such operator; the message lists all operators.
             StateNotFoundError: The operator has no such table; the message lists its tables.
@@ -118,7 +131,17 @@ class SparkTables(SparkAuditVerbs, Savepoint):
     ) -> DataFrame:
         """A list state of an operator, a row per element.
 
-        ``name`` is the state. All other arguments are those of ``read_keyed_state``.
+        Options mean the same as for ``read_keyed_state``, which tells more.
+
+        Args:
+            uid: The operator's uid, or its hash.
+            name: The state.
+            columns: Names of columns, in the order wanted; all by default.
+            where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them.
+            with_subtask: Adds the column ``subtask``.
+            nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
+            undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
+            split_size: The approximate size in bytes of a Spark partition.
 
         Returns:
             Column ``value`` of the element's type.
@@ -171,8 +194,18 @@ class SparkTables(SparkAuditVerbs, Savepoint):
     ) -> DataFrame:
         """A broadcast state of an operator, a row per entry of one of its copies.
 
-        ``name`` is the state. ``with_subtask`` reads the copy of each subtask, and adds the column
-        ``subtask``. All other arguments are those of ``read_keyed_state``.
+        Options mean the same as for ``read_keyed_state``, which tells more.
+
+        Args:
+            uid: The operator's uid, or its hash.
+            name: The state.
+            columns: Names of columns, in the order wanted; all by default.
+            keys: Reads only the entries of these keys.
+            where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them.
+            with_subtask: Reads the copy of each subtask, and adds the column ``subtask``.
+            nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
+            undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
+            split_size: The approximate size in bytes of a Spark partition.
 
         Returns:
             Columns ``key`` and ``value``.

@@ -69,9 +69,22 @@ class SparkAuditVerbs(AuditVerbs):
         does not tell a Python data source that it needs no column, so all of them are decoded and
         sent.
 
-        Arguments are those of ``read_table``. Columns and ``nanoseconds`` change no number;
-        ``merge`` and the ``with_`` options add columns for ``where``. ``merge`` also takes
-        functions.
+        Args:
+            table: Its full name, ``<operator>.<table>``, with the operator's uid or hash.
+            columns: Changes no number, but each of them must exist.
+            keys: Counts only rows of these keys.
+            key_groups: Counts only rows of these key groups: ``3`` or ``"0-15"``.
+            where: A condition in DuckDB's SQL: counts only rows that fulfil it.
+            flat: A list or map state: counts its elements or entries.
+            merge: State -> rule or function that merges its local instances, for ``where`` alone.
+            with_key_group: Lets ``where`` use ``key_group``.
+            with_subtask: Counts each copy of broadcast state; lets ``where`` use ``subtask``.
+            with_scope: Lets ``where`` use ``scope``.
+            with_times: Lets ``where`` see values with TTL as a struct of ``timestamp`` and ``value``.
+            nanoseconds: Changes no number.
+            undescribed_subclasses: As for ``read_table``; ``rest`` leaves out what such a POJO hides.
+            portion_size: A larger key group is decoded so many bytes at once.
+            split_size: The approximate size in bytes that a task reads.
 
         Raises:
             SavepointError: As ``read_table``, and as a read of the rows.
