@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_spark import changing
-from savepoint_spark.writing.write_context import GoingOn, NamedStates, PlannedTransformation
+from savepoint_spark.writing.write_context import GoingOn, PlannedTransformation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -165,10 +165,10 @@ class PlannedOperator:
         if self.source is None or not self.is_made_anew:
             return ()
         made = self.transformation
-        plan = made.plan() if isinstance(made, PlannedTransformation) else made
-        kept: frozenset[str] = plan.state_names() if isinstance(plan, NamedStates) else frozenset()
+        plan = made.plan() if isinstance(made, PlannedTransformation) else None
+        written = frozenset[str]() if plan is None else plan.state_names()
         names = dict.fromkeys(state.name for state in self.source.catalog.states)
-        return tuple(f"{self.source.name}.{name}" for name in names if name not in kept)
+        return tuple(f"{self.source.name}.{name}" for name in names if name not in written)
 
     def kryo_versions(self) -> frozenset[str]:
         """The versions of Kryo for which its new objects are written."""

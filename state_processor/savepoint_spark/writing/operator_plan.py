@@ -67,6 +67,10 @@ class OperatorPlan:
             keyed = self.keyed.with_rows(other.keyed)
         return OperatorPlan(keyed, (*self.operator_states, *other.operator_states))
 
+    def plan(self) -> Self:
+        """The plan itself, which is a ``PlannedTransformation``."""
+        return self
+
     def check(self, parallelism: int, max_parallelism: int) -> None:
         """Encodes all rows as ``write`` does, and writes nothing."""
         if self.keyed is not None:

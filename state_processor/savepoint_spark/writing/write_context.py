@@ -37,14 +37,6 @@ class StateTransformation(Protocol):
 
 
 @runtime_checkable
-class NamedStates(Protocol):
-    """Knows the names of the states that it makes."""
-
-    def state_names(self) -> frozenset[str]:
-        """The names of all its states."""
-
-
-@runtime_checkable
 class GoingOn(Protocol):
     """May go on from an operator of a savepoint, and makes some of its states anew."""
 
