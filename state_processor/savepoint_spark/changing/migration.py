@@ -9,6 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from savepoint_formats.compatibility.collected import operator_facts
+from savepoint_formats.compatibility.releases import Crossing
+from savepoint_formats.compatibility.rules import all_findings
+from savepoint_formats.compatibility.serializer_rules import HEALED_BY_MIGRATION, SERIALIZER_RULES
+from savepoint_formats.compatibility.state_rules import STATE_RULES
+from savepoint_formats.compatibility.subclasses import Glance
+from savepoint_formats.compatibility.verdicts import Verdict
 from savepoint_formats.errors import (
     KeyTypeError,
     MigrationError,
@@ -16,6 +23,7 @@ from savepoint_formats.errors import (
     UndecodableError,
     within,
 )
+from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
 from savepoint_formats.pass_through.recoded_entries import RecodedStates, entry_layouts
 from savepoint_formats.snapshots.extracted import Extraction
 from savepoint_formats.snapshots.flink_2 import of_flink_2
@@ -30,7 +38,6 @@ from savepoint_spark.changing.collection_elements import (
     described_elements,
     observed_elements,
 )
-from savepoint_spark.changing.migration_limits import refusals
 from savepoint_spark.changing.stored_elements import (
     element_layout,
     operator_states,
@@ -43,6 +50,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.compatibility.facts import StateFacts
+    from savepoint_formats.compatibility.rules import Finding
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
@@ -52,6 +61,11 @@ if TYPE_CHECKING:
     Values = Iterator[tuple[Layout, bytes]]
 
 PartT = TypeVar("PartT")
+
+_CROSSING = Crossing(FlinkVersionRange((1, 20), (1, 20)), MetadataVersion.PROPERTIES, (2, 2))
+"""The rules about Flink 1 and 2 are the same for all releases of both."""
+
+_PASSING = (Verdict.RESTORABLE, Verdict.UNKNOWN)
 
 
 @dataclass(frozen=True)
@@ -107,7 +121,7 @@ def migration_of(operator: Operator, removed: frozenset[str]) -> Migration | Non
     """
     planning = _Planning.of(operator, removed)
     with within(f"operator {operator.name}"):
-        planning.problems.extend(refusals(operator, removed))
+        planning.problems.extend(_refusals(operator, removed))
         migration = planning.migration()
         if planning.problems:
             raise MigrationError("; ".join(planning.problems))
@@ -266,3 +280,36 @@ class _Planning:
             return of_flink_2(snapshot, elements, self.extraction)
         except SchemaChangeError as error:
             raise MigrationError(str(error)) from error
+
+
+def _refusals(operator: Operator, removed: frozenset[str]) -> Iterator[str]:
+    """Reasons why states of an operator can't be migrated; reads its files."""
+    known = operator.record, operator.uid, operator.catalog, operator.kryo
+    facts, _ = operator_facts(operator.directory, *known, Glance(None))
+    for state in facts.states:
+        if state.name not in removed:
+            yield from (f"state {state.name!r}: {reason}" for reason in _reasons(state))
+
+
+def _reasons(state: StateFacts) -> Iterator[str]:
+    for name in state.subclasses:
+        yield (
+            f"it has values of {name}, a subclass of a POJO that neither a serializer nor a"
+            " description knows, and that Flink 2 may misread: describe it, and what it extends, by"
+            " kryo_class(…, superclass=…) or by --classes, or leave the state out"
+        )
+    if state.unseen:
+        yield f"it can't be looked at for subclasses of POJOs that nobody knows: {state.unseen}"
+    findings = dict.fromkeys(filter(_is_refused, _findings(state)))
+    for finding in findings:
+        yield ": ".join(filter(None, [finding.where, f"{finding.reason}; {finding.advice}"]))
+
+
+def _findings(state: StateFacts) -> Iterator[Finding]:
+    yield from all_findings(STATE_RULES, state, _CROSSING)
+    for use in state.serializers:
+        yield from all_findings(SERIALIZER_RULES, use, _CROSSING)
+
+
+def _is_refused(finding: Finding) -> bool:
+    return finding.rule not in HEALED_BY_MIGRATION and finding.verdict not in _PASSING

@@ -23,7 +23,6 @@ from savepoint_spark.changing.changed_table import (
     info_after,
     with_tables,
 )
-from savepoint_spark.changing.edited_pojos import expect_none_unknown
 from savepoint_spark.changing.hash_codes import hash_code_of
 from savepoint_spark.changing.header_changes import HeaderChanges
 from savepoint_spark.changing.key_choice import encoded_keys
@@ -32,7 +31,7 @@ from savepoint_spark.changing.named_classes import expect_not_named
 from savepoint_spark.changing.recoded_state import RecodedState
 from savepoint_spark.changing.stored_elements import StoredElements, operator_states
 from savepoint_spark.changing.stored_rows import StoredKeyedRows
-from savepoint_spark.changing.values_check import check_values
+from savepoint_spark.changing.values_check import check_values, expect_none_unknown
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.operator_plan import OperatorPlan
 from savepoint_spark.writing.stored_types import StoredTypes
