@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_database.types.schema import exported_schema
-from savepoint_database.types.sql_names import sql_name
-from savepoint_database.types.timer_dates import dated_columns
+from savepoint_database.types.sql_names import literal, quoted, sql_name
+from savepoint_database.types.timer_dates import LAST_MS, dated_columns
+from savepoint_formats.values.arrow_types import spark_type_name
+from savepoint_spark.reading.data_source import FORMAT
 from savepoint_spark.reading.source_options import SourceOptions
-from savepoint_spark.reading.sql_views import SqlViews
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
     from savepoint_database.snapshot.snapshot import Snapshot
     from savepoint_database.snapshot.sql_tables import SqlTable
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.scan.read_options import ReadOptions
     from savepoint_spark.savepoint.spark_tables import SparkTables
+
+_BASES = "savepoint_tables"
 
 
 class RegisteredViews:
@@ -65,3 +74,72 @@ def unread_views(savepoint: Snapshot) -> dict[str, str]:
         for database, name in sorted(tables.without_table())
     }
     return {**unread, **ambiguous}
+
+
+class SqlViews:
+    """The views of a session that show tables of savepoints; using one plans its read.
+
+    Spark forgets the options of a table whose source is written in Python, but remembers options in
+    a query. So a view is a query over a table that has only the columns. Each statement takes Spark
+    some 10 ms, so none is sent twice: one table serves all views with its columns, and stays.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._databases: set[str] = set()
+        self._ensure_database(_BASES)
+        tables = spark.sql(f"SHOW TABLES IN {_BASES}").collect()
+        self._bases = {str(row["tableName"]) for row in tables}
+
+    def create(
+        self,
+        view: SqlTable,
+        schema: pa.Schema,
+        options: Mapping[str, str],
+        dated: Collection[str] = (),
+    ) -> None:
+        """Makes or replaces a view.
+
+        ``options`` are those of the data source; the milliseconds of ``dated`` columns become
+        timestamps.
+        """
+        self._ensure_database(view.database)
+        base = self._base(schema)
+        given = ", ".join(f"`{name}` = {literal(value)}" for name, value in options.items())
+        shown = ", ".join(_shown(field.name, dated) for field in schema) if dated else "*"
+        self._spark.sql(
+            f"CREATE OR REPLACE VIEW {view.spark_sql} AS SELECT {shown} FROM {base} WITH ({given})"
+        )
+
+    def drop(self, database: str, name: str) -> None:
+        """Drops a view if it exists; its database may be missing."""
+        view = f"{quoted(database)}.{quoted(name)}"
+        if self._spark.catalog.tableExists(view):
+            self._spark.sql(f"DROP VIEW IF EXISTS {view}")
+
+    def _ensure_database(self, name: str) -> None:
+        if name not in self._databases:
+            self._spark.sql(f"CREATE DATABASE IF NOT EXISTS {quoted(name)}")
+            self._databases.add(name)
+
+    def _base(self, schema: pa.Schema) -> str:
+        """The table with these columns that views select from."""
+        columns = ", ".join(
+            f"{quoted(field.name)} {spark_type_name(field.type)}" for field in schema
+        )
+        base = f"columns_{sha256(columns.encode()).hexdigest()[:32]}"
+        if base not in self._bases:
+            self._spark.sql(
+                f"CREATE TABLE IF NOT EXISTS {_BASES}.{quoted(base)} ({columns}) USING {FORMAT}"
+            )
+            self._bases.add(base)
+        return f"{_BASES}.{quoted(base)}"
+
+
+def _shown(name: str, dated: Collection[str]) -> str:
+    """A column; milliseconds as timestamps, like ``with_dates`` makes them."""
+    column = quoted(name)
+    if name not in dated:
+        return column
+    near = f"greatest(least({column}, {LAST_MS}L), -{LAST_MS}L)"
+    return f"timestamp_micros(1000 * {near}) AS {column}"

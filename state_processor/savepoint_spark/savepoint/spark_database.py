@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.captured import convert_exception
 
 from savepoint_database.sql import SqlResult
 from savepoint_database.sql.listing import listing
@@ -16,18 +20,23 @@ from savepoint_database.sql.sql_text import (
     names_in,
     rewritten,
 )
-from savepoint_database.types.sql_names import unquoted
-from savepoint_formats.errors import NotFoundError, SavepointError, TableFileError
+from savepoint_database.types.sql_names import distinct, unquoted
+from savepoint_formats.errors import NotFoundError, QueryError, SavepointError, TableFileError
 from savepoint_formats.locations.location import Location, is_local
 from savepoint_formats.scan.read_options import ReadOptions
-from savepoint_spark.reading.spark_rows import all_batches, first_batches, query_errors
 from savepoint_spark.savepoint.registered_views import RegisteredViews
+from savepoint_spark.session.task_errors import typed_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import DataFrame
 
     from savepoint_database.types.timer_dates import Times
     from savepoint_spark.savepoint.spark_tables import SparkTables
+
+# Of a row of Spark, which has to fit into memory several times on its way.
+_STORED_SIZE = 1 << 26
 
 
 class SparkDatabase:
@@ -59,7 +68,7 @@ class SparkDatabase:
         if (listed := listing(sql, self._views.tables)) is not None:
             return SqlResult(listed.schema, iter(listed.to_batches()))
         frame = self._frame(sql)
-        return SqlResult(*(all_batches(frame) if limit is None else first_batches(frame, limit)))
+        return SqlResult(*(_all_batches(frame) if limit is None else _first_batches(frame, limit)))
 
     def write(self, sql: str, directory: str, *, is_overwritten: bool) -> None:
         """Writes the result of a query as Parquet to a directory, a file for each task.
@@ -72,7 +81,7 @@ class SparkDatabase:
         frame = self._frame(sql)
         # A session may have been started in another directory.
         target = Location.of(directory).path if is_local(directory) else directory
-        with query_errors():
+        with _query_errors():
             try:
                 frame.write.mode("overwrite" if is_overwritten else "error").parquet(target)
             except PySparkException as error:
@@ -99,7 +108,7 @@ class SparkDatabase:
                 continue
             self._views.show(table)
             self._shown.add(table.spark_sql)
-        with query_errors():
+        with _query_errors():
             try:
                 return self._savepoint.spark.sql(rewritten(sql, tables, Dialect.SPARK))
             except PySparkException as error:
@@ -121,3 +130,65 @@ class SparkDatabase:
         if not reasons:
             return tables.unknown(operator, table)
         return NotFoundError(f"there is no table {name}; could not be read: {'; '.join(reasons)}")
+
+
+def _first_batches(frame: DataFrame, limit: int) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The schema and the first rows of a query; errors as for ``_query_errors``."""
+    with _query_errors():
+        table = frame.limit(limit).toArrow()
+    return table.schema, iter(table.to_batches())
+
+
+def _all_batches(frame: DataFrame) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The schema and all rows of a query; the driver holds two partitions at a time."""
+    with _query_errors():
+        named = frame.toDF(*distinct(frame.columns))
+        schema = named.limit(0).toArrow().schema
+    return schema, _batches(named.mapInArrow(_stored, "batch BINARY"), schema)
+
+
+def _batches(stored: DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    with _query_errors(), _causes():
+        for row in stored.toLocalIterator(prefetchPartitions=True):
+            with pa.ipc.open_stream(row["batch"]) as stream:
+                for batch in stream:
+                    yield batch.cast(schema)
+
+
+def _stored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Packs each batch into a row, as an Arrow stream; runs in a task."""
+    for batch in batches:
+        for piece in _pieces(batch):
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, piece.schema) as stream:
+                stream.write_batch(piece)
+            cell = pa.array([sink.getvalue().to_pybytes()], pa.binary())
+            yield pa.RecordBatch.from_arrays([cell], names=["batch"])
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    rows = max(1, batch.num_rows * _STORED_SIZE // max(batch.nbytes, 1))
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)
+
+
+@contextmanager
+def _causes() -> Iterator[None]:
+    """Raises the error of a task; an iterator of rows would only say that it waited in vain."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        cause = error.java_exception
+        while (deeper := cause.getCause()) is not None:
+            cause = deeper
+        raise convert_exception(cause) from error
+
+
+@contextmanager
+def _query_errors() -> Iterator[None]:
+    """Raises ``QueryError`` or the savepoint's error instead of Spark's errors."""
+    try:
+        with typed_errors():
+            yield
+    except PySparkException as error:
+        raise QueryError(str(error).strip().splitlines()[0]) from error
