@@ -9,25 +9,27 @@ that.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from base64 import b64decode, b64encode
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark import cloudpickle
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from savepoint_database.types.python_values import OutputRows
+from savepoint_database.rows.place import Place
+from savepoint_database.types.python_values import OutputRows, python_values, state_values
 from savepoint_database.types.spark_values import to_python
-from savepoint_database.types.user_frames import user_frames_first
+from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.tables.tables import Column, tables_of
 from savepoint_spark.columns.spark_types import arrow_schema
-from savepoint_spark.reading.data_source import SplitPartition
-from savepoint_spark.reading.functions import RuntimeContext
+from savepoint_spark.reading.functions import (
+    KeyedStateReaderFunction,
+    ReaderContext,
+    RuntimeContext,
+)
 from savepoint_spark.reading.key_group_rows import KeyGroupRows, OtherTables, key_groups_of
 from savepoint_spark.reading.states import hold
 
@@ -37,9 +39,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_database.rows.place import Place
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
     from savepoint_formats.scan.scan import TableScan
@@ -110,43 +110,6 @@ class PerKeyJob(ABC):
                 yield to_python(batch), others
 
 
-class PerKeySource(DataSource):
-    """The data source of a ``PerKeyJob``; the job and its splits are pickled in an option."""
-
-    @classmethod
-    def name(cls) -> str:
-        return "savepoint_function"
-
-    def reader(self, schema: StructType) -> PerKeyReader:  # noqa: ARG002  # the job knows it
-        return PerKeyReader(*cloudpickle.loads(b64decode(self.options["job"])))
-
-
-class PerKeyReader(DataSourceReader):
-    """Reads the results of a function, split by split."""
-
-    def __init__(self, job: PerKeyJob, splits: list[Split]) -> None:
-        self._job = job
-        self._splits = splits
-
-    def partitions(self) -> list[SplitPartition]:
-        return [SplitPartition(split) for split in self._splits]
-
-    @user_frames_first
-    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        # Spark asks for the rows of no partition where there are none.
-        if isinstance(partition, SplitPartition):
-            yield from self._job.run(partition.split)
-
-
-def to_dataframe(spark: SparkSession, job: PerKeyJob, schema: StructType) -> DataFrame:
-    """The rows of a job's function; errors of planning are raised here."""
-    planned = (job, job.scan.splits())
-    pickled: bytes = cloudpickle.dumps(planned)  # type: ignore[no-untyped-call]
-    spark.dataSource.register(PerKeySource)
-    reader = spark.read.format(PerKeySource.name()).schema(schema)
-    return reader.option("job", b64encode(pickled).decode()).load()
-
-
 class _Function:
     """Notes in errors which function raised them, and where."""
 
@@ -208,6 +171,56 @@ class ReaderPlan:
             table=replace(table, columns=tuple(columns)),
             options=ReadOptions(keys=self.keys, with_key_group=True),
         )
+
+
+@dataclass(frozen=True)
+class KeyedReaderJob(PerKeyJob):
+    """A function, and the states without a namespace that it reads."""
+
+    reader: KeyedStateReaderFunction
+
+    @classmethod
+    def of(cls, plan: ReaderPlan, schema: pa.Schema) -> Self:
+        """The job.
+
+        Raises:
+            TypeError: The function is of another kind.
+            ValueError: It registers no state.
+            StateNotFoundError: It registers one that the operator does not have.
+        """
+        reader, operator = plan.reader, plan.operator.name
+        if not isinstance(reader, KeyedStateReaderFunction):
+            raise TypeError(
+                f"{type(reader).__name__} is no KeyedStateReaderFunction, which reads keyed state"
+            )
+        states = plan.registered()
+        if not states:
+            raise ValueError(
+                f"{type(reader).__name__} registers no state in open, hence would see no key;"
+                " read_timers has keys with timers alone"
+            )
+        of_windows = [state.name for state in states if state.namespace is not None]
+        if of_windows:
+            raise StateNotFoundError(
+                f"state {of_windows[0]!r} of {operator} is state of windows; read_window_state"
+                " reads it"
+            )
+        return cls(
+            reader=reader,
+            operator=operator,
+            states=plan.states(),
+            scan=plan.scan(states),
+            others=OtherTables.of(plan.savepoint, plan.operator, None),
+            schema=schema,
+        )
+
+    def visits(self, batch: pa.RecordBatch, others: KeyGroupRows) -> Iterator[Visit]:  # noqa: ARG002
+        keys = python_values(batch.column("key"))
+        for key, values in zip(keys, state_values(self.scan.table, batch), strict=True):
+            yield Visit(Place(key), None, values)
+
+    def call(self, visit: Visit, timers: TimersOf) -> Iterable[Any]:
+        return self.reader.read_key(visit.place.key, ReaderContext(timers))
 
 
 def keys_of_function(asked: SourceOptions) -> tuple[Any, ...] | None:

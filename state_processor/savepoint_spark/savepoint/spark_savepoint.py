@@ -13,11 +13,16 @@ from savepoint_formats.scan.merged_columns import mergeable_states
 from savepoint_formats.tables.tables import KEYED_STATE, TIMERS, WINDOW_STATE
 from savepoint_spark.changing.local_merges import merge_instances
 from savepoint_spark.changing.table_rows import TableRows
-from savepoint_spark.reading.keyed_reader import KeyedReaderJob
-from savepoint_spark.reading.per_key import ReaderPlan, keys_of_function, row_types, to_dataframe
+from savepoint_spark.reading.per_key import (
+    KeyedReaderJob,
+    ReaderPlan,
+    keys_of_function,
+    row_types,
+)
 from savepoint_spark.reading.source_options import SourceOptions
 from savepoint_spark.reading.window_reader import WindowReaderJob
 from savepoint_spark.savepoint.spark_tables import SparkTables, read_rows
+from savepoint_spark.session.tasks import rows_of_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -263,7 +268,8 @@ class SparkSavepoint(SparkTables):
         keys = keys_of_function(asked)
         row_type, arrow_schema = row_types(schema, reader)
         plan = ReaderPlan(self, self.operator(uid), reader, keys)
-        return to_dataframe(self.spark, job.of(plan, arrow_schema), row_type)
+        reading = job.of(plan, arrow_schema)
+        return rows_of_tasks(self.spark, reading.run, reading.scan.splits(), row_type)
 
     def read_timers(  # noqa: PLR0913  # the options of a read
         self,

@@ -102,6 +102,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
             undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
             portion_size: A larger key group is decoded so many bytes at once.
             split_size: The approximate size in bytes of a Spark partition.
+
         Raises:
             OperatorNotFoundError: There is no such operator; the message lists all operators.
             StateNotFoundError: The operator has no such table; the message lists its tables.

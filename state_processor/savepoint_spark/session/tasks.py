@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import pyarrow as pa
 
+from savepoint_database.types.user_frames import user_frames_first
 from savepoint_spark.session.task_errors import typed_errors
 
 if TYPE_CHECKING:
@@ -26,15 +27,11 @@ def rows_of_tasks(
     work: Callable[[Given], Iterable[pa.RecordBatch]],
     given: Sequence[Given],
     columns: StructType | str,
-    tasks: int | None = None,
 ) -> DataFrame:
-    """The rows of the work on each of ``given``; lazy, like any DataFrame.
-
-    By default there is a task for each of ``given``.
-    """
+    """The rows of the work on each of ``given``, in a task each; lazy, like any DataFrame."""
     count = len(given)
-    numbers = spark.range(0, count, 1, max(count if tasks is None else tasks, 1))
-    return numbers.mapInArrow(_Task(work, given).run, columns)
+    numbers = spark.range(0, count, 1, max(count, 1))
+    return numbers.mapInArrow(TaskWork(work, given).run, columns)
 
 
 def done_by_tasks(
@@ -73,12 +70,13 @@ def _pickled(
 
 
 @dataclass(frozen=True, slots=True)
-class _Task(Generic[Given]):
+class TaskWork(Generic[Given]):
     """The work and all of ``given``; the rows of a task are the numbers of its own."""
 
     work: Callable[[Given], Iterable[pa.RecordBatch]]
     given: Sequence[Given]
 
+    @user_frames_first
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
