@@ -24,8 +24,13 @@ if TYPE_CHECKING:
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 _INSTALLED = "site-packages"
 _LIBRARIES = frozenset({"pyspark", "pyarrow", "numpy", "numba", "pandas"})
+_PACKAGES = ("savepoint_database", "savepoint_spark", "savepoint_functions", "state_processor")
 _OURS = tuple(
-    f"{Path(file).parent}/" for file in (str(Path(__file__).parent), savepoint_formats.__file__)
+    f"{folder}/"
+    for folder in (
+        Path(savepoint_formats.__file__).parent,
+        *(Path(__file__).parents[2] / package for package in _PACKAGES),
+    )
 )
 
 
