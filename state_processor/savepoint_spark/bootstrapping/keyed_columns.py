@@ -229,8 +229,8 @@ class KeyedColumns:
     def _rows_of_timers(self) -> tuple[KeyedRows, ...]:
         """Rows of timers alone; a key may have several, because timers are a set."""
         names = [*self.key.columns, *([NAMESPACE] if self._namespaces(self.data) else [])]
-        given = [] if self.key.key_groups is None else [self.key.key_groups]
-        columns = [column_of(self.data, name)[0] for name in dict.fromkeys((*names, *given))]
+        key_groups = [] if self.key.key_groups is None else [self.key.key_groups]
+        columns = [column_of(self.data, name)[0] for name in dict.fromkeys((*names, *key_groups))]
         rows = []
         for state in self.states:
             timestamps = state.values(self.data)

@@ -166,7 +166,7 @@ class WindowedStateTransformation:
         rows = [KeyedRows(data, keyed.key, states, (F.col(NAMESPACE), window))]
         if self.is_merging:
             rows.append(self._merging_set(data))
-        infos = tuple(state.info for part in rows for state in part.states)
+        infos = tuple(state.info for of_states in rows for state in of_states.states)
         return OperatorPlan(KeyedPlan(keyed.key.snapshot, infos, tuple(rows)))
 
     def _fires_at(self) -> Column:
@@ -192,8 +192,10 @@ class WindowedStateTransformation:
         window = F.col(NAMESPACE)
         pairs = F.collect_list(F.struct(window.alias("f0"), window.alias("f1")))
         key = self.keyed.key
-        kept = [] if key.key_groups is None else [F.first(key.key_groups).alias(key.key_groups)]
-        sets = Grouping.of(data, key.columns).aggregated(pairs.alias(_MERGING_SET), *kept)
+        key_groups = (
+            [] if key.key_groups is None else [F.first(key.key_groups).alias(key.key_groups)]
+        )
+        sets = Grouping.of(data, key.columns).aggregated(pairs.alias(_MERGING_SET), *key_groups)
         pair = Types.TUPLE([Types.TIME_WINDOW(), Types.TIME_WINDOW()])
         state = NewState.of(ListStateDescriptor(_MERGING_SET, pair), _MERGING_SET, None)
         return MergingWindowSets(sets, key, (state,))

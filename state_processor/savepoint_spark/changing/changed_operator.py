@@ -104,7 +104,7 @@ class ChangedOperator(OperatorChanges):
             SchemaChangeError: A serializer has the name where it cannot be changed.
             SavepointError: A file can't be read.
         """
-        # All of them are tried, for each may have the name where it cannot be changed.
+        # Tries all of them, because each may have the name where it cannot be changed.
         changes = [rename.of(snapshot) != snapshot for snapshot in self._snapshots()]
         if any(changes) or any(earlier.new == rename.old for earlier in self.headers.classes):
             return True
@@ -183,9 +183,9 @@ class ChangedOperator(OperatorChanges):
         name = state.name
         if state.kind.is_keyed:
             others = [] if state.namespace is None else [NAMESPACE]
-            given = [KEY_GROUP] if KEY_GROUP in data.columns else []
+            key_groups = [KEY_GROUP] if KEY_GROUP in data.columns else []
             column = self.operator.state_columns.get(name, name)
-            names = (KEY, *others, *given, column)
+            names = (KEY, *others, *key_groups, column)
             rows = data.select(*(column_of(data, name)[0] for name in names))
             return KeyedColumns.like(rows, self.operator, ttl_times).plan()
         stored = rewritten_state(self.operator, name)

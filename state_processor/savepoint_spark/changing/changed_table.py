@@ -157,8 +157,8 @@ class ChangedTable:
         self, nanoseconds: Nanoseconds, undescribed_subclasses: UndescribedSubclasses = "refuse"
     ) -> Self:
         """The table with these options; raises ``ValueError`` if an earlier change has others."""
-        given = {"nanoseconds": nanoseconds, "undescribed_subclasses": undescribed_subclasses}
-        for option, value in given.items():
+        options = {"nanoseconds": nanoseconds, "undescribed_subclasses": undescribed_subclasses}
+        for option, value in options.items():
             if self.changes and value != getattr(self, option):
                 raise ValueError(
                     f"{option}={value!r}, but an earlier change of table {self.table.name!r}"
@@ -175,7 +175,7 @@ class ChangedTable:
         """The table with other values of a state; ``ColumnTypeError`` for another type."""
         name, now_ms = self.column_name(state), time.time_ns() // 1_000_000
         stored = self.snapshot(state).layout()
-        # What has other fields by now was decoded.
+        # Values whose fields have changed are decoded.
         if self.undescribed_subclasses != "refuse" and state.name not in self.snapshots:
             stored = with_open_pojos(stored)
 
@@ -217,8 +217,8 @@ class ChangedTable:
 
     def without_state(self, name: str) -> Self:
         """The table without the changes of a state."""
-        kept = tuple(change for change in self.changes if change.state != name)
-        return self if kept == self.changes else replace(self, changes=kept)
+        others = tuple(change for change in self.changes if change.state != name)
+        return self if others == self.changes else replace(self, changes=others)
 
     def plan(self) -> OperatorPlan:
         """The new state; empty if only headers change."""

@@ -45,20 +45,20 @@ class GivenShape:
         return f"{self.shape}, as given"
 
 
-def hash_code_of(operator: Operator, given: HashKeys | str | None) -> HashKeys | None:
+def hash_code_of(operator: Operator, asked: HashKeys | str | None) -> HashKeys | None:
     """The function for the hash codes of an operator's keys; None if they follow from the type.
 
-    ``given`` is the user's function, or the text of a shape.
+    ``asked`` is the user's function, or the text of a shape.
 
     Raises:
         UnstableHashError: They don't follow from the type, and could not be inferred.
         ValueError: The text is no shape.
     """
     layout = _key_layout(operator)
-    if layout is None or callable(given):
-        return given if callable(given) else None
-    if given is not None:
-        return GivenShape(HashShape.parse(given), layout)
+    if layout is None or callable(asked):
+        return asked if callable(asked) else None
+    if asked is not None:
+        return GivenShape(HashShape.parse(asked), layout)
     if structure(layout) is None:
         return None
     keys, key_groups = _sample(operator)

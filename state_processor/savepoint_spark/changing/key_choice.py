@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_spark.writing.operator_plan import OperatorPlan
 
-# The second is of a column "id", which Spark finds below the table, among the numbers of splits.
+# Spark raises the second for a column "id", because the numbers of splits below the table have it.
 _UNRESOLVED = ("UNRESOLVED_COLUMN", "MISSING_ATTRIBUTES")
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.pass_through.merged_instances import MergedInstances
     from savepoint_formats.state_files.canonical_file import Run
-    from savepoint_spark.writing.handed_runs import Piece
+    from savepoint_spark.writing.handed_runs import RunRow
     from savepoint_spark.writing.write_context import WriteContext
 
 
@@ -41,12 +41,12 @@ class InstanceFiles(KeyedFiles):
 
     order: ClassVar[tuple[str, ...]] = ("key_group", SUBTASK)
 
-    def sections(self, pieces: Iterable[Piece]) -> Iterator[tuple[int, Iterator[Run]]]:
+    def sections(self, rows: Iterable[RunRow]) -> Iterator[tuple[int, Iterator[Run]]]:
         """See ``KeyedFiles.sections``; raises ``SubtaskError`` for an unknown subtask."""
-        for key_group, of_group in groupby(pieces, lambda piece: piece.key_group):
+        for key_group, of_group in groupby(rows, lambda row: row.key_group):
             instances = [
                 list(runs_of(key_group, of_subtask))
-                for subtask, of_subtask in groupby(of_group, lambda piece: piece.subtask)
+                for subtask, of_subtask in groupby(of_group, lambda row: row.subtask)
                 if self._is_known(subtask)
             ]
             present = [runs for runs in instances if runs]
@@ -72,7 +72,7 @@ class LocalFiles(InstanceFiles):
         """The subtask that gets a local key group; they are counted over all subtasks."""
         number = f"(CAST({SUBTASK} AS BIGINT) * {self.max_parallelism} + key_group)"
         owner = owner_of(number, self.parallelism, self.subtasks * self.max_parallelism)
-        # A subtask that there is not is found out where its rows are, which must be somewhere.
+        # Rows of a missing subtask must go somewhere too; sections() refuses them.
         return F.greatest(F.lit(0), F.least(owner, F.lit(self.parallelism - 1)))
 
     def key_groups(self, subtask: int) -> KeyGroupRange:  # noqa: ARG002  # every subtask has all

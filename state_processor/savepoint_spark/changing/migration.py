@@ -43,7 +43,7 @@ from savepoint_spark.changing.stored_elements import (
     operator_states,
     stored_elements,
 )
-from savepoint_spark.changing.stored_rows import stored_pieces
+from savepoint_spark.changing.stored_rows import stored_chunks
 from savepoint_spark.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
@@ -60,10 +60,10 @@ if TYPE_CHECKING:
 
     Values = Iterator[tuple[Layout, bytes]]
 
-PartT = TypeVar("PartT")
+ItemT = TypeVar("ItemT")
 
 _CROSSING = Crossing(FlinkVersionRange((1, 20), (1, 20)), MetadataVersion.PROPERTIES, (2, 2))
-"""The rules about Flink 1 and 2 are the same for all releases of both."""
+"""Rules for Flink 1 and 2 are the same for all releases of both."""
 
 _PASSING = (Verdict.RESTORABLE, Verdict.UNKNOWN)
 
@@ -185,11 +185,11 @@ class _Planning:
         """The migration of all states that are not refused."""
         infos, key = {}, None
         if self.types is not None:
-            kept = [info for info in self.types.states if info.name not in self.removed]
+            remaining = [info for info in self.types.states if info.name not in self.removed]
             has_other_keys = self._changes(self.types.key)
-            if kept:
+            if remaining:
                 key = self._noted("keys", lambda key: self._migrated(key, None), self.types.key)
-            for info in kept:
+            for info in remaining:
                 if has_other_keys or any(
                     self._changes(entry.snapshot) for _, entry in info.serializers
                 ):
@@ -202,15 +202,15 @@ class _Planning:
         writes = KryoDialect(KryoVersion.V5_6, self.kryo.classes)
         return Migration(key, infos, elements, self.kryo, writes)
 
-    def _noted(self, what: str, make: Callable[[PartT], PartT], part: PartT) -> PartT:
+    def _noted(self, what: str, make: Callable[[ItemT], ItemT], item: ItemT) -> ItemT:
         """The new form; where it is refused, the old one and a problem."""
         try:
-            return make(part)
+            return make(item)
         except (MigrationError, UndecodableError) as error:
             self.problems.append(f"{what}: {error}")
             if isinstance(error, UnknownElementsError):
                 self.unknown.extend((what, place) for place in error.collections)
-            return part
+            return item
 
     def _changes(self, snapshot: TypeSerializerSnapshot) -> bool:
         """Whether values lie in another way in Flink 2.x, or nobody can say."""
@@ -248,10 +248,10 @@ class _Planning:
 
     def _values(self, name: str) -> Values:
         """The values of a keyed state, with their layouts."""
-        for piece in stored_pieces(self.operator, name):
-            _, layout = entry_layouts(piece.state)
+        for chunk in stored_chunks(self.operator, name):
+            _, layout = entry_layouts(chunk.state)
             if layout is not None:
-                for value in piece.entries.values:
+                for value in chunk.entries.values:
                     yield layout, value.as_py()
 
     def _migrated(

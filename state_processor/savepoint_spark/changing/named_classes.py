@@ -15,7 +15,7 @@ from savepoint_formats.pass_through.recoded_entries import may_hold_name
 from savepoint_formats.tables.stored_infos import operator_infos
 from savepoint_formats.values.class_names import may_name_classes
 from savepoint_spark.changing.stored_elements import operator_states, stored_elements
-from savepoint_spark.changing.stored_rows import stored_pieces
+from savepoint_spark.changing.stored_rows import stored_chunks
 from savepoint_spark.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ def _is_named_in(operator: Operator, state: State, rename: ClassRename) -> bool:
 
 def _bytes_of(operator: Operator, state: State) -> Iterator[pa.Array]:
     if state.kind.is_keyed:
-        for piece in stored_pieces(operator, state.name):
-            yield from (piece.entries.keys, piece.entries.values)
+        for chunk in stored_chunks(operator, state.name):
+            yield from (chunk.entries.keys, chunk.entries.values)
     else:
         elements = operator_states(operator)[state.name]
         yield pa.array(stored_elements(operator, elements), pa.large_binary())

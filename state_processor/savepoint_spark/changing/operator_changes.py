@@ -89,7 +89,7 @@ class OperatorChanges:
         self._expect_movable(parallelism, max_parallelism)
         if self.operator.has_keyed_state:
             types = StoredTypes.of(self.operator)
-            self._passed(spark, types.key, self._kept_of(types)).check(max_parallelism)
+            self._passed(spark, types.key, self._passing_of(types)).check(max_parallelism)
         for name, state in operator_states(self.operator).items():
             if name not in self._written():
                 self._recoded.check_elements(state)
@@ -105,18 +105,18 @@ class OperatorChanges:
         """See ``StateTransformation``."""
         record = self.operator.record
         is_rescaled = self._expect_movable(context.parallelism, context.max_parallelism)
-        kept, plan = record, OperatorPlan()
+        remaining, plan = record, OperatorPlan()
         if is_rescaled or self._touches(is_keyed=True):
-            kept = _without_keyed_state(kept)
+            remaining = _without_keyed_state(remaining)
             plan = replace(plan, keyed=self._keyed(context.spark))
         if is_rescaled or self._touches(is_keyed=False):
-            kept = _without_operator_state(kept)
+            remaining = _without_operator_state(remaining)
             plan = replace(plan, operator_states=self._elements(context.spark))
         self._expect_known()
         written = self.headers.plan(plan).write(context)
         if is_rescaled:
             return replace(written, coordinator_state=record.coordinator_state)
-        return _joined(copied(kept, self.operator.directory, context.target), written)
+        return _joined(copied(remaining, self.operator.directory, context.target), written)
 
     def writes_keys(self, parallelism: int, max_parallelism: int) -> bool:
         """Whether keyed state is written anew, so that its keys need a serializer."""
@@ -145,7 +145,7 @@ class OperatorChanges:
         touched.update(name for table in self.tables for name in table.touched)
         touched.update(self.migration.touched if self.migration is not None else ())
         added = self.added.keyed is not None if is_keyed else bool(self.added.operator_states)
-        # What names the class, nobody knows but the headers.
+        # Only the headers know which states name the class.
         changes = self.deleted is not None or self.merged is not None
         is_all = bool(self.headers.classes) or (is_keyed and changes)
         if is_keyed and self.is_canonical:
@@ -158,15 +158,15 @@ class OperatorChanges:
         if not self.operator.has_keyed_state:
             return plan.keyed
         types = StoredTypes.of(self.operator)
-        kept = self._kept_of(types)
-        passed = self._passed(spark, types.key, kept)
+        passing = self._passing_of(types)
+        passed = self._passed(spark, types.key, passing)
         if self.is_local:
-            return self._local(types.key, kept, passed) if kept else None
+            return self._local(types.key, passing, passed) if passing else None
         key_serializer = (self.migration and self.migration.key) or types.key
         if plan.keyed is None:
-            return KeyedPlan(key_serializer, kept, (passed,)) if kept else None
+            return KeyedPlan(key_serializer, passing, (passed,)) if passing else None
         added, order = replace(plan.keyed, key=types.key), [info.name for info in types.states]
-        return added.beside(kept, (passed,) if kept else (), order)
+        return added.beside(passing, (passed,) if passing else (), order)
 
     @property
     def _recoded(self) -> RecodedState:
@@ -176,14 +176,14 @@ class OperatorChanges:
         self,
         spark: SparkSession | None,
         key: TypeSerializerSnapshot,
-        kept: tuple[StateMetaInfo, ...],
+        passing: tuple[StateMetaInfo, ...],
     ) -> StoredKeyedRows:
         """The keyed states that pass through."""
         layout = key.layout()
         return StoredKeyedRows(
             spark,
             self.operator,
-            frozenset(info.name for info in kept),
+            frozenset(info.name for info in passing),
             layout,
             hash_code_of(self.operator, self.hash_code) if self.hash_code else None,
             None if self.deleted is None else encoded_keys(self.deleted, layout),
@@ -199,24 +199,29 @@ class OperatorChanges:
         expect_not_named(self.operator, self.headers.classes, names)
 
     def _local(
-        self, key: TypeSerializerSnapshot, kept: tuple[StateMetaInfo, ...], passed: StoredKeyedRows
+        self,
+        key: TypeSerializerSnapshot,
+        passing: tuple[StateMetaInfo, ...],
+        passed: StoredKeyedRows,
     ) -> KeyedPlan:
         """The new form of local state, which stays local unless it is merged."""
         subtasks = self.operator.record.parallelism
         if self.merged is None:
-            return LocalKeyedPlan(key, kept, (passed,), subtasks)
-        merged = tuple(self.merged[info.name] for info in kept)
-        return MergedPlan(key, tuple(map(as_keyed, kept)), (passed,), subtasks, merged)
+            return LocalKeyedPlan(key, passing, (passed,), subtasks)
+        merged = tuple(self.merged[info.name] for info in passing)
+        return MergedPlan(key, tuple(map(as_keyed, passing)), (passed,), subtasks, merged)
 
-    def _kept_of(self, types: StoredTypes) -> tuple[StateMetaInfo, ...]:
+    def _passing_of(self, types: StoredTypes) -> tuple[StateMetaInfo, ...]:
         """The states that pass through; ``ConversionError`` for one that must stay V2."""
         written = self._written()
-        kept = tuple(map(self._kept, (info for info in types.states if info.name not in written)))
+        passing = tuple(
+            map(self._passing, (info for info in types.states if info.name not in written))
+        )
         with within(f"operator {self.operator.name}"):
-            expect_synchronous(kept)
-        return kept
+            expect_synchronous(passing)
+        return passing
 
-    def _kept(self, info: StateMetaInfo) -> StateMetaInfo:
+    def _passing(self, info: StateMetaInfo) -> StateMetaInfo:
         """The header entry of a state whose bytes pass through."""
         if self.migration is not None:
             return self.migration.infos.get(info.name, info)
@@ -228,15 +233,15 @@ class OperatorChanges:
         return self.removed | frozenset(encoded)
 
     def _elements(self, spark: SparkSession) -> tuple[ElementRows, ...]:
-        kept = (
+        passing = (
             StoredElements(spark, self.operator, state)
             for name, state in operator_states(self.operator).items()
             if name not in self._written()
         )
         added = with_tables(self.added, self.tables, spark)
-        return (*map(self._kept_elements, kept), *added.operator_states)
+        return (*map(self._passing_elements, passing), *added.operator_states)
 
-    def _kept_elements(self, rows: StoredElements) -> ElementRows:
+    def _passing_elements(self, rows: StoredElements) -> ElementRows:
         recoded = self._recoded.elements(rows)
         return recoded if self.migration is not None else elements_after(self.tables, recoded)
 
@@ -275,9 +280,9 @@ def _without_operator_state(record: OperatorState) -> OperatorState:
     return replace(record, subtasks=tuple(subtasks))
 
 
-def _joined(kept: OperatorState, written: OperatorState) -> OperatorState:
-    """The kept record, with the written state in its gaps."""
-    subtasks = {subtask.index: subtask for subtask in kept.subtasks}
+def _joined(remaining: OperatorState, written: OperatorState) -> OperatorState:
+    """The remaining record, with the written state in its gaps."""
+    subtasks = {subtask.index: subtask for subtask in remaining.subtasks}
     for new in written.subtasks:
         old = subtasks.get(new.index, SubtaskState(new.index))
         subtasks[new.index] = replace(
@@ -285,4 +290,4 @@ def _joined(kept: OperatorState, written: OperatorState) -> OperatorState:
             managed_keyed_state=new.managed_keyed_state or old.managed_keyed_state,
             managed_operator_state=new.managed_operator_state or old.managed_operator_state,
         )
-    return replace(kept, subtasks=tuple(subtasks[index] for index in sorted(subtasks)))
+    return replace(remaining, subtasks=tuple(subtasks[index] for index in sorted(subtasks)))

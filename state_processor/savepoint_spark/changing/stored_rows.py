@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.state_piece import StatePiece
 
 _SPLITS_OF_TASK = 8
-"""At most; what a task holds in memory does not grow with them."""
+"""Limit of splits per task; its memory does not grow with them."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class StoredKeyedRows:
         return []
 
 
-def stored_pieces(operator: Operator, name: str) -> Iterator[StatePiece]:
+def stored_chunks(operator: Operator, name: str) -> Iterator[StatePiece]:
     """The entries of a keyed state, from the first subtask to the last."""
     settings = SourceSettings(operator.record.max_parallelism, operator.kryo)
     key = StoredTypes.of(operator).key.layout()
@@ -147,8 +147,8 @@ def _splits(operator: Operator) -> Iterator[_Split]:
         managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
         for handle, is_raw in ((managed, False), (raw, True)):
             if handle is not None:
-                for part in pieces_of(handle, handle.key_groups, SPLIT_SIZE):
-                    yield _Split(subtask.index, handle, is_raw, part)
+                for key_groups in pieces_of(handle, handle.key_groups, SPLIT_SIZE):
+                    yield _Split(subtask.index, handle, is_raw, key_groups)
 
 
 @dataclass(frozen=True)

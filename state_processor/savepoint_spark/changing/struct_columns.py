@@ -29,7 +29,7 @@ UNCHANGEABLE = (
     " fields of what that has written"
 )
 
-# Spark shows the message behind its own words; on a line of its own it is read as a task's error.
+# Spark puts its own words in front. On a line of its own, typed_errors finds the message.
 _RAISED = f"\n{SchemaChangeError.__module__}.{SchemaChangeError.__qualname__}: {UNCHANGEABLE}\n"
 
 
@@ -47,7 +47,7 @@ def edited_column(
         assert isinstance(target, StructType)  # where an edit leads to
         fields = []
         for field in target:
-            # Of a row of SQL the kind is no field.
+            # The kind of a row of SQL is no field.
             origin = origins.get(field.name, field.name)
             value = new.get(field.name, F.lit(None)) if origin is None else inner.getField(origin)
             fields.append(value.cast(field.dataType).alias(field.name))

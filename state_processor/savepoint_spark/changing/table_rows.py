@@ -53,7 +53,7 @@ class TableRows:
     def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self.nanoseconds != "refuse":
             return to_spark(batch, self.nanoseconds)
-        # What is not written again may well lose digits: it is for expressions to see.
+        # Columns that are only for expressions to see may lose digits.
         shown = to_spark(batch, "truncate")
         _expect_same(batch, shown, self.written)
         return shown
@@ -83,12 +83,12 @@ def _leaves(array: pa.Array) -> Iterator[pa.Array]:
     if is_precise(array.type):
         yield array
     elif pa.types.is_map(array.type):
-        for part in flat_map(array):
-            yield from _leaves(part)
+        for inner in flat_map(array):
+            yield from _leaves(inner)
     elif pa.types.is_list(array.type):
         yield from _leaves(array.flatten())
     elif pa.types.is_struct(array.type):
-        for part in array.flatten():
-            yield from _leaves(part)
+        for inner in array.flatten():
+            yield from _leaves(inner)
     else:
         yield array

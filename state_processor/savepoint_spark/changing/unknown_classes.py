@@ -22,7 +22,7 @@ from savepoint_spark.changing.stored_elements import (
     operator_states,
     stored_elements,
 )
-from savepoint_spark.changing.stored_rows import stored_pieces
+from savepoint_spark.changing.stored_rows import stored_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
 
 _MANY = 1 << 16
-"""Elements of operator state that are looked at together."""
+"""Elements of operator state that are read together."""
 
 
 def classes_to_describe(
@@ -67,10 +67,10 @@ def _parts(operator: Operator) -> Iterator[tuple[str, Layout, pa.LargeBinaryArra
             continue
         if not any(layout and holds_kryo(layout) for layout in entry_layouts(state)):
             continue
-        for piece in stored_pieces(operator, state.name):
-            layouts = entry_layouts(piece.state)
+        for chunk in stored_chunks(operator, state.name):
+            layouts = entry_layouts(chunk.state)
             for layout, data in zip(
-                layouts, (piece.entries.keys, piece.entries.values), strict=True
+                layouts, (chunk.entries.keys, chunk.entries.values), strict=True
             ):
                 if layout is not None and holds_kryo(layout):
                     yield state.name, layout, data

@@ -136,8 +136,10 @@ def _edited(
     fields = []
     for field in wanted:
         if step is not None:
-            part = values.field(field.name)
-            fields.append(_edited(part, field.type, rest, origins) if field.name == step else part)
+            inner = values.field(field.name)
+            fields.append(
+                _edited(inner, field.type, rest, origins) if field.name == step else inner
+            )
         elif (origin := origins.get(field.name, field.name)) is None:
             fields.append(pa.nulls(len(values), field.type))
         else:
@@ -186,5 +188,5 @@ def _changed_pojos(before: Layout, after: Layout) -> frozenset[str]:
 def _pojos(layout: Layout) -> Iterator[Pojo]:
     if isinstance(layout, Pojo):
         yield layout
-    for part in parts(layout):
-        yield from _pojos(part)
+    for inner in parts(layout):
+        yield from _pojos(inner)

@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 
 _PARTS = spark_type_of(PARTS)
 
-# What a row is to a changelog of SQL, unless somebody says otherwise.
+# The default kind of a row in a changelog of SQL.
 _INSERT = "+I"
 
 _WHOLE_NUMBERS = (ByteType, ShortType, IntegerType, LongType)
-# The digits that a whole number may have, and those of its bits that a float keeps.
+# Narrower types whose values all fit, without losing digits in a float.
 _WIDENED: dict[type[DataType], tuple[type[DataType], ...]] = {
     ShortType: _WHOLE_NUMBERS[:1],
     IntegerType: _WHOLE_NUMBERS[:2],
@@ -207,7 +207,7 @@ def _spark_type_like(data_type: DataType, wanted: pa.DataType) -> DataType:
                 _spark_type_like(data_type.valueType, wanted.item_type),
             )
         case StructType(), StructType():
-            # Fields that the column lacks or that have other names are for ``fits`` to refuse.
+            # ``fits`` refuses missing fields and other names.
             types = {field.name: field.dataType for field in data_type}
             return StructType(
                 [
@@ -241,7 +241,7 @@ def fits(data_type: DataType, wanted: DataType) -> bool:
                 data_type.valueType, wanted.valueType
             )
         case StructType(), StructType():
-            # The kind of a row may be left out: it is the last field.
+            # The kind of a row is the last field, and may be left out.
             names = (wanted.names, [name for name in wanted.names if name != ROW_KIND])
             return data_type.names in names and all(
                 fits(field.dataType, other.dataType)

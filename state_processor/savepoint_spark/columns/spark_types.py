@@ -34,13 +34,13 @@ _ARROW_TYPES = {
     "TimestampNTZType": pa.timestamp("us"),
     "TimestampType": pa.timestamp("us", "UTC"),
 }
-"""Spark's types that are made of no others, by their names."""
+"""Spark's types without inner types, by their names."""
 
 
 def spark_schema(schema: pa.Schema, nanoseconds: Nanoseconds = "refuse") -> StructType:
     """The schema of the DataFrame that batches of ``schema`` become, with its metadata."""
     leaf = partial(spark_leaf, nanoseconds=nanoseconds)
-    # What is right by default depends on the release of Spark.
+    # The default depends on the release of Spark.
     converted = from_arrow_schema(mapped_schema(schema, leaf), prefer_timestamp_ntz=True)
     for field, arrow_field in zip(converted.fields, schema, strict=True):
         field.metadata = {
@@ -68,7 +68,7 @@ def _arrow_field(name: str, kind: DataType, is_nullable: bool) -> pa.Field:
 
 def arrow_type_of(kind: DataType) -> pa.DataType:
     """The type in which a task sees a column of Spark, or ``ColumnTypeError``."""
-    # A function of Spark that does this takes other arguments in each release.
+    # Spark's own function for this takes other arguments in each release.
     match kind:
         case types.ArrayType():
             return pa.list_(_arrow_field("element", kind.elementType, kind.containsNull))

@@ -99,7 +99,7 @@ class SavepointDataSource(DataSource):
         """The reader; a user's ``schema`` is a choice of columns."""
         scan, asked = self._scan(), SourceOptions.parse(self.options)
         names = tuple(schema.fieldNames())
-        # Before columns are left out, which the condition may be about.
+        # Comes first, because the condition may use columns that are left out.
         rows = None if asked.where is None else FilteredScan.of(scan, asked.where, names)
         if names != tuple(scan.schema.names):
             scan = replace(scan, options=scan.options.of_columns(names))

@@ -116,8 +116,8 @@ class KeyGroupRows:
         return states
 
     def _rows(self, scan: TableScan) -> Iterator[pa.RecordBatch]:
-        part = replace(scan, options=replace(scan.options, key_groups=self.key_groups))
-        yield from map(to_python, part.batches())
+        options = replace(scan.options, key_groups=self.key_groups)
+        yield from map(to_python, replace(scan, options=options).batches())
 
 
 def key_groups_of(batch: pa.RecordBatch) -> KeyGroupRange:

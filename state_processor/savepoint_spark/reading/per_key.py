@@ -225,7 +225,7 @@ class KeyedReaderJob(PerKeyJob):
 
 def keys_of_function(asked: SourceOptions) -> tuple[Any, ...] | None:
     """The keys for a function, None for all; ``ValueError`` for any other option."""
-    if refused := [name for name in asked.given() if name != "keys"]:
+    if refused := [name for name in asked.changed() if name != "keys"]:
         raise ValueError(
             "a reader function takes no arguments but 'schema' and 'keys';"
             f" leave {', '.join(refused)} to reads without a function"

@@ -45,19 +45,19 @@ class SourceOptions:
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> Self:
         """Parses options of the data source, in any case; ``ValueError`` for unknown ones."""
-        given = {}
+        options = {}
         for name, text in _given(texts).items():
             if (known := _BY_PLAIN_NAME.get(_plain_name(name))) is not None:
-                given[known] = _parsed(known, text)
+                options[known] = _parsed(known, text)
             elif name.casefold() not in _OF_SAVEPOINTS:
                 raise ValueError(_unknown_option(name))
-        return cls.of(given)
+        return cls.of(options)
 
     def texts(self) -> dict[str, str]:
         """The options that are not default, as texts; ``TypeError`` for functions in ``merge``."""
-        return {_camel_case(name): _text(value) for name, value in self.given().items()}
+        return {_camel_case(name): _text(value) for name, value in self.changed().items()}
 
-    def given(self) -> dict[str, Any]:
+    def changed(self) -> dict[str, Any]:
         """The options that are not default."""
         default = SourceOptions()
         pairs = {name: (getattr(self, name), getattr(default, name)) for name in _OWN}
@@ -80,7 +80,7 @@ _SHOWN = (
     "strictPaths",
 )
 _OF_SAVEPOINTS = {"path", *map(str.casefold, _SHOWN)}
-"""The options that say which table of which savepoint is read."""
+"""The options that select a table of a savepoint."""
 
 
 def _camel_case(name: str) -> str:

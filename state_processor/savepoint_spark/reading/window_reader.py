@@ -113,7 +113,7 @@ class WindowReaderJob(PerKeyJob):
         state = next(other for other in self.scan.table.states if other.name == CONTENTS)
         if state.kind is not StateKind.LIST:
             return [contents]
-        # With an evictor the elements are records, of which Flink, too, hands on the values.
+        # With an evictor the elements are records; Flink, too, passes on only their values.
         is_record = state.timed_value != state.stored
         return [element["value"] for element in contents] if is_record else contents
 

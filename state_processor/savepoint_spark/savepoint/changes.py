@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 SnapshotFormat = Literal["canonical"]
-"""What ``convert`` makes of a snapshot."""
+"""The formats to which ``convert`` can bring a snapshot."""
 
 FlinkRelease = Literal["2.0", "2.1", "2.2", "2.3"]
-"""The releases that ``migrate`` writes for."""
+"""The releases for which ``migrate`` writes."""
 
 
 class SavepointChanges(StateChanges):

@@ -112,7 +112,7 @@ class PlannedOperator:
         new_max = max_parallelism or self.max_parallelism
         new_parallelism = parallelism or min(self.parallelism, new_max)
         new = replace(self, max_parallelism=new_max, parallelism=new_parallelism)
-        # Of a finished operator nothing is left but that it is.
+        # A finished operator has no state.
         is_finished = self.source is not None and self.source.record.is_finished
         if new == self or is_finished or self.change is None:
             return new
@@ -179,7 +179,7 @@ class PlannedOperator:
 
     def check(self, spark: SparkSession | None) -> None:
         """Reads what ``write`` would read, raises its errors, and writes nothing."""
-        # What is only copied is not read.
+        # Copied operators are not read.
         if self.transformation is not None and self.change is not None:
             self.change.check(spark, self.parallelism, self.max_parallelism)
 
@@ -231,7 +231,7 @@ def combined(transformations: tuple[StateTransformation, ...]) -> StateTransform
         TypeError: One can't be combined with others.
     """
     for transformation in transformations:
-        # A DataFrame has a property of this name.
+        # Not by hasattr alone: a DataFrame has a property of this name.
         if not callable(getattr(type(transformation), "write", None)):
             raise TypeError(
                 f"a {type(transformation).__name__} makes no state: begin with"

@@ -39,13 +39,13 @@ class RegisteredViews:
     def show(self, table: SqlTable) -> None:
         """Makes a view of a readable table."""
         savepoint, options = self._savepoint, self._options
-        given = {
+        texts = {
             **savepoint.source_options(table.full_name, SourceOptions(options)),
             "savepoint": savepoint.directory.absolute_uri,
         }
         scan = table.operator.scan(table.operator.table(table.table), options)
         schema = exported_schema(scan.schema, options.nanoseconds)
-        self._views.create(table, schema, given, dated_columns(scan.table, self._times))
+        self._views.create(table, schema, texts, dated_columns(scan.table, self._times))
 
     def hide(self, database: str, name: str) -> None:
         """Drops a view of another savepoint that would answer instead of a table."""
@@ -105,10 +105,10 @@ class SqlViews:
         """
         self._ensure_database(view.database)
         base = self._base(schema)
-        given = ", ".join(f"`{name}` = {literal(value)}" for name, value in options.items())
+        texts = ", ".join(f"`{name}` = {literal(value)}" for name, value in options.items())
         shown = ", ".join(_shown(field.name, dated) for field in schema) if dated else "*"
         self._spark.sql(
-            f"CREATE OR REPLACE VIEW {view.spark_sql} AS SELECT {shown} FROM {base} WITH ({given})"
+            f"CREATE OR REPLACE VIEW {view.spark_sql} AS SELECT {shown} FROM {base} WITH ({texts})"
         )
 
     def drop(self, database: str, name: str) -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from savepoint_database.types.timer_dates import Times
     from savepoint_spark.savepoint.spark_tables import SparkTables
 
-# Of a row of Spark, which has to fit into memory several times on its way.
+# Limit for a row of Spark, which is several times in memory on its way.
 _STORED_SIZE = 1 << 26
 
 
@@ -158,15 +158,15 @@ def _batches(stored: DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 def _stored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Packs each batch into a row, as an Arrow stream; runs in a task."""
     for batch in batches:
-        for piece in _pieces(batch):
+        for rows in _small_batches(batch):
             sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, piece.schema) as stream:
-                stream.write_batch(piece)
+            with pa.ipc.new_stream(sink, rows.schema) as stream:
+                stream.write_batch(rows)
             cell = pa.array([sink.getvalue().to_pybytes()], pa.binary())
             yield pa.RecordBatch.from_arrays([cell], names=["batch"])
 
 
-def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def _small_batches(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     rows = max(1, batch.num_rows * _STORED_SIZE // max(batch.nbytes, 1))
     for start in range(0, batch.num_rows, rows):
         yield batch.slice(start, rows)

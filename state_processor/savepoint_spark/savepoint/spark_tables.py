@@ -48,7 +48,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
     @classmethod
     def of(cls, spark: SparkSession, opened: Savepoint) -> Self:
         """A savepoint in a session; see ``Savepoint.load``."""
-        # The others were warned of, once.
+        # Uids without an operator are left out: opening has warned of them.
         known = tuple(
             operator.uid
             for operator in opened.operators()
@@ -56,8 +56,8 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         )
         spark.dataSource.register(SavepointDataSource)
         register_metadata_function(spark)
-        parts = (opened.path, opened.metadata, opened.directory, opened.kryo, opened.operators())
-        return cls(*parts, spark, known)
+        values = (opened.path, opened.metadata, opened.directory, opened.kryo, opened.operators())
+        return cls(*values, spark, known)
 
     def writer(self) -> SavepointWriter:
         """A writer of a copy of this savepoint."""
@@ -277,29 +277,29 @@ class SparkTables(SparkAuditVerbs, Savepoint):
 
     def source_options(self, table: str, options: SourceOptions) -> dict[str, str]:
         """The options of the data source for reading a table, as texts."""
-        given = {"table": table, **path_options(self.directory.rules)}
+        texts = {"table": table, **path_options(self.directory.rules)}
         if self.uids:
-            given["uids"] = json.dumps(self.uids)
+            texts["uids"] = json.dumps(self.uids)
         if self.kryo.classes:
-            given["kryoClasses"] = kryo_classes_json(self.kryo.classes)
+            texts["kryoClasses"] = kryo_classes_json(self.kryo.classes)
         keys = {
             operator.id: operator.key_type
             for operator in self.operators()
             if operator.key_type is not None
         }
         if keys:
-            given["keyTypes"] = key_types_json(keys)
-        return {**given, **options.texts()}
+            texts["keyTypes"] = key_types_json(keys)
+        return {**texts, **options.texts()}
 
 
 def read_rows(savepoint: SparkTables, table: str, asked: SourceOptions) -> DataFrame:
     """The rows of a table; errors as for ``SparkTables.read_table``."""
     operator, shown = savepoint.table(table)
-    # Raised here, an error is what it is; from the data source it comes as one of Spark's.
+    # Checked here, because Spark would wrap errors of the data source in its own.
     scan = operator.scan(shown, asked.read)
     scan.check()
     if asked.where is not None:
         FilteredScan.of(scan, asked.where)
-    given = savepoint.source_options(table, asked)
-    reader = savepoint.spark.read.format(FORMAT).options(**given)
+    texts = savepoint.source_options(table, asked)
+    reader = savepoint.spark.read.format(FORMAT).options(**texts)
     return reader.load(savepoint.directory.absolute_uri)

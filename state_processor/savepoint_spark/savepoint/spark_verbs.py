@@ -146,15 +146,15 @@ def checked_by_tasks(
     spark: SparkSession, parts: Iterable[Part], task_size: int = PART_SIZE
 ) -> Iterator[CheckedEntries]:
     """The faults of parts of operators, in order; a task reads about ``task_size`` bytes."""
-    shares: list[list[Part]] = []
+    tasks: list[list[Part]] = []
     size = task_size
     for part in parts:
         if size >= task_size:
-            shares.append([])
+            tasks.append([])
             size = 0
-        shares[-1].append(part)
+        tasks[-1].append(part)
         size += part.size
-    return chain.from_iterable(done_by_tasks(spark, _checked, shares))
+    return chain.from_iterable(done_by_tasks(spark, _checked, tasks))
 
 
 def _checked(parts: Iterable[Part]) -> list[CheckedEntries]:

@@ -67,7 +67,7 @@ class StateChanges:
             operator.name: operator.change for operator in planned if operator.source is not None
         }
         operators = {name: change for name, change in changes.items() if change is not None}
-        # All of them are tried, for each may have the name where it cannot be changed.
+        # Tries all of them, because each may have the name where it cannot be changed.
         named = [name for name, operator in operators.items() if operator.renames(rename)]
         if not named:
             names = (operator.class_names() for operator in operators.values())

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from savepoint_spark.savepoint.planned_operator import PlannedOperator
     from savepoint_spark.savepoint.writer import SavepointWriter
 
-# A job goes on with the next one; Flink itself begins with 1.
+# The job continues with the next number; Flink itself begins with 1.
 _FIRST_CHECKPOINT = 1
 
 

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
     from savepoint_spark.session.java_runtime import Java
 
-# Java 21 refuses an archive of as long a class path as Spark has.
+# Java 21 refuses an archive for a class path as long as Spark's.
 _RELEASES = (17,)
 
-# So many environments of this machine keep theirs; the one that was used last stays.
-_KEPT = 2
+# Number of archives on this machine; the ones that were used last stay.
+_MOST_ARCHIVES = 2
 
-# Else it prints what it can't keep, a line for each class.
+# By default, Java prints a line for each class that it can't archive.
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 
 
@@ -71,5 +71,5 @@ def _is_whole(path: Path) -> bool:
 def _make_room(folder: Path) -> None:
     """Removes the archives that were not used for the longest time."""
     archives = sorted(folder.glob("*.jsa"), key=lambda archive: archive.stat().st_mtime)
-    for archive in archives[: 1 - _KEPT]:
+    for archive in archives[: 1 - _MOST_ARCHIVES]:
         archive.unlink()

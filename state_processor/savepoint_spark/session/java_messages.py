@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# What Java says of itself, and Spark's workers of streams of each step that they take.
+# Java's warnings about itself, and the steps of Spark's workers of streams.
 _NOTICES = (
     b"WARNING: ",
     b"Starting Streaming TransformWithState",

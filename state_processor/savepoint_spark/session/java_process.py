@@ -28,10 +28,10 @@ JAVA_DIED = (
 
 _TEMPORARY = "-Djava.io.tmpdir"
 
-# The path of a socket has 103 bytes at most on some systems; Spark's names of them have 42.
+# Some systems limit the path of a socket to 103 bytes; Spark's names of sockets have 42.
 _LONGEST_FOLDER = 60
 
-# Longer than it takes to tell that a process is gone whose connection has broken.
+# A process that has broken a connection is gone within this time.
 _END_SECONDS = 2.0
 
 
@@ -53,7 +53,7 @@ def folder_settings(*, is_alone: bool) -> dict[str, str]:
         **of_tasks,
         "spark.driver.extraJavaOptions": f'"{_TEMPORARY}={folder}"',
         "spark.sql.warehouse.dir": os.path.join(folder, "warehouse"),
-        # A Python worker is on the machine of its Java. Rows take the shorter way.
+        # A Python worker is on the machine of its Java, so rows can take this shorter way.
         "spark.python.unix.domain.socket.enabled": str(len(folder) <= _LONGEST_FOLDER).lower(),
     }
 
@@ -76,7 +76,7 @@ def start_java(settings: Mapping[str, str]) -> None:
     try:
         gateway = launch_gateway(conf, {"stderr": messages.end})  # type: ignore[no-untyped-call]  # it has no types
     except BaseException as error:
-        # Until Java has answered, only the frames of this call know its process.
+        # Until Java has answered, only the call stack of this error knows its process.
         _Running.process = _process_in(error.__traceback__)
         end_java()
         if isinstance(error, PySparkRuntimeError):

@@ -92,7 +92,7 @@ def _home_of(java: Path) -> Path:
     if script.is_file() and script.read_text(encoding="utf-8") == text:
         return home
     script.parent.mkdir(parents=True, exist_ok=True)
-    # Written aside and moved, since another process may be doing the same.
+    # Written elsewhere and moved, because another process may do the same now.
     with tempfile.NamedTemporaryFile(
         "w", dir=script.parent, delete=False, encoding="utf-8"
     ) as file:

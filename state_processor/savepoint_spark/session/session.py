@@ -22,7 +22,7 @@ from savepoint_spark.workers.start import forked_workers
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Spark puts an archive on the path by a relative name.
+# Absolute, because Spark puts an archive on the path by a relative name.
 _LOGGING = Path(__file__).absolute().with_name("log4j2.properties")
 _LOGGING_OPTION = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
 
@@ -34,7 +34,7 @@ _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
-    # What never leaves the machine is written faster than it is compressed.
+    # Writing to the local disk is faster than compressing.
     "spark.shuffle.compress": "false",
     # 200 by default, each of which starts workers: too many for one machine.
     "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
@@ -77,13 +77,13 @@ def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
     java = ensure_java()
     # Workers must find what this interpreter finds, whether or not its environment is active.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    given = {
+    asked = {
         "spark.master": master,
         "spark.app.name": "savepoint",
         **{name.replace("__", "."): value for name, value in settings.items()},
     }
     if active_session() is not None:
-        return _session(given)
+        return _session(asked)
     with forked_workers(master):
         # On a cluster, workers have folders of their own.
         folder = folder_settings(is_alone=master.startswith("local"))
@@ -94,8 +94,8 @@ def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
             "spark.driver.extraJavaOptions": " ".join(options),
             "spark.driver.memory": f"{_heap_size() >> 20}m",
         }
-        start_java({**ours, **given})
-        spark = _session({**ours, **given})
+        start_java({**ours, **asked})
+        spark = _session({**ours, **asked})
         leave_folder_to_java()
         return spark
 
@@ -104,7 +104,7 @@ def _session(settings: dict[str, Any]) -> SparkSession:
     from pyspark.sql import SparkSession  # noqa: PLC0415  # Spark is slow to import
 
     spark = SparkSession.builder.config(map=settings).getOrCreate()
-    # It prints every error of a query as JSON, before the error itself is raised.
+    # This logger prints every error of a query as JSON, before the error itself is raised.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     return spark
 
@@ -126,9 +126,9 @@ def tasks_at_once(spark: SparkSession) -> int:
     """The number of tasks that a session runs at once."""
     if not is_remote(spark):
         return spark.sparkContext.defaultParallelism
-    # Spark divides numbers into as many parts, where nobody says how many there are to be.
-    parts = spark.range(_NUMBERS).selectExpr("spark_partition_id() AS part")
-    (last,) = parts.selectExpr("max(part)").collect()[0]
+    # By default, Spark divides numbers into as many partitions.
+    ids = spark.range(_NUMBERS).selectExpr("spark_partition_id() AS id")
+    (last,) = ids.selectExpr("max(id)").collect()[0]
     return int(last) + 1
 
 
@@ -170,6 +170,6 @@ def task_count(spark: SparkSession) -> TaskCount:
 
 def _heap_size() -> int:
     """The memory limit of Java in bytes: a quarter of the machine's, within limits."""
-    # Spark says 1 GiB, which is little for a session that does all the work itself.
+    # Spark's default of 1 GiB is little for a session that does all the work itself.
     quarter = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
     return min(max(quarter, 1 << 30), 4 << 30)

@@ -21,9 +21,9 @@ import socket
 import sys
 
 NUMBER_SIZE = 8
-"""How many bytes a pid or a length has between these processes; big-endian."""
+"""Bytes of a pid or a length between these processes; big-endian."""
 
-# No variable, argument or folder has it.
+# No variable, argument or folder contains it.
 _BETWEEN = b"\0"
 
 
@@ -75,7 +75,7 @@ def _stand_for(daemon: int) -> None:
             sys.exit()
 
     signal.signal(signal.SIGTERM, end)
-    # The daemon has them: Spark is to notice when that closes them.
+    # The daemon has them too: Spark must notice when the daemon closes them.
     for stream in range(3):
         os.close(stream)
     poller = select.poll()

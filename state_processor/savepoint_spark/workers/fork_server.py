@@ -40,12 +40,12 @@ _MODULES = (
     "savepoint_spark.writing.keyed_files",
     "savepoint_spark.writing.run_encoding",
 )
-"""What workers import sooner or later. It is of rooms that stand on this one, so it has names here."""
+"""Modules that workers import. They are names here, because higher rooms have some of them."""
 
-# The daemons that look for data sources and make ours; rows are read by later ones.
+# The first daemons look for data sources and make ours; later ones read rows.
 _DAEMONS_BEFORE_ROWS = 2
 
-# What Python and its libraries ask once, when they begin; the others are Spark's, for its processes.
+# Variables that Python and its libraries read once, at their start; Spark sets the others itself.
 _ASKED = (b"PYTHON", b"LANG", b"LC_", b"NUMBA_", b"ARROW_", b"OMP_", b"OPENBLAS_", b"MKL_")
 _OF_SPARK = (b"PYTHON_", b"PYTHONPATH", b"PYTHONUNBUFFERED")
 
@@ -54,7 +54,7 @@ def main() -> None:
     """Serves until the process that started it has ended; each fork becomes a daemon."""
     listener, starter = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
     address = listener.getsockname()
-    # As Java and all that it starts: what stops a terminal's program is for the driver alone.
+    # Like Java and its processes: only the driver is stopped from a terminal.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end = os.pidfd_open(starter)
     if os.getppid() == starter:
@@ -63,7 +63,7 @@ def main() -> None:
         if sender is not None:
             _become_a_daemon(sender)
         else:
-            # A driver that was killed could not remove it.
+            # A killed driver could not remove its folder.
             shutil.rmtree(os.path.dirname(address), ignore_errors=True)
 
 
@@ -76,7 +76,7 @@ def _prepare() -> None:
 
 def _request(listener: socket.socket, end: int) -> socket.socket | None:
     """A request, in each fork; None in this process, when it must end."""
-    # Nobody asks how a daemon ended.
+    # Nobody waits for daemons, so none becomes a zombie.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     poller = select.poll()
     poller.register(listener, select.POLLIN)
@@ -147,7 +147,7 @@ def _take_over(folder: bytes, variables: dict[bytes, bytes]) -> None:
     os.environb.clear()
     os.environb.update(variables)
     time.tzset()
-    # It is asked for anew: Spark's processes have another.
+    # Found anew on the next use: Spark's processes have another folder.
     tempfile.tempdir = None
     os.chdir(folder)
     asked = os.environ.get("PYTHONPATH", "").split(os.pathsep)

@@ -30,7 +30,7 @@ if [ "$1 $2" = "-m pyspark.daemon" ]; then
 fi
 exec {python} "$@"
 """
-"""What Spark takes for Python."""
+"""The program that Spark starts as Python."""
 
 
 class _Running:
@@ -54,7 +54,7 @@ def forked_workers(master: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # What else this process starts has no part in it.
+        # Other processes of this one start as usual.
         os.environ["PYSPARK_PYTHON"] = usual
 
 
@@ -82,7 +82,7 @@ def _started() -> str:
             return ""  # the path of a folder for temporary files may be too long
         listener.listen()
         _serve(listener)
-    # Nothing can be run where files are mounted without that right.
+    # A mount may forbid programs.
     return str(python) if os.access(python, os.X_OK) else ""
 
 
@@ -90,7 +90,7 @@ def _serve(listener: socket.socket) -> None:
     numbers = (str(listener.fileno()), str(os.getpid()))
     server = subprocess.Popen(
         [sys.executable, "-u", "-m", "savepoint_spark.workers.fork_server", *numbers],
-        # As Spark has it for its workers. Without the second one, libraries start threads.
+        # As Spark sets them for its workers. Without the second one, libraries start threads.
         env={"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", **os.environ},
         pass_fds=[listener.fileno()],
         stdin=subprocess.DEVNULL,

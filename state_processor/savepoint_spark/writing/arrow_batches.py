@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 
 _SIZE = "spark.sql.execution.arrow.maxBytesPerBatch"
 _GREATEST = 2**31 - 1
-"""What Spark takes for no limit."""
+"""Spark takes this for no limit."""
 
 
 def in_arrow_batches_of(size: int, data: DataFrame) -> DataFrame:
@@ -17,8 +17,8 @@ def in_arrow_batches_of(size: int, data: DataFrame) -> DataFrame:
     """
     if not hasattr(data, "_jdf"):
         return data
-    # Spark reads settings as stages begin, hence while other queries of the session do so too. It
-    # copies a session for each of its own streams in this way.
+    # Spark reads settings when stages begin, and other queries of the session may run then. Spark
+    # itself copies a session for each of its streams in this way.
     spark = data.sparkSession
     copy = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
     copy.conf.set(_SIZE, str(min(size, _GREATEST)))

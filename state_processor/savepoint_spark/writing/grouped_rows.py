@@ -44,7 +44,7 @@ class Grouping:
             comparable = _comparable(data_type)
             columns.append(name if comparable == data_type else f"text of {name}")
             if comparable != data_type:
-                # Java's texts of two fractions differ if they do, and so do those of two zeros.
+                # Java's texts differ for different fractions, and for the two zeros.
                 data = data.withColumn(columns[-1], column.cast(comparable))
         return cls(data, names, tuple(columns))
 

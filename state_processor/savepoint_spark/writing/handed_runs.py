@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 FILE = "file"
 
 PLACES = f"{FILE} STRING, places BINARY"
-"""Where runs of a file lie, in the form of ``PlacedRuns.of``."""
+"""The places of runs in a file, as ``PlacedRuns.of`` takes them."""
 
 _PLACE = struct.Struct("<qq")
 _MOST_ASSEMBLED = 16 << 30
 _MOST_OPEN = 256
-"""A task reads from the files of all tasks that made runs, of which there may be thousands."""
+"""Limit of open files: a task reads the files of all tasks that made runs, maybe thousands."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class RunSource:
 
     def placed(self, target: NewSnapshot) -> DataFrame:
         """The places of all runs in files of a local ``target``, as ``PLACES``."""
-        assert self.make is not None  # what is of a savepoint is read by tasks
+        assert self.make is not None  # tasks read the runs of a savepoint
         return self.data.mapInArrow(LeftRuns(self.make, target).places, PLACES)
 
     def handed_over(self, target: NewSnapshot) -> DataFrame:
@@ -147,11 +147,11 @@ def _bytes_of(values: pa.BinaryArray) -> tuple[NDArray[np.int64], pa.Buffer]:
     _, buffer, data = values.buffers()
     offsets = np.frombuffer(buffer, np.int32)[values.offset :][: len(values) + 1]
     first, end = int(offsets[0]), int(offsets[-1])
-    # Offsets of Arrow have 32 bits, and a file of runs may have more than 2 GiB.
+    # Offsets of Arrow have 32 bits, but a file of runs may have more than 2 GiB.
     return offsets.astype(np.int64) - first, data.slice(first, end - first)
 
 
-class Piece(NamedTuple):
+class RunRow(NamedTuple):
     """A row of runs; local state also has the subtask."""
 
     key_group: int
@@ -174,17 +174,19 @@ class HandedRuns:
         while self._open:
             self._open.popitem()[1].close()
 
-    def pieces(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[RunRow]:
         """The rows; each run is read when its row is, and a lost file is a ``SavepointError``."""
         for batch in batches:
             for row in batch.to_pylist():
-                yield self._piece(**row)
+                yield self._with_runs(**row)
 
-    def _piece(self, file: str | None, run: bytes | None, keys: bytes | None, **of: Any) -> Piece:
+    def _with_runs(
+        self, file: str | None, run: bytes | None, keys: bytes | None, **of: Any
+    ) -> RunRow:
         if file is not None:
             run = None if run is None else self._read(file, run)
             keys = None if keys is None else self._read(file, keys)
-        return Piece(run=run, keys=keys, **of)
+        return RunRow(run=run, keys=keys, **of)
 
     def _read(self, file: str, place: bytes) -> bytes:
         position, size = _PLACE.unpack(place)

@@ -69,15 +69,15 @@ class KeyedPlan:
         return replace(self, states=states, rows=rows)
 
     def beside(
-        self, kept: Iterable[StateMetaInfo], rows: Iterable[RunRows], order: Iterable[str]
+        self, passing: Iterable[StateMetaInfo], rows: Iterable[RunRows], order: Iterable[str]
     ) -> Self:
-        """The plan beside ``kept`` states that pass through.
+        """The plan beside ``passing`` states that pass through.
 
         All states stay in their old ``order``, which is that of columns, and new ones follow.
         States that are numbered already come first.
         """
         places = {name: place for place, name in enumerate(order)}
-        others = (*self.states[self.numbered :], *kept)
+        others = (*self.states[self.numbered :], *passing)
         in_order = sorted(others, key=lambda info: places.get(info.name, len(places)))
         states = (*self.states[: self.numbered], *in_order)
         return replace(self, states=states, rows=(*rows, *self.rows))

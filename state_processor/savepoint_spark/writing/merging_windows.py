@@ -82,7 +82,7 @@ def expect_apart(keys: pa.Array, sets: pa.ListArray) -> None:
     starts, ends = (np.asarray(windows.field(index).fill_null(0)) for index in range(2))
     order = np.lexsort((starts, lists.rows))
     rows, starts, ends = lists.rows[order], starts[order], ends[order]
-    # If any two of a key overlap, so do two neighbours in the order of their starts.
+    # If any two windows of a key overlap, so do two neighbours in the order of starts.
     is_same = (rows[1:] == rows[:-1]) & (starts[1:] <= ends[:-1])
     (overlapping,) = np.nonzero(is_same)
     if not len(overlapping):

@@ -94,7 +94,7 @@ class NewState:
         snapshot = self.info.serializer(NAMESPACE_SERIALIZER)
         if self.kind is StateKind.TIMERS:
             timer = self.info.serializer(VALUE_SERIALIZER)
-            # Flink: TimerSerializerSnapshot has those of the key and of the namespace.
+            # Flink: TimerSerializerSnapshot nests the serializers of key and namespace.
             snapshot = timer.nested[1] if timer is not None and len(timer.nested) > 1 else None
         return (
             None if snapshot is None or isinstance(snapshot.layout(), VoidNamespace) else snapshot

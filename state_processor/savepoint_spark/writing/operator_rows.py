@@ -252,7 +252,7 @@ class OperatorFiles:
         context = TaskContext.get()
         assert context is not None  # it runs in a task
         subtask = context.partitionId()
-        # One file says which states there are, even if all of them are empty.
+        # The first file lists the states, even if all of them are empty.
         if subtask and not rows.num_rows:
             return
         lists: list[ListElements] = []

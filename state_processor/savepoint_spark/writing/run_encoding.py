@@ -53,7 +53,7 @@ RUN_SCHEMA = pa.schema({"key_group": pa.int32(), "run": pa.binary(), "keys": pa.
 HASH_SIZE = 16
 
 BATCH_SIZE = 16 << 20
-"""Bytes of rows that are encoded at once."""
+"""Bytes of rows that are encoded together."""
 
 KEY, NAMESPACE, KEY_GROUP = "key", "namespace", "key_group"
 
@@ -97,7 +97,7 @@ class StateColumn:
 
 
 TIMESTAMPS = pa.list_(pa.int64())
-"""The type of a column of timers, in ms."""
+"""Arrow type of timers, in ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class RunEncoding:
         order = np.argsort(key_groups, kind="stable")
         groups, starts = np.unique(key_groups[order], return_index=True)
         hashes = np.take(distinct_hashes(keys.identities), order, axis=0)
-        # The same key may well have a row in another DataFrame, which is of other states.
+        # The same key may have a row in another DataFrame with other states.
         hashes[:, 0] ^= np.uint64(self.states[0].id)
         offsets = pa.array(np.append(starts, len(order)) * HASH_SIZE, pa.int32()).buffers()[1]
         buffers = [None, offsets, pa.py_buffer(hashes)]

@@ -68,7 +68,7 @@ def expect_key_types(operators: Iterable[Operator]) -> None:
     """Raises one ``KeyTypeError`` for all of these operators whose key type is unknown."""
     unknown = []
     for operator in operators:
-        # A file that can't be read is told by who writes, with its place.
+        # Writing reports a file that can't be read, with its place.
         with suppress(DamagedError, NotFoundError):
             try:
                 StoredTypes.of(operator)
@@ -81,7 +81,7 @@ def expect_key_types(operators: Iterable[Operator]) -> None:
 def _unknown_key_types(operators: Sequence[Operator]) -> KeyTypeError:
     names = [operator.name for operator in operators]
     which = f"operator {names[0]}" if len(names) == 1 else f"{len(names)} operators"
-    # No type stands here: each one would be taken for the answer, and only the job knows it.
+    # No real type as an example: users would copy it, and only the job knows the type.
     options = " ".join(f"--key-type {shlex.quote(f'{name}=TYPE')}" for name in names)
     types = ", ".join(f"{name!r}: TYPE" for name in names)
     return KeyTypeError(
