@@ -13,7 +13,10 @@ from savepoint_formats.printable import alternatives
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.state import StateKind
-from savepoint_spark.bootstrapping.windowed_transformation import WindowedStateTransformation
+from savepoint_spark.bootstrapping.windowed_transformation import (
+    WindowedStateTransformation,
+    window_column,
+)
 from savepoint_spark.columns.column_types import column_of, fitted, natural_type
 from savepoint_spark.writing.grouped_rows import Grouping
 from savepoint_spark.writing.keyed_plan import KeyedPlan
@@ -173,12 +176,10 @@ class KeyedColumns:
             >>> hourly = sales.groupBy("shop", window("time", "1 hour")).agg(sum("cents").alias("cents"))
             >>> keyed = OperatorTransformation.bootstrap_with(hourly).key_by("shop").window("window")
         """
-        return WindowedStateTransformation.of(
-            self,
-            column,
-            is_merging=is_merging,
-            is_processing_time=is_processing_time,
-            allowed_lateness_ms=allowed_lateness_ms,
+        data = self.data.withColumn(NAMESPACE, window_column(self.data, column))
+        keyed = replace(self, data=data)
+        return WindowedStateTransformation(
+            keyed, is_merging, is_processing_time, allowed_lateness_ms
         )
 
     @classmethod

@@ -33,12 +33,7 @@ class OperatorStateTransformation:
 
     @classmethod
     def of_list(
-        cls,
-        data: DataFrame,
-        descriptor: ListStateDescriptor,
-        column: str | None,
-        *,
-        is_union: bool,
+        cls, data: DataFrame, descriptor: ListStateDescriptor, column: str | None, *, is_union: bool
     ) -> Self:
         """See ``OneInputStateTransformation.list_state`` and ``union_state``."""
         mode = DistributionMode.UNION if is_union else DistributionMode.SPLIT_DISTRIBUTE

@@ -70,21 +70,6 @@ class WindowedStateTransformation:
     def __repr__(self) -> str:
         return f"WindowedStateTransformation({self.keyed!r})"
 
-    @classmethod
-    def of(
-        cls,
-        keyed: KeyedColumns,
-        column: str,
-        *,
-        is_merging: bool,
-        is_processing_time: bool,
-        allowed_lateness_ms: int,
-    ) -> Self:
-        """See ``KeyedStateTransformation.window``."""
-        data = keyed.data.withColumn(NAMESPACE, window_column(keyed.data, column))
-        windowed = replace(keyed, data=data)
-        return cls(windowed, is_merging, is_processing_time, allowed_lateness_ms)
-
     def reduce(self, element_type: TypeInformation, column: str, merge: str | None = None) -> Self:
         """Makes a column the reduced elements of each window.
 

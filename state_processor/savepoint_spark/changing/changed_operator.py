@@ -125,10 +125,7 @@ class ChangedOperator(OperatorChanges):
         return self._table(spark, next(tables))
 
     def _table(
-        self,
-        spark: SparkSession | None,
-        table: Table,
-        subclasses: UndescribedSubclasses = "refuse",
+        self, spark: SparkSession | None, table: Table, subclasses: UndescribedSubclasses = "refuse"
     ) -> ChangedTable:
         changed = {changed_table.table.name: changed_table for changed_table in self.tables}
         if table.name in changed:

@@ -248,10 +248,7 @@ class OperatorChanges:
 
 def _expect_rescalable(operator: Operator) -> None:
     operator.expect_read()
-    what = {
-        StateKind.RAW_KEYED: "raw keyed state",
-        StateKind.RAW_OPERATOR: "raw operator state",
-    }
+    what = {StateKind.RAW_KEYED: "raw keyed state", StateKind.RAW_OPERATOR: "raw operator state"}
     kinds = [state.kind for state in operator.catalog.states]
     fixed = [words for kind, words in what.items() if kind in kinds]
     if any(

@@ -118,10 +118,7 @@ def edited_values(values: pa.Array, wanted: pa.DataType, edit: StructEdit) -> pa
 
 
 def _edited(
-    values: pa.Array,
-    wanted: pa.DataType,
-    steps: tuple[str, ...],
-    origins: Mapping[str, str | None],
+    values: pa.Array, wanted: pa.DataType, steps: tuple[str, ...], origins: Mapping[str, str | None]
 ) -> pa.Array:
     """The values with a change of the struct that the steps lead to."""
     if UNDECODED in _names(values.type) and values.field(UNDECODED).null_count < len(values):

@@ -43,11 +43,7 @@ import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceReader,
-    InputPartition,
-)
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from savepoint_database.rows.filtered_scan import FilteredScan
 from savepoint_database.snapshot.key_types import key_types_of
@@ -111,18 +107,14 @@ class SavepointDataSource(DataSource):
         return SavepointReader(scan, asked.split_size, rows)
 
     def _scan(self) -> TableScan:
-        uids = names_of("uids", self.options["uids"]) if "uids" in self.options else ()
-        classes = kryo_classes_of(self.options.get("kryoClasses", "[]"))
         options = self.options
         savepoint = Snapshot.open(
             _path(options),
-            uids=uids,
-            kryo_classes=classes,
-            allow_paths=names_of("allowPaths", options["allowPaths"])
-            if "allowPaths" in options
-            else (),
+            uids=names_of("uids", options.get("uids", "[]")),
+            kryo_classes=kryo_classes_of(options.get("kryoClasses", "[]")),
+            allow_paths=names_of("allowPaths", options.get("allowPaths", "[]")),
             strict_paths=flag_of("strictPaths", options.get("strictPaths", "false")),
-            key_types=key_types_of(self.options.get("keyTypes", "{}")),
+            key_types=key_types_of(options.get("keyTypes", "{}")),
         )
         operator, table = savepoint.table(_table_name(savepoint, options))
         return operator.scan(table, SourceOptions.parse(options).read)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -40,10 +39,6 @@ class SavepointChanges(StateChanges):
     """
 
     __slots__ = ()
-
-    @abstractmethod
-    def writer(self) -> SavepointWriter:
-        """What writes the savepoint, as changed so far."""
 
     def with_operator(
         self,

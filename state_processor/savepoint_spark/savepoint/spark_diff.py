@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from savepoint_database.checks.savepoint_diff import SavepointDiff
 from savepoint_database.checks.table_diff import ChangeCounts
@@ -36,11 +36,6 @@ class SparkSavepointDiff(SavepointDiff):
     """
 
     spark: SparkSession = field(kw_only=True)
-
-    @classmethod
-    def of(cls, diff: SavepointDiff, spark: SparkSession) -> Self:
-        """The same two savepoints, for a session."""
-        return cls(diff.before, diff.after, diff.table_name, diff.with_times, spark=spark)
 
     def to_dataframe(
         self, table: str | None = None, *, nanoseconds: Nanoseconds = "refuse"

@@ -13,12 +13,7 @@ from savepoint_formats.scan.merged_columns import mergeable_states
 from savepoint_formats.tables.tables import KEYED_STATE, TIMERS, WINDOW_STATE
 from savepoint_spark.changing.local_merges import merge_instances
 from savepoint_spark.changing.table_rows import TableRows
-from savepoint_spark.reading.per_key import (
-    KeyedReaderJob,
-    ReaderPlan,
-    keys_of_function,
-    row_types,
-)
+from savepoint_spark.reading.per_key import KeyedReaderJob, ReaderPlan, keys_of_function, row_types
 from savepoint_spark.reading.source_options import SourceOptions
 from savepoint_spark.reading.window_reader import WindowReaderJob
 from savepoint_spark.savepoint.spark_tables import SparkTables, read_rows
@@ -322,10 +317,7 @@ class SparkSavepoint(SparkTables):
 
 
 def _read_merged(
-    savepoint: SparkTables,
-    name: str,
-    merge: Mapping[str, ReadMerge],
-    asked: SourceOptions,
+    savepoint: SparkTables, name: str, merge: Mapping[str, ReadMerge], asked: SourceOptions
 ) -> DataFrame:
     """The rows of a table of local state; see ``SparkSavepoint.read_local_state``."""
     operator, table = savepoint.table(name)

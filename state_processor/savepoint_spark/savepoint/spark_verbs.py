@@ -139,7 +139,9 @@ class SparkAuditVerbs(AuditVerbs):
             >>> savepoint.diff("s3://jobs/orders/savepoint-5e6f").to_dataframe("a.timers").show()
         """
         diff = super().diff(other, table, with_times=with_times)
-        return SparkSavepointDiff.of(diff, self.spark)
+        return SparkSavepointDiff(
+            diff.before, diff.after, diff.table_name, with_times, spark=self.spark
+        )
 
 
 def checked_by_tasks(
@@ -154,11 +156,7 @@ def checked_by_tasks(
             size = 0
         tasks[-1].append(part)
         size += part.size
-    return chain.from_iterable(done_by_tasks(spark, _checked, tasks))
-
-
-def _checked(parts: Iterable[Part]) -> list[CheckedEntries]:
-    return list(looked_at(parts))
+    return chain.from_iterable(done_by_tasks(spark, lambda parts: list(looked_at(parts)), tasks))
 
 
 def _counted_by_tasks(

@@ -12,11 +12,7 @@ from savepoint_formats.errors import (
     UndecodableError,
     UnencodableError,
 )
-from savepoint_formats.metadata import (
-    CheckpointMetadata,
-    CheckpointProperties,
-    RelativeFile,
-)
+from savepoint_formats.metadata import CheckpointMetadata, CheckpointProperties, RelativeFile
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.new_snapshot.copying import CopyPlan
 from savepoint_formats.new_snapshot.directory import NewSnapshot, WriteMode
@@ -26,7 +22,7 @@ from savepoint_spark.writing.stored_types import expect_key_types
 from savepoint_spark.writing.write_context import WriteContext
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from savepoint_formats.key_groups.operator_id import OperatorId
     from savepoint_formats.metadata import OperatorState
@@ -214,32 +210,21 @@ def _made(writer: SavepointWriter, target: NewSnapshot) -> dict[OperatorId, Oper
 
 
 def _planned(operator: PlannedOperator, copies: CopyPlan) -> WrittenOperator:
-    files = size = None
-    if operator.source is not None and operator.transformation is None:
-        sizes = copies.sizes_of(operator.source.record)
-        files, size = len(sizes), sum(sizes)
-    return WrittenOperator(
-        operator.name,
-        str(operator.operator_id),
-        operator.action,
-        files,
-        size,
-        operator.hash_code,
-    )
+    if operator.source is None or operator.transformation is not None:
+        return _summary(operator, None)
+    return _summary(operator, copies.sizes_of(operator.source.record))
 
 
 def _written(
     operator: PlannedOperator, record: OperatorState, files: Mapping[str, int]
 ) -> WrittenOperator:
     streams = {reference.stream for reference in stream_references(record)}
-    sizes = {
-        stream.path: files[stream.path] for stream in streams if isinstance(stream, RelativeFile)
-    }
+    paths = {stream.path for stream in streams if isinstance(stream, RelativeFile)}
+    return _summary(operator, [files[path] for path in paths])
+
+
+def _summary(operator: PlannedOperator, sizes: Sequence[int] | None) -> WrittenOperator:
+    files, size = (None, None) if sizes is None else (len(sizes), sum(sizes))
     return WrittenOperator(
-        operator.name,
-        str(operator.operator_id),
-        operator.action,
-        len(sizes),
-        sum(sizes.values()),
-        operator.hash_code,
+        operator.name, str(operator.operator_id), operator.action, files, size, operator.hash_code
     )

@@ -25,10 +25,7 @@ from savepoint_formats.new_snapshot.copying import no_progress
 from savepoint_formats.new_snapshot.directory import WriteMode
 from savepoint_formats.printable import html_table, without_secrets
 from savepoint_spark.savepoint.changes import SavepointChanges
-from savepoint_spark.savepoint.planned_operator import (
-    PlannedOperator,
-    expect_parallelism,
-)
+from savepoint_spark.savepoint.planned_operator import PlannedOperator, expect_parallelism
 from savepoint_spark.savepoint.write import planned_savepoint, written_savepoint
 
 if TYPE_CHECKING:
@@ -127,7 +124,7 @@ class SavepointWriter(SavepointChanges):
         return any(planned.transformation is not None for planned in self.operators)
 
     def with_session(self, spark: SparkSession) -> Self:
-        """The same savepoint, made by this session."""
+        """The writer with this session for its jobs."""
         return replace(self, spark=spark)
 
     def plan(

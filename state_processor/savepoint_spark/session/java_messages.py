@@ -16,11 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 # Java's warnings about itself, and the steps of Spark's workers of streams.
-_NOTICES = (
-    b"WARNING: ",
-    b"Starting Streaming TransformWithState",
-    b"Streaming TransformWithState",
-)
+_NOTICES = (b"WARNING: ", b"Starting Streaming TransformWithState", b"Streaming TransformWithState")
 _TRACEBACK = b"Traceback (most recent call last):"
 _UNWANTED = b"BrokenPipeError: "
 _MOST_LINES = 50

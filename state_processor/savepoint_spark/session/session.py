@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.extras import imported
 from savepoint_spark.session.class_archive import archive_options
-from savepoint_spark.session.java_process import (
-    folder_settings,
-    leave_folder_to_java,
-    start_java,
-)
+from savepoint_spark.session.java_process import folder_settings, leave_folder_to_java, start_java
 from savepoint_spark.session.java_runtime import ensure_java
 from savepoint_spark.workers.start import forked_workers
 

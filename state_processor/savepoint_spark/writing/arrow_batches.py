@@ -10,7 +10,7 @@ _GREATEST = 2**31 - 1
 
 
 def in_arrow_batches_of(size: int, data: DataFrame) -> DataFrame:
-    """The same rows, in batches of at most ``size`` bytes unless a single row has more.
+    """The rows, in batches of at most ``size`` bytes unless a single row has more.
 
     The session keeps its own setting. Spark Connect lets nobody copy a session, so there that
     setting holds.

@@ -14,13 +14,7 @@ from savepoint_formats.layout import Int
 from savepoint_spark.columns.column_types import column_of, fits, fitted, spark_type
 from savepoint_spark.session.task_errors import typed_errors
 from savepoint_spark.writing.handed_runs import RunSource
-from savepoint_spark.writing.run_encoding import (
-    KEY,
-    KEY_GROUP,
-    NAMESPACE,
-    RunEncoding,
-    StateColumn,
-)
+from savepoint_spark.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE, RunEncoding, StateColumn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -210,11 +210,7 @@ def run_rows(
 ) -> pa.RecordBatch:
     """Rows of ``RUN_SCHEMA``: runs of these key groups, or hashes of their keys."""
     nothing = pa.nulls(len(key_groups), pa.binary())
-    columns = [
-        key_groups,
-        nothing if runs is None else runs,
-        nothing if hashes is None else hashes,
-    ]
+    columns = [key_groups, nothing if runs is None else runs, nothing if hashes is None else hashes]
     return pa.RecordBatch.from_arrays(
         [column.cast(field.type) for column, field in zip(columns, RUN_SCHEMA, strict=True)],
         schema=RUN_SCHEMA,
