@@ -263,8 +263,7 @@ def _expect_rescalable(operator: Operator) -> None:
 
 
 def _without_keyed_state(record: OperatorState) -> OperatorState:
-    """Raw timers are keyed state too, and become managed ones in the new files."""
-    # Raw timers are keyed state too, and go into the new files as managed ones.
+    # Raw timers are keyed state too, and become managed ones in the new files.
     subtasks = (
         replace(subtask, managed_keyed_state=None, raw_keyed_state=None)
         for subtask in record.subtasks
