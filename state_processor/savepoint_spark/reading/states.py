@@ -33,7 +33,7 @@ class State:
         self._refuse()
 
     def set_current_namespace(self, namespace: Hashable) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``; a state that has namespaces shows what the key has in this one."""
+        """Raises ``TypeError``; state of windows shows its value for the window of the call."""
         self._refuse()
 
     def _refuse(self) -> NoReturn:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_database.types.schema import exported_schema
-from savepoint_database.types.sql_names import literal, quoted, sql_name
+from savepoint_database.types.sql_names import literal, quoted
 from savepoint_database.types.timer_dates import LAST_MS, dated_columns
 from savepoint_formats.values.arrow_types import spark_type_name
 from savepoint_spark.reading.data_source import FORMAT
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from savepoint_database.snapshot.snapshot import Snapshot
     from savepoint_database.snapshot.sql_tables import SqlTable
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.scan.read_options import ReadOptions
@@ -34,7 +33,7 @@ class RegisteredViews:
     def __init__(self, savepoint: SparkTables, options: ReadOptions, times: Times) -> None:
         self.tables = SqlTables(savepoint.operators())
         self._savepoint, self._options, self._times = savepoint, options, times
-        self._views = SqlViews(savepoint.spark)
+        self.sql = SqlViews(savepoint.spark)
 
     def show(self, table: SqlTable) -> None:
         """Makes a view of a readable table."""
@@ -45,35 +44,20 @@ class RegisteredViews:
         }
         scan = table.operator.scan(table.operator.table(table.table), options)
         schema = exported_schema(scan.schema, options.nanoseconds)
-        self._views.create(table, schema, texts, dated_columns(scan.table, self._times))
-
-    def hide(self, database: str, name: str) -> None:
-        """Drops a view of another savepoint that would answer instead of a table."""
-        self._views.drop(database, name)
+        self.sql.create(table, schema, texts, dated_columns(scan.table, self._times))
 
     def show_all(self) -> dict[str, str]:
         """Makes views of all readable tables; returns full names by names in SQL."""
         names: dict[str, str] = {}
         for database, name in self.tables.without_table():
-            self.hide(database, name)
+            self.sql.drop(database, name)
         for table in self.tables:
             if table.problem is not None:
-                self.hide(table.database, table.name)
+                self.sql.drop(table.database, table.name)
                 continue
             self.show(table)
             names[table.spark_sql] = table.full_name
         return names
-
-
-def unread_views(savepoint: Snapshot) -> dict[str, str]:
-    """Name in SQL -> reason why there is no such view."""
-    tables = SqlTables(savepoint.operators())
-    unread = {shown.spark_sql: str(shown.problem) for shown in tables if shown.problem is not None}
-    ambiguous = {
-        f"{sql_name(database)}.{sql_name(name)}": str(tables.unknown(database, name))
-        for database, name in sorted(tables.without_table())
-    }
-    return {**unread, **ambiguous}
 
 
 class SqlViews:
@@ -112,7 +96,7 @@ class SqlViews:
         )
 
     def drop(self, database: str, name: str) -> None:
-        """Drops a view if it exists; its database may be missing."""
+        """Drops a view, maybe of another savepoint, if it exists; its database may be missing."""
         view = f"{quoted(database)}.{quoted(name)}"
         if self._spark.catalog.tableExists(view):
             self._spark.sql(f"DROP VIEW IF EXISTS {view}")

@@ -99,12 +99,12 @@ class SparkDatabase:
         expect_spark_query(sql)
         tables = self._views.tables
         for operator, name in ambiguous_names(sql, tables, Dialect.SPARK):
-            self._views.hide(operator, name)
+            self._views.sql.drop(operator, name)
         for table in named_tables(sql, tables, Dialect.SPARK):
             if table.spark_sql in self._shown:
                 continue
             if table.problem is not None:
-                self._views.hide(table.database, table.name)
+                self._views.sql.drop(table.database, table.name)
                 continue
             self._views.show(table)
             self._shown.add(table.spark_sql)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_database.rows.filtered_scan import FilteredScan
 from savepoint_database.snapshot.key_types import key_types_json
+from savepoint_database.snapshot.sql_tables import SqlTables
+from savepoint_database.types.sql_names import sql_name
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.key_groups.ranges import PORTION_SIZE
 from savepoint_formats.scan.read_options import ReadOptions
@@ -16,7 +18,7 @@ from savepoint_formats.values.kryo.descriptions import kryo_classes_json
 from savepoint_spark.reading.data_source import FORMAT, SavepointDataSource, path_options
 from savepoint_spark.reading.metadata_function import register_metadata_function
 from savepoint_spark.reading.source_options import SourceOptions
-from savepoint_spark.savepoint.registered_views import RegisteredViews, unread_views
+from savepoint_spark.savepoint.registered_views import RegisteredViews
 from savepoint_spark.savepoint.savepoint import Savepoint
 from savepoint_spark.savepoint.spark_verbs import SparkAuditVerbs
 from savepoint_spark.savepoint.writer import SavepointWriter
@@ -273,7 +275,15 @@ class SparkTables(SparkAuditVerbs, Savepoint):
 
     def unread_views(self) -> dict[str, str]:
         """Name in SQL -> reason why ``register`` left it out."""
-        return unread_views(self)
+        tables = SqlTables(self.operators())
+        unread = {
+            table.spark_sql: str(table.problem) for table in tables if table.problem is not None
+        }
+        ambiguous = {
+            f"{sql_name(database)}.{sql_name(name)}": str(tables.unknown(database, name))
+            for database, name in sorted(tables.without_table())
+        }
+        return {**unread, **ambiguous}
 
     def source_options(self, table: str, options: SourceOptions) -> dict[str, str]:
         """The options of the data source for reading a table, as texts."""
