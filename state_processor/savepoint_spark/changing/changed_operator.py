@@ -199,5 +199,5 @@ class ChangedOperator(OperatorChanges):
         if self.is_local:
             raise SchemaChangeError(
                 f"operator {self.operator.name} has local keyed state, whose values cannot be"
-                " changed: write it with merge_local first, and change what that has written"
+                " changed: write it with merge_local first, and change the new savepoint"
             )

@@ -127,7 +127,7 @@ class ChangedTable:
     def data(self) -> DataFrame:
         """The rows after all changes; times of last access are columns beside the values."""
         if self.spark is None:
-            raise ValueError("the rows of a table are read by Spark, of which there is no session")
+            raise ValueError("Spark reads the rows of a table, and there is no session")
         rows = self.rows.to_dataframe(self.spark)
         for state in self._timed():
             name = self.column_name(state)

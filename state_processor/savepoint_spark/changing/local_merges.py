@@ -49,7 +49,7 @@ class FunctionMerge:
             return pa.array([convert(value) for value in merged], self.value_type)
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
             raise MergeError(
-                f"the merge function of state {self.state!r} gave what is no"
+                f"the merge function of state {self.state!r} did not give a"
                 f" {self.value_type}: {error}"
             ) from error
 

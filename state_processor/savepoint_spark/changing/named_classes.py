@@ -66,7 +66,7 @@ def expect_not_named(
                 raise SchemaChangeError(
                     f"class {rename.old} cannot be renamed: state {state.name!r} of {operator.name}"
                     " holds its name in the bytes of values, and gets other values too; write one"
-                    " change, and make the other of what it has written"
+                    " change first, and make the other one in the new savepoint"
                 )
 
 

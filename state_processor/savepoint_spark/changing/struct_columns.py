@@ -25,8 +25,8 @@ TIMESTAMP, VALUE = "timestamp", "value"
 
 UNCHANGEABLE = (
     "a value is of a subclass of a POJO that no snapshot describes, which has the fields of the POJO,"
-    " too: its bytes would keep the old ones. Give such values others by update_state, and change the"
-    " fields of what that has written"
+    " too: its bytes would keep the old ones. Replace such values by update_state first, and change the"
+    " fields in the new savepoint"
 )
 
 # Spark puts its own words in front. On a line of its own, typed_errors finds the message.

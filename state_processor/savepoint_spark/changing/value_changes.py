@@ -101,8 +101,8 @@ class ValueChanges:
             after = _field_type(widened, last)
             if not fits(before, after):
                 raise SchemaChangeError(
-                    f"field {name!r} of state {self.name!r} is {before.simpleString()}, of which"
-                    f" {after.simpleString()} does not hold all values: add a field, and drop this"
+                    f"field {name!r} of state {self.name!r} is {before.simpleString()}, and"
+                    f" {after.simpleString()} does not hold all values of it: add a field, and drop this one"
                 )
             return widened
 

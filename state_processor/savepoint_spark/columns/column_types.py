@@ -108,8 +108,8 @@ def fitted(data: DataFrame, name: str, wanted: Layout, what: str) -> Column:
         if UNDECODED in data_type.simpleString() and UNDECODED not in target.simpleString():
             raise ColumnTypeError(
                 f"column {name!r} has fields {UNDECODED}, of values that were not decoded, where"
-                f" {what} takes {spark_type(wanted).simpleString()}: leave it out, for what is not"
-                " written anew is passed on as it is; or drop these fields, if they are null in"
+                f" {what} takes {spark_type(wanted).simpleString()}: leave it out, and"
+                " its state passes through as it is; or drop these fields, if they are null in"
                 " all rows"
             )
         raise ColumnTypeError(

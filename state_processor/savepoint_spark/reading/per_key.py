@@ -196,7 +196,7 @@ class KeyedReaderJob(PerKeyJob):
         states = plan.registered()
         if not states:
             raise ValueError(
-                f"{type(reader).__name__} registers no state in open, hence would see no key;"
+                f"{type(reader).__name__} registers no state in open, so it would see no key;"
                 " read_timers has keys with timers alone"
             )
         of_windows = [state.name for state in states if state.namespace is not None]

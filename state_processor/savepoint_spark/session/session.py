@@ -41,7 +41,7 @@ def expect_session(spark: object, call: str) -> None:
     """Raises ``TypeError`` for anything but a session; ``call`` shows the right call."""
     if not hasattr(spark, "dataSource"):
         raise TypeError(
-            f"{spark!r} is no session of Spark: call Savepoint.{call} with spark = local_session(),"
+            f"{spark!r} is not a session of Spark: call Savepoint.{call} with spark = local_session(),"
             " or Savepoint.open(path), which needs none"
         )
 
@@ -113,7 +113,7 @@ def is_remote(spark: SparkSession) -> bool:
 def remote_error(what: str) -> ValueError:
     """The error for calls that Spark Connect can't serve."""
     return ValueError(
-        f"{what}: Spark Connect does not offer what that needs; use a session in the process of"
+        f"{what}: Spark Connect does not support that; use a session in the process of"
         " the driver, such as local_session()"
     )
 
