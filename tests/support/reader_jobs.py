@@ -14,8 +14,7 @@ from savepoint_database.types.descriptors import (
     ValueStateDescriptor,
 )
 from savepoint_spark.reading.functions import ReaderFunction, RuntimeContext, WindowReaderFunction
-from savepoint_spark.reading.keyed_reader import KeyedReaderJob
-from savepoint_spark.reading.per_key import PerKeyJob, ReaderPlan
+from savepoint_spark.reading.per_key import KeyedReaderJob, PerKeyJob, ReaderPlan
 from savepoint_spark.reading.window_reader import WindowReaderJob
 
 if TYPE_CHECKING:

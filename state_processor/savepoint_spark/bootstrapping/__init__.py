@@ -1,1 +1,1 @@
-"""New state out of the columns of DataFrames."""
+"""State of new operators, out of the columns of DataFrames."""

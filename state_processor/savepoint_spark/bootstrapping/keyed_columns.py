@@ -13,7 +13,10 @@ from savepoint_formats.printable import alternatives
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.state import StateKind
-from savepoint_spark.bootstrapping.windowed_transformation import WindowedStateTransformation
+from savepoint_spark.bootstrapping.windowed_transformation import (
+    WindowedStateTransformation,
+    window_column,
+)
 from savepoint_spark.columns.column_types import column_of, fitted, natural_type
 from savepoint_spark.writing.grouped_rows import Grouping
 from savepoint_spark.writing.keyed_plan import KeyedPlan
@@ -56,8 +59,8 @@ class KeyedColumns:
     Attributes:
         data: The rows, one per key.
         key: Their key.
-        states: What becomes state so far.
-        merge_rules: Column -> how the values of rows with the same key become one.
+        states: The states so far.
+        merge_rules: Column -> rule that merges the values of rows with the same key.
     """
 
     data: DataFrame
@@ -77,17 +80,17 @@ class KeyedColumns:
         last_access: str | None = None,
         merge: str | None = None,
     ) -> Self:
-        """A column as a state.
+        """Makes a column a state.
 
         Args:
             descriptor: The state's name, kind and types.
-            column: The column: of a value state its values, of a list state arrays, of a map
-                state maps, of a reducing or aggregating state the accumulators. By default that
-                of the state's name. A key whose value is null has nothing in the state.
+            column: The column: values of a value state, arrays of a list state, maps of a map
+                state, accumulators of a reducing or aggregating state. By default the column with
+                the state's name. A key whose value is null has nothing in the state.
             last_access: For a state with TTL: the column of the times of last access, in ms since
                 the epoch as ``BIGINT``; by default the time at which the savepoint is written.
-            merge: How the values of several rows of one key become one: ``sum``, ``min``,
-                ``max``, or ``concat`` for lists. By default a key with two rows is an error.
+            merge: Merges the values of several rows of one key: ``sum``, ``min``, ``max``, or
+                ``concat`` for lists. By default a key with two rows is an error.
 
         Raises:
             ColumnNotFoundError: There is no such column.
@@ -120,13 +123,12 @@ class KeyedColumns:
         processing_time: str | None = None,
         service: str = USER_TIMERS,
     ) -> Self:
-        """Columns as timers.
+        """Makes columns timers.
 
         Args:
             event_time: The column of event-time timers: timestamps in ms since the epoch, a
-                ``BIGINT`` or an array of them. Timers are a set, as in Flink: one that is given
-                several times is there once. Where there are timers alone, a key may have several
-                rows.
+                ``BIGINT`` or an array of them. Timers are a set, as in Flink, so equal ones count
+                once. If there are only timers, a key may have several rows.
             processing_time: The column of processing-time timers.
             service: The timer service; that of a process function by default.
 
@@ -152,12 +154,12 @@ class KeyedColumns:
         is_processing_time: bool = False,
         allowed_lateness_ms: int = 0,
     ) -> WindowedStateTransformation:
-        """Rows that are of a window each, besides their key.
+        """Gives each row a window, besides its key.
 
         Args:
             column: The windows: a struct of ``start`` and ``end``, the end exclusive, both
-                ``TIMESTAMP`` as Spark's ``window`` and ``session_window`` give them, or ms since
-                the epoch as ``BIGINT``.
+                ``TIMESTAMP`` as from Spark's ``window`` and ``session_window``, or ms since the
+                epoch as ``BIGINT``.
             is_merging: Whether windows merge, as those of sessions do; tumbling and sliding
                 windows don't. Windows of a key that overlap, or touch, are merged as Flink merges
                 them, if each state has a rule for it (``merge=``); else ``write`` raises
@@ -174,12 +176,10 @@ class KeyedColumns:
             >>> hourly = sales.groupBy("shop", window("time", "1 hour")).agg(sum("cents").alias("cents"))
             >>> keyed = OperatorTransformation.bootstrap_with(hourly).key_by("shop").window("window")
         """
-        return WindowedStateTransformation.of(
-            self,
-            column,
-            is_merging=is_merging,
-            is_processing_time=is_processing_time,
-            allowed_lateness_ms=allowed_lateness_ms,
+        data = self.data.withColumn(NAMESPACE, window_column(self.data, column))
+        keyed = replace(self, data=data)
+        return WindowedStateTransformation(
+            keyed, is_merging, is_processing_time, allowed_lateness_ms
         )
 
     @classmethod
@@ -212,7 +212,7 @@ class KeyedColumns:
         return self.plan().write(context)
 
     def plan(self) -> OperatorPlan:
-        """What is to be written.
+        """The state that will be written.
 
         Raises:
             ValueError: There is no state, or not every state has a rule for merging.
@@ -228,10 +228,10 @@ class KeyedColumns:
         return OperatorPlan(KeyedPlan(self.key.snapshot, infos, rows))
 
     def _rows_of_timers(self) -> tuple[KeyedRows, ...]:
-        """Rows of timers alone: a key may have several, and they may say the same, as timers are a set."""
+        """Rows of timers alone; a key may have several, because timers are a set."""
         names = [*self.key.columns, *([NAMESPACE] if self._namespaces(self.data) else [])]
-        given = [] if self.key.key_groups is None else [self.key.key_groups]
-        columns = [column_of(self.data, name)[0] for name in dict.fromkeys((*names, *given))]
+        key_groups = [] if self.key.key_groups is None else [self.key.key_groups]
+        columns = [column_of(self.data, name)[0] for name in dict.fromkeys((*names, *key_groups))]
         rows = []
         for state in self.states:
             timestamps = state.values(self.data)
@@ -247,7 +247,7 @@ class KeyedColumns:
         return tuple(rows) or (nothing,)
 
     def _namespaces(self, data: DataFrame) -> tuple[Column, TypeSerializerSnapshot] | None:
-        """The column of namespaces, of state that has any: that of ``like`` an operator of windows."""
+        """The column of namespaces, if states have any, as those ``like`` windows do."""
         serializers = dict.fromkeys(filter(None, (state.namespace for state in self.states)))
         if not serializers:
             return None
@@ -261,7 +261,7 @@ class KeyedColumns:
         return fitted(data, NAMESPACE, serializer.layout(), "the namespace"), serializer
 
     def merged(self, group: tuple[str, ...]) -> DataFrame:
-        """The rows, merged where there are rules for it."""
+        """The rows, merged by their rules if there are any."""
         if not self.merge_rules:
             return self.data
         rules = dict(self.merge_rules)
@@ -284,7 +284,7 @@ class KeyedColumns:
 
 
 def _written(operator: Operator, info: StateMetaInfo) -> StateMetaInfo:
-    """What a header says of a state whose values are written anew."""
+    """The header entry of a state whose values are written anew."""
     snapshot = info.serializer(VALUE_SERIALIZER)
     assert snapshot is not None  # every state has one
     return info.with_serializer(VALUE_SERIALIZER, operator.written(snapshot))
@@ -297,7 +297,7 @@ def key_of(
     key_groups: str | None,
     hash_code: HashKeys | None,
 ) -> Key:
-    """The key that columns make; see ``OneInputStateTransformation.key_by``."""
+    """The key of columns; see ``OneInputStateTransformation.key_by``."""
     if not columns:
         raise ValueError("keyed state needs the column of its key: key_by('account')")
     if key_type is None:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class OperatorStateTransformation:
-    """Rows that become elements of one operator state.
+    """Rows that become elements of operator states.
 
     Attributes:
-        rows: The rows, and the state; several if it is a function that makes them.
+        rows: The rows for each state; a function may have several states.
     """
 
     rows: tuple[ElementRows, ...]
@@ -33,12 +33,7 @@ class OperatorStateTransformation:
 
     @classmethod
     def of_list(
-        cls,
-        data: DataFrame,
-        descriptor: ListStateDescriptor,
-        column: str | None,
-        *,
-        is_union: bool,
+        cls, data: DataFrame, descriptor: ListStateDescriptor, column: str | None, *, is_union: bool
     ) -> Self:
         """See ``OneInputStateTransformation.list_state`` and ``union_state``."""
         mode = DistributionMode.UNION if is_union else DistributionMode.SPLIT_DISTRIBUTE
@@ -59,5 +54,5 @@ class OperatorStateTransformation:
         return self.plan().write(context)
 
     def plan(self) -> OperatorPlan:
-        """What is to be written."""
+        """The state that will be written."""
         return OperatorPlan(operator_states=self.rows)

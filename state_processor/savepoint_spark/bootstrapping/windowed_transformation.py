@@ -1,8 +1,8 @@
-"""Window state out of the columns of a DataFrame, as Flink's window operator has it.
+"""Window state out of the columns of a DataFrame, in the form of Flink's window operator.
 
 | state                  | namespace | what it is                                                   |
 |------------------------|-----------|--------------------------------------------------------------|
-| ``window-contents``    | window    | what the function of the window has gathered                 |
+| ``window-contents``    | window    | elements or accumulator of the window                        |
 | ``merging-window-set`` | void      | of session windows: pairs of a window and that of its state  |
 | window timers          | window    | one that fires the window at its end                         |
 
@@ -52,11 +52,11 @@ _FIRES_AT = "window timers"
 
 @dataclass(frozen=True, repr=False)
 class WindowedStateTransformation:
-    """Rows of a key and a window each, which become the state of a window operator.
+    """Rows with a key and a window each, which become the state of a window operator.
 
     Attributes:
-        keyed: The rows with their key, and what becomes state so far. Their windows are the
-            column ``namespace``.
+        keyed: The rows with their key, and the states so far. Windows are the column
+            ``namespace``.
         is_merging: Whether windows merge, as those of sessions do.
         is_processing_time: Whether the clock fires them, and not the watermark.
         allowed_lateness_ms: How long after its end the job keeps a window.
@@ -70,30 +70,15 @@ class WindowedStateTransformation:
     def __repr__(self) -> str:
         return f"WindowedStateTransformation({self.keyed!r})"
 
-    @classmethod
-    def of(
-        cls,
-        keyed: KeyedColumns,
-        column: str,
-        *,
-        is_merging: bool,
-        is_processing_time: bool,
-        allowed_lateness_ms: int,
-    ) -> Self:
-        """See ``KeyedStateTransformation.window``."""
-        data = keyed.data.withColumn(NAMESPACE, window_column(keyed.data, column))
-        windowed = replace(keyed, data=data)
-        return cls(windowed, is_merging, is_processing_time, allowed_lateness_ms)
-
     def reduce(self, element_type: TypeInformation, column: str, merge: str | None = None) -> Self:
-        """The column of what the elements of each window were reduced to.
+        """Makes a column the reduced elements of each window.
 
         Args:
             element_type: The type of elements.
             column: The column.
-            merge: How several rows of one key and window become one; see
-                ``KeyedStateTransformation.with_state``. With a rule, windows that merge do so,
-                too, where they overlap or touch.
+            merge: Merges several rows of one key and window; see
+                ``KeyedStateTransformation.with_state``. With a rule, windows that merge do so
+                if they overlap or touch.
 
         Raises:
             ColumnNotFoundError: There is no such column.
@@ -107,7 +92,7 @@ class WindowedStateTransformation:
     def aggregate(
         self, accumulator_type: TypeInformation, column: str, merge: str | None = None
     ) -> Self:
-        """The column of the accumulators in which the elements of each window were gathered.
+        """Makes a column the accumulators of each window's elements.
 
         Arguments and errors are those of ``reduce``.
 
@@ -118,7 +103,7 @@ class WindowedStateTransformation:
         return self.with_state(descriptor, column, merge=merge)
 
     def process(self, element_type: TypeInformation, column: str, merge: str | None = None) -> Self:
-        """The column of arrays of the elements of each window, for a function that sees them all.
+        """Makes a column of arrays the elements of each window, for a function that sees them all.
 
         Arguments and errors are those of ``reduce``.
 
@@ -135,7 +120,7 @@ class WindowedStateTransformation:
         last_access: str | None = None,
         merge: str | None = None,
     ) -> Self:
-        """A column as state of each window: that of a trigger, or of a window function.
+        """Makes a column a state of each window: that of a trigger, or of a window function.
 
         Arguments and errors are those of ``KeyedStateTransformation.with_state``.
 
@@ -152,7 +137,7 @@ class WindowedStateTransformation:
         return self.plan().write(context)
 
     def plan(self) -> OperatorPlan:
-        """What is to be written.
+        """The state that will be written.
 
         Raises:
             ValueError: There is no state, or not every state has a rule for merging.
@@ -166,11 +151,11 @@ class WindowedStateTransformation:
         rows = [KeyedRows(data, keyed.key, states, (F.col(NAMESPACE), window))]
         if self.is_merging:
             rows.append(self._merging_set(data))
-        infos = tuple(state.info for part in rows for state in part.states)
+        infos = tuple(state.info for of_states in rows for state in of_states.states)
         return OperatorPlan(KeyedPlan(keyed.key.snapshot, infos, tuple(rows)))
 
     def _fires_at(self) -> Column:
-        """The timestamps of each window: it fires at the first one, and the last one removes it."""
+        """The timestamps of each window: one fires it, the last removes it."""
         last = F.col(NAMESPACE)["end"] - 1
         lateness = self.allowed_lateness_ms
         return F.array(last, last + lateness) if lateness else F.array(last)
@@ -185,27 +170,24 @@ class WindowedStateTransformation:
         )
 
     def _merging_set(self, data: DataFrame) -> KeyedRows:
-        """The windows of each key, which has its state under itself.
+        """The windows of each key; their state is under the windows themselves.
 
-        ``write`` raises ``OverlappingWindowsError`` if they have not merged.
+        ``write`` raises ``OverlappingWindowsError`` for windows that should have merged.
         """
         window = F.col(NAMESPACE)
         pairs = F.collect_list(F.struct(window.alias("f0"), window.alias("f1")))
         key = self.keyed.key
-        kept = [] if key.key_groups is None else [F.first(key.key_groups).alias(key.key_groups)]
-        sets = Grouping.of(data, key.columns).aggregated(pairs.alias(_MERGING_SET), *kept)
+        key_groups = (
+            [] if key.key_groups is None else [F.first(key.key_groups).alias(key.key_groups)]
+        )
+        sets = Grouping.of(data, key.columns).aggregated(pairs.alias(_MERGING_SET), *key_groups)
         pair = Types.TUPLE([Types.TIME_WINDOW(), Types.TIME_WINDOW()])
         state = NewState.of(ListStateDescriptor(_MERGING_SET, pair), _MERGING_SET, None)
         return MergingWindowSets(sets, key, (state,))
 
 
 def window_column(data: DataFrame, name: str) -> Column:
-    """A column of windows, in ms.
-
-    Raises:
-        ColumnNotFoundError: There is no such column.
-        ColumnTypeError: It has no windows.
-    """
+    """A column of windows in ms, or ``ColumnTypeError``."""
     column, data_type = column_of(data, name)
     if isinstance(data_type, StructType) and data_type.names == ["start", "end"]:
         start, end = (_milliseconds(column[field.name], field.dataType) for field in data_type)

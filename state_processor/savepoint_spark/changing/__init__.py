@@ -1,4 +1,4 @@
-"""Existing state that is changed: replaced, renamed, removed, or passed through."""
+"""Changes of existing state: replaced, renamed, removed, or passed through."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Whose keyed state lies in Flink's canonical format, and whose can be brought into it."""
+"""Whether keyed state lies in Flink's canonical format, and whether it can be brought into it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 def needs_conversion(operator: Operator) -> bool:
     """Whether some keyed state of the operator lies in a format of one state backend.
 
-    Timers among raw keyed state are keyed state too. Other raw keyed state is the same for all
-    backends, and stays.
+    Raw timers count as keyed state. Other raw keyed state is the same for all backends, and stays.
     """
     subtasks = operator.record.subtasks
     managed = (subtask.managed_keyed_state for subtask in subtasks)
@@ -31,11 +30,9 @@ def needs_conversion(operator: Operator) -> bool:
 
 
 def expect_convertible(operator: Operator) -> None:
-    """Looks whether all keyed state of the operator is known.
+    """Raises ``ConversionError`` if only the operator itself can read some of its keyed state.
 
-    Raises:
-        ConversionError: It has raw keyed state, which only the operator itself can read.
-        SavepointError: A file of its keyed state is missing or damaged.
+    Missing and damaged files of keyed state raise a ``SavepointError``.
     """
     operator.expect_read(is_keyed=True)
     if _has_unknown_state(operator):
@@ -47,7 +44,7 @@ def expect_convertible(operator: Operator) -> None:
 
 
 def _has_state_v2(operator: Operator) -> bool:
-    """Whether a canonical file has state V2, which Flink does not write there; damage is no reason."""
+    """Whether a canonical file has state V2, which Flink never writes there."""
     with suppress(SavepointError):
         return any(
             info.type is BackendStateType.KEY_VALUE_V2

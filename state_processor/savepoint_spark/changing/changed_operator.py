@@ -1,4 +1,4 @@
-"""An operator whose state is changed: some states are replaced or removed, the rest passes through."""
+"""An operator whose state is changed: states are replaced or removed, the rest passes through."""
 
 from __future__ import annotations
 
@@ -15,15 +15,20 @@ from savepoint_formats.errors import (
 from savepoint_formats.printable import alternatives
 from savepoint_formats.scan.read_options import checked_subclasses
 from savepoint_formats.snapshots.class_names import class_names
-from savepoint_spark.changing.changed_table import ChangedTable
+from savepoint_formats.state_files.state import StateKind
+from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
+from savepoint_spark.changing.changed_table import VALUE, ChangedTable
 from savepoint_spark.changing.hash_codes import hash_code_of
 from savepoint_spark.changing.key_choice import keys_where, plan_without_keys
 from savepoint_spark.changing.local_merges import merged_instances
 from savepoint_spark.changing.migration import migration_of
 from savepoint_spark.changing.named_classes import is_named_in_values, snapshots_of
 from savepoint_spark.changing.operator_changes import OperatorChanges
-from savepoint_spark.changing.rows_as_state import rows_as_state
-from savepoint_spark.columns.column_types import expect_frame
+from savepoint_spark.changing.stored_elements import rewritten_state
+from savepoint_spark.columns.column_types import column_of, expect_frame
+from savepoint_spark.writing.operator_plan import OperatorPlan
+from savepoint_spark.writing.operator_rows import OperatorRows
+from savepoint_spark.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,30 +45,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ChangedOperator(OperatorChanges):
-    """An operator and its changes; each verb gives it with one more."""
+    """An operator and its changes; each verb returns it with one more."""
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing but its key groups and the format of its files changes."""
+        """Whether only its key groups and the format of its files change."""
         same = ChangedOperator(self.operator, hash_code=self.hash_code)
         return replace(self, is_canonical=False) == same
 
     @property
     def has_new_values(self) -> bool:
-        """Whether it has values that do not lie in the savepoint as they are, or merged ones."""
+        """Whether it has values that the savepoint lacks, or merged ones."""
         added = self.added.keyed is not None or bool(self.added.operator_states)
         return added or bool(self.tables) or self.merged is not None
 
     def with_merged(self, merge: Mapping[str, Merge]) -> Self:
-        """The operator with its local state as ordinary one; see ``SavepointWriter.merge_local``."""
+        """See ``SavepointWriter.merge_local``."""
         return replace(self, merged=merged_instances(self.operator, merge))
 
     def state(self, name: str) -> State:
-        """The state that has this name now.
-
-        Raises:
-            StateNotFoundError: There is none; the message lists those there are.
-        """
+        """The state that has this name now, or ``StateNotFoundError``."""
         states = (state for state in self.operator.catalog.states if not state.kind.is_raw)
         known = {
             self.headers.name(state.name): state
@@ -77,17 +78,13 @@ class ChangedOperator(OperatorChanges):
         return known[name]
 
     def without(self, name: str) -> Self:
-        """The operator without a state.
-
-        Raises:
-            StateNotFoundError: It has none of this name; the message lists those there are.
-        """
+        """See ``SavepointWriter.remove_state``."""
         stored_name = self.state(name).name
         tables = tuple(table.without_state(stored_name) for table in self.tables)
         return replace(self, removed=self.removed | {stored_name}, tables=tables)
 
     def with_name(self, old: str, new: str) -> Self:
-        """The operator with a state under another name; see ``StateChanges.rename_state``."""
+        """See ``SavepointWriter.rename_state``."""
         state = self.state(old)
         others = (other for other in self.operator.catalog.states if other != state)
         if new in map(self.headers.name, (other.name for other in others)):
@@ -97,7 +94,7 @@ class ChangedOperator(OperatorChanges):
         return replace(self, headers=self.headers.with_name(state.name, new))
 
     def with_class(self, rename: ClassRename) -> Self:
-        """The operator with a class of Java under another name."""
+        """See ``SavepointWriter.rename_class``."""
         return replace(self, headers=self.headers.with_class(rename))
 
     def renames(self, rename: ClassRename) -> bool:
@@ -107,14 +104,14 @@ class ChangedOperator(OperatorChanges):
             SchemaChangeError: A serializer has the name where it cannot be changed.
             SavepointError: A file can't be read.
         """
-        # All of them are tried, for each may have the name where it cannot be changed.
+        # Tries all of them, because each may have the name where it cannot be changed.
         changes = [rename.of(snapshot) != snapshot for snapshot in self._snapshots()]
         if any(changes) or any(earlier.new == rename.old for earlier in self.headers.classes):
             return True
         return is_named_in_values(self.operator, rename)
 
     def class_names(self) -> frozenset[str]:
-        """All classes of Java that serializers name."""
+        """All Java classes that serializers name."""
         return class_names(self._snapshots())
 
     def _snapshots(self) -> Iterator[TypeSerializerSnapshot]:
@@ -128,10 +125,7 @@ class ChangedOperator(OperatorChanges):
         return self._table(spark, next(tables))
 
     def _table(
-        self,
-        spark: SparkSession | None,
-        table: Table,
-        subclasses: UndescribedSubclasses = "refuse",
+        self, spark: SparkSession | None, table: Table, subclasses: UndescribedSubclasses = "refuse"
     ) -> ChangedTable:
         changed = {changed_table.table.name: changed_table for changed_table in self.tables}
         if table.name in changed:
@@ -141,7 +135,7 @@ class ChangedOperator(OperatorChanges):
         return unchanged if self.deleted is None else unchanged.without_keys(self.deleted)
 
     def with_table(self, table: ChangedTable) -> Self:
-        """The operator with a table changed, perhaps once more."""
+        """The operator with a table added, or changed once more."""
         if table.is_keyed:
             self._expect_not_local()
         others = (other for other in self.tables if other.table != table.table)
@@ -150,7 +144,7 @@ class ChangedOperator(OperatorChanges):
     def without_keys(
         self, spark: SparkSession, where: Column | str, subclasses: UndescribedSubclasses
     ) -> Self:
-        """The operator without some keys; see ``StateChanges.delete_keys``."""
+        """See ``SavepointWriter.delete_keys``."""
         keyed = (table for table in self.operator.tables if table.states[0].kind.is_keyed)
         rows = [self._table(spark, table, subclasses).data() for table in keyed]
         keys = keys_where(rows, where, self.operator.name)
@@ -160,7 +154,7 @@ class ChangedOperator(OperatorChanges):
         return replace(self, deleted=deleted, added=added, tables=tables)
 
     def with_migration(self) -> Self:
-        """The operator with its states as Flink 2.x has them; see ``SavepointWriter.migrate``."""
+        """See ``SavepointWriter.migrate``."""
         if self.has_new_values or self.is_local:
             raise MigrationError(
                 f"operator {self.operator.name} has local state, or gets other values or fields:"
@@ -171,28 +165,39 @@ class ChangedOperator(OperatorChanges):
     def with_rows(
         self, name: str, data: DataFrame, ttl_times: Literal["now"] | None = None
     ) -> Self:
-        """The operator with a state replaced; see ``SavepointWriter.with_state``."""
+        """See ``SavepointWriter.with_state``."""
         expect_frame(data)
         without, state = self.without(name), self.state(name)
         if state.kind.is_keyed:
             self._expect_not_local()
-        plan = rows_as_state(self.operator, state, data, ttl_times)
+        plan = self._rows_of(state, data, ttl_times)
         return replace(without, added=self.added.with_states(plan))
 
-    def with_hash_codes(self) -> Self:
-        """The operator with what gives the hash codes of its keys, inferred if need be.
+    def _rows_of(
+        self, state: State, data: DataFrame, ttl_times: Literal["now"] | None
+    ) -> OperatorPlan:
+        """The rows as a state, written with the serializers that it has."""
+        name = state.name
+        if state.kind.is_keyed:
+            others = [] if state.namespace is None else [NAMESPACE]
+            key_groups = [KEY_GROUP] if KEY_GROUP in data.columns else []
+            column = self.operator.state_columns.get(name, name)
+            names = (KEY, *others, *key_groups, column)
+            rows = data.select(*(column_of(data, name)[0] for name in names))
+            return KeyedColumns.like(rows, self.operator, ttl_times).plan()
+        stored = rewritten_state(self.operator, name)
+        columns = (KEY, VALUE) if state.kind is StateKind.BROADCAST else (VALUE,)
+        return OperatorPlan(operator_states=(OperatorRows.of(data, stored, columns),))
 
-        Raises:
-            UnstableHashError: They follow neither from the keys' type nor from the savepoint.
-        """
+    def with_hash_codes(self) -> Self:
+        """The operator with inferred hash codes; raises ``UnstableHashError`` if that fails."""
         if self.is_local:
             return self
         return replace(self, hash_code=hash_code_of(self.operator, self.hash_code))
 
     def _expect_not_local(self) -> None:
-        """Raises ``SchemaChangeError`` for other values of what has several instances."""
         if self.is_local:
             raise SchemaChangeError(
                 f"operator {self.operator.name} has local keyed state, whose values cannot be"
-                " changed: write it with merge_local first, and change what that has written"
+                " changed: write it with merge_local first, and change the new savepoint"
             )

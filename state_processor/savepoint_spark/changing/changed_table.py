@@ -1,7 +1,7 @@
-"""A table of an operator whose states are changed: as a DataFrame, and as what is written of it.
+"""A table of an operator whose states change: as a DataFrame, and as new state.
 
-Changes are made of the DataFrame one after the other, so that each sees those in front of it. What
-is written are the columns of the states that were changed; the other states pass through.
+Each change is applied to the DataFrame that the changes before it have made. Only the columns of
+changed states are written; the other states pass through.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from savepoint_formats.scan.read_options import ReadOptions, checked_subclasses
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.values.kinds.nanoseconds import checked_nanoseconds
 from savepoint_spark.changing.header_changes import RenamedElements
-from savepoint_spark.changing.stored_elements import StoredElements
+from savepoint_spark.changing.stored_elements import rewritten_state
 from savepoint_spark.changing.struct_columns import (
     edited_column,
     has_times,
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.scan.read_options import UndescribedSubclasses
-    from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.struct_edit import StructEdit
     from savepoint_formats.state_files.header import StateMetaInfo
@@ -58,10 +57,8 @@ VALUE = "value"
 class TableChange:
     """A change of a table.
 
-    Attributes:
-        state: The state that has other values after it; None if it is rows that go.
-        apply: Makes it of the DataFrame.
-        edit: What becomes of fields, and of the serializer of the state's values; None if both stay.
+    ``state`` gets other values, or None if rows are deleted. ``edit`` changes the fields, and so
+    the serializer, of its values.
     """
 
     state: str | None
@@ -70,22 +67,12 @@ class TableChange:
 
     @property
     def keeps_bytes(self) -> bool:
-        """Whether the values lie as before."""
         return self.edit is not None and self.edit.keeps_bytes
 
 
 @dataclass(frozen=True)
 class ChangedTable:
-    """A table, and what becomes of it.
-
-    Attributes:
-        spark: The session that reads it; none where nothing but its types is looked at.
-        operator: The operator.
-        table: The table.
-        changes: The changes, in order.
-        nanoseconds: What times with nanoseconds are to them.
-        undescribed_subclasses: What POJOs whose class no snapshot describes are to them.
-    """
+    """A table and its changes; without a session only its types can be looked at."""
 
     spark: SparkSession | None
     operator: Operator
@@ -96,23 +83,22 @@ class ChangedTable:
 
     @property
     def is_keyed(self) -> bool:
-        """Whether it is of keyed state."""
         return self.table.states[0].kind.is_keyed
 
     @property
     def states(self) -> tuple[State, ...]:
-        """The states that are written anew, for their values lie otherwise than before."""
+        """The states whose values are encoded anew."""
         names = {change.state for change in self.changes if not change.keeps_bytes}
         return tuple(state for state in self.table.states if state.name in names)
 
     @property
     def touched(self) -> frozenset[str]:
-        """The names of the states that are not as they were, be it in headers alone."""
+        """The names of all changed states, also of those that change in headers alone."""
         return frozenset(change.state for change in self.changes if change.state is not None)
 
     @property
     def snapshots(self) -> Mapping[str, TypeSerializerSnapshot]:
-        """State -> the new serializer of its values."""
+        """The new serializers of values, by state."""
         return {
             change.state: change.edit.snapshot
             for change in self.changes
@@ -120,34 +106,29 @@ class ChangedTable:
         }
 
     def column_name(self, state: State) -> str:
-        """The name of the column that has the state."""
         columns = self.table.state_columns()
         return next(column.name for column, shown in columns if shown == state)
 
     def snapshot(self, state: State) -> TypeSerializerSnapshot:
-        """The serializer of the state's values, as it is after the changes so far."""
+        """The serializer of the state's values after the changes so far."""
         return self.snapshots.get(state.name) or _serializer(self.operator, state)
 
     @property
-    def scan(self) -> TableScan:
-        """How its rows are read, to be changed."""
+    def rows(self) -> TableRows:
+        """The stored rows."""
         options = ReadOptions(
             with_key_group=self.is_keyed,
             with_times=self.is_keyed,
             undescribed_subclasses=self.undescribed_subclasses,
         )
-        return self.operator.scan(self.table, options)
-
-    @property
-    def exact(self) -> frozenset[str]:
-        """The columns that are written again."""
-        return frozenset({KEY, NAMESPACE, *map(self.column_name, self.states)})
+        written = frozenset({KEY, NAMESPACE, *map(self.column_name, self.states)})
+        return TableRows(self.operator.scan(self.table, options), written, self.nanoseconds)
 
     def data(self) -> DataFrame:
-        """The rows after all changes, as users see them; times of access are columns beside."""
+        """The rows after all changes; times of last access are columns beside the values."""
         if self.spark is None:
-            raise ValueError("the rows of a table are read by Spark, of which there is no session")
-        rows = TableRows.to_dataframe(self.spark, self.scan, self.exact, self.nanoseconds)
+            raise ValueError("Spark reads the rows of a table, and there is no session")
+        rows = self.rows.to_dataframe(self.spark)
         for state in self._timed():
             name = self.column_name(state)
             column = column_of(rows, name)[0]
@@ -165,7 +146,7 @@ class ChangedTable:
         """The table with one more change, which is tried at once if there is a session.
 
         Raises:
-            AnalysisException: It is none that Spark can make of the columns.
+            AnalysisException: Spark can't apply it to the columns.
         """
         changed = replace(self, changes=(*self.changes, change))
         if self.spark is not None:
@@ -175,13 +156,9 @@ class ChangedTable:
     def shown(
         self, nanoseconds: Nanoseconds, undescribed_subclasses: UndescribedSubclasses = "refuse"
     ) -> Self:
-        """The table whose values are shown so to all changes.
-
-        Raises:
-            ValueError: A change before has seen them otherwise.
-        """
-        given = {"nanoseconds": nanoseconds, "undescribed_subclasses": undescribed_subclasses}
-        for option, value in given.items():
+        """The table with these options; raises ``ValueError`` if an earlier change has others."""
+        options = {"nanoseconds": nanoseconds, "undescribed_subclasses": undescribed_subclasses}
+        for option, value in options.items():
             if self.changes and value != getattr(self, option):
                 raise ValueError(
                     f"{option}={value!r}, but an earlier change of table {self.table.name!r}"
@@ -195,14 +172,10 @@ class ChangedTable:
         )
 
     def with_values(self, state: State, expression: Column, where: Column | None) -> Self:
-        """The table with other values of a state.
-
-        Raises:
-            ColumnTypeError: They are of another type.
-        """
+        """The table with other values of a state; ``ColumnTypeError`` for another type."""
         name, now_ms = self.column_name(state), time.time_ns() // 1_000_000
         stored = self.snapshot(state).layout()
-        # What has other fields by now was decoded.
+        # Values whose fields have changed are decoded.
         if self.undescribed_subclasses != "refuse" and state.name not in self.snapshots:
             stored = with_open_pojos(stored)
 
@@ -221,7 +194,6 @@ class ChangedTable:
         return changed
 
     def with_fields(self, state: State, edit: StructEdit, new: Mapping[str, Column]) -> Self:
-        """The table with other fields of a state's values."""
         _expect_no_records(state)
         name, stored = self.column_name(state), edit.snapshot.layout()
         wanted = spark_type(stored, self.nanoseconds)
@@ -244,24 +216,24 @@ class ChangedTable:
         return self.with_change(TableChange(None, lambda data: data.join(keys, [KEY], "left_anti")))
 
     def without_state(self, name: str) -> Self:
-        """The table with a state as it was."""
-        kept = tuple(change for change in self.changes if change.state != name)
-        return self if kept == self.changes else replace(self, changes=kept)
+        """The table without the changes of a state."""
+        others = tuple(change for change in self.changes if change.state != name)
+        return self if others == self.changes else replace(self, changes=others)
 
     def plan(self) -> OperatorPlan:
-        """What is written of it; nothing if no values lie otherwise than before."""
+        """The new state; empty if only headers change."""
         if not self.states:
             return OperatorPlan()
         if self.is_keyed:
             return OperatorPlan(self._keyed_plan())
         (state,) = self.states
-        stored = StoredElements.state_of(self.operator, state.name)
+        stored = rewritten_state(self.operator, state.name)
         names = (KEY, VALUE) if stored.key is not None else (VALUE,)
         changed = replace(stored, element=self.snapshot(state))
         return OperatorPlan(operator_states=(OperatorRows.of(self.data(), changed, names),))
 
     def info(self, state: State, types: StoredTypes) -> StateMetaInfo:
-        """What a header is to say of a keyed state."""
+        """The header entry of a keyed state."""
         info = next(info for info in types.states if info.name == state.name)
         return info.with_serializer(VALUE_SERIALIZER, self.snapshot(state))
 
@@ -283,14 +255,14 @@ class ChangedTable:
 def with_tables(
     plan: OperatorPlan, tables: Iterable[ChangedTable], spark: SparkSession
 ) -> OperatorPlan:
-    """The plan with what a session is to write of tables."""
+    """The plan with the new state of tables."""
     for table in tables:
         plan = plan.with_states(replace(table, spark=spark).plan())
     return plan
 
 
 def info_after(tables: Iterable[ChangedTable], info: StateMetaInfo) -> StateMetaInfo:
-    """What a header says of a keyed state after changes of tables."""
+    """The header entry of a keyed state that passes through, after changes of tables."""
     for table in tables:
         snapshot = table.snapshots.get(info.name) if table.is_keyed else None
         if snapshot is not None:
@@ -299,7 +271,7 @@ def info_after(tables: Iterable[ChangedTable], info: StateMetaInfo) -> StateMeta
 
 
 def elements_after(tables: Iterable[ChangedTable], rows: ElementRows) -> ElementRows:
-    """The elements of an operator state after changes of tables, where they lie as before."""
+    """The elements of an operator state that passes through, after changes of tables."""
     for table in tables:
         snapshot = None if table.is_keyed else table.snapshots.get(rows.state.name)
         if snapshot is not None:
@@ -310,7 +282,7 @@ def elements_after(tables: Iterable[ChangedTable], rows: ElementRows) -> Element
 def _serializer(operator: Operator, state: State) -> TypeSerializerSnapshot:
     """The serializer of a state's values in the savepoint."""
     if not state.kind.is_keyed:
-        return StoredElements.state_of(operator, state.name).element
+        return rewritten_state(operator, state.name).element
     info = next(info for info in StoredTypes.of(operator).states if info.name == state.name)
     snapshot = info.serializer(VALUE_SERIALIZER)
     assert snapshot is not None  # every state has one

@@ -1,7 +1,7 @@
-"""Of what the elements of collections are declared, which no snapshot of Flink 1.x says.
+"""Declared types of the elements of collections, which no snapshot of Flink 1.x tells.
 
-The user's description of the POJO around a collection tells, or else the first element that the
-savepoint has: all others have to be of the same class.
+The user's description of the POJO around a collection tells them. Without it, the first element in
+the savepoint does: all others must be of the same class.
 """
 
 from __future__ import annotations
@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 
 
 class UnknownElementsError(MigrationError):
-    """Nobody says of what collections are declared: neither a description nor their elements.
-
-    Attributes:
-        collections: The collections.
-    """
+    """Neither a description nor an element tells the element types of ``collections``."""
 
     def __init__(self, message: str, collections: Places) -> None:
         super().__init__(message)
@@ -38,10 +34,10 @@ class UnknownElementsError(MigrationError):
 
 
 def described_elements(places: Places, kryo: KryoDialect) -> dict[int, Elements]:
-    """What the user says of collections, by their numbers; of no type they stay with Kryo.
+    """The described elements of collections, by their numbers; None stays with Kryo.
 
     Raises:
-        MigrationError: A field is described as of another type than its serializer is for.
+        MigrationError: A field is described with another type than its serializer has.
     """
     fields = {
         (described.class_name, field.name): field
@@ -67,17 +63,13 @@ def observed_elements(
     values: Iterable[tuple[Layout, bytes]],
     kryo: KryoDialect,
 ) -> dict[int, Elements]:
-    """What is in collections, by their numbers, as far as their first elements say.
+    """Element types of collections that are not ``known`` yet, from the first elements in values.
 
-    Args:
-        places: All collections of a serializer.
-        known: Those that are known.
-        values: Values of the serializer, or of its last part, and how they lie.
-        kryo: The Kryo that wrote them.
+    The collections of ``values`` are the last of ``places``.
 
     Raises:
-        MigrationError: A first element may be of a class that is not that of its declaration.
-        UndecodableError: An object is of a class that nobody can read.
+        MigrationError: A first element may be of a subclass of the declared class.
+        UndecodableError: An object has a class that nobody can read.
     """
     seen: dict[int, list[str | None]] = {}
     for layout, value in values:
@@ -95,7 +87,7 @@ def observed_elements(
 
 
 def _as_declared(place: CollectionPlace, seen: list[str], kryo: KryoDialect) -> Elements:
-    """What elements of these classes are declared as; Kryo keeps those that have type arguments."""
+    """How elements of these classes are declared; Kryo keeps those with type arguments."""
     if any(map(is_generic, seen)):
         return None
     return tuple(_declared(place, name, kryo) for name in seen)
@@ -122,7 +114,7 @@ def _declared(place: CollectionPlace, name: str, kryo: KryoDialect) -> str:
 def _part(
     declared: KryoField | TypeArgument | None, path: tuple[int, ...]
 ) -> KryoField | TypeArgument | None:
-    """The type of a part of a tuple; None if nobody says it."""
+    """The type argument at a path; None if it is not described."""
     for number in path:
         if declared is None or number >= len(declared.arguments):
             return None
@@ -131,6 +123,6 @@ def _part(
 
 
 def _component(type_name: str) -> str:
-    """What an array has in it, or the type itself."""
+    """The element type of an array, or the type itself."""
     element = type_name.lstrip("[")
     return type_name if element == type_name else element[1:-1]

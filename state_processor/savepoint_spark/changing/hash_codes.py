@@ -1,4 +1,4 @@
-"""Hash codes of keys that have a ``hashCode`` of their own making: given by the user, or inferred."""
+"""Hash codes of keys with a ``hashCode`` of their own: given by the user, or inferred."""
 
 from __future__ import annotations
 
@@ -10,14 +10,10 @@ import pyarrow as pa
 
 from savepoint_formats.errors import UnstableHashError, within
 from savepoint_formats.hashing.hash_shapes import HashShape
-from savepoint_formats.hashing.inferred_hash_codes import (
-    SAMPLE_SIZE,
-    inferred_hash_code,
-)
+from savepoint_formats.hashing.inferred_hash_codes import SAMPLE_SIZE, inferred_hash_code
 from savepoint_formats.hashing.key_hash import key_groups_of, key_hashes
 from savepoint_formats.hashing.shape_columns import shape_hashes, structure
 from savepoint_formats.scan.read_options import ReadOptions
-from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.tables.tables import KEY
 
 if TYPE_CHECKING:
@@ -34,35 +30,32 @@ _KEY_GROUP = "key_group"
 
 @dataclass(frozen=True, slots=True)
 class GivenShape:
-    """The hash codes of a shape that the user has named."""
+    """Computes hash codes by a shape that the user has named."""
 
     shape: HashShape
     layout: Layout
 
     def __call__(self, keys: pa.Array) -> NDArray[np.int32]:
-        """The hash codes of keys, as the column ``key`` shows them."""
         return shape_hashes(self.shape, self.layout, keys)
 
     def __str__(self) -> str:
         return f"{self.shape}, as given"
 
 
-def hash_code_of(operator: Operator, given: HashKeys | str | None) -> HashKeys | None:
-    """What gives the hash codes of an operator's keys; None if they follow from the keys' type.
+def hash_code_of(operator: Operator, asked: HashKeys | str | None) -> HashKeys | None:
+    """The function for the hash codes of an operator's keys; None if they follow from the type.
 
-    Args:
-        operator: The operator.
-        given: What the user gave: a function, the text of a shape, or nothing.
+    ``asked`` is the user's function, or the text of a shape.
 
     Raises:
-        UnstableHashError: They do not follow from the type, and could not be inferred.
-        ValueError: The text is that of no shape.
+        UnstableHashError: They don't follow from the type, and could not be inferred.
+        ValueError: The text is no shape.
     """
     layout = _key_layout(operator)
-    if layout is None or callable(given):
-        return given if callable(given) else None
-    if given is not None:
-        return GivenShape(HashShape.parse(given), layout)
+    if layout is None or callable(asked):
+        return asked if callable(asked) else None
+    if asked is not None:
+        return GivenShape(HashShape.parse(asked), layout)
     if structure(layout) is None:
         return None
     keys, key_groups = _sample(operator)
@@ -117,7 +110,4 @@ def _key_batches(operator: Operator) -> Iterator[pa.RecordBatch]:
             column.name for column in table.columns
         }:
             continue
-        scan = TableScan(
-            operator.directory, operator.record, table, options, operator.kryo, operator.name
-        )
-        yield from scan.batches()
+        yield from operator.scan(table, options).batches()

@@ -1,6 +1,6 @@
-"""What changes in the headers of an operator's files: names of states and of Java classes.
+"""Changes in the headers of an operator's files: names of states and of Java classes.
 
-Bytes of values stay as they are, so that they may not hold the old name of a class.
+The bytes of values stay as they are, so they must not contain the old name of a class.
 """
 
 from __future__ import annotations
@@ -26,26 +26,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HeaderChanges:
-    """New names.
-
-    Attributes:
-        states: Name of a state in the savepoint -> its new name.
-        classes: Classes that get another name, in order.
-    """
+    """New names, by the names in the savepoint; classes are renamed in order."""
 
     states: tuple[tuple[str, str], ...] = ()
     classes: tuple[ClassRename, ...] = ()
 
     def name(self, state: str) -> str:
-        """The new name of a state."""
         return dict(self.states).get(state, state)
 
     def with_name(self, state: str, name: str) -> Self:
-        """With a new name of a state, instead of one that it may have got before."""
         return replace(self, states=tuple({**dict(self.states), state: name}.items()))
 
     def with_class(self, rename: ClassRename) -> Self:
-        """With one more class that gets another name."""
         return replace(self, classes=(*self.classes, rename))
 
     def snapshot(self, serializer: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
@@ -59,7 +51,6 @@ class HeaderChanges:
         return serializer
 
     def info(self, info: StateMetaInfo) -> StateMetaInfo:
-        """What a header says of a state, with the new names; errors as of ``snapshot``."""
         serializers = (
             (role, SerializerEntry(self.snapshot(entry.snapshot)))
             for role, entry in info.serializers
@@ -67,7 +58,7 @@ class HeaderChanges:
         return replace(info, name=self.name(info.name), serializers=tuple(serializers))
 
     def plan(self, plan: OperatorPlan) -> OperatorPlan:
-        """What is to be written, under the new names; errors as of ``snapshot``."""
+        """The plan under the new names; errors as for ``snapshot``."""
         keyed = None if plan.keyed is None else self._keyed(plan.keyed)
         return OperatorPlan(keyed, tuple(map(self._elements, plan.operator_states)))
 
@@ -93,38 +84,25 @@ class HeaderChanges:
 
 @dataclass(frozen=True)
 class RenamedRows:
-    """Rows of keyed state.
-
-    Attributes:
-        rows: The rows.
-        old_names: New name of a state -> the one that the rows know it by.
-    """
+    """Rows of keyed state that know states by their old names."""
 
     rows: RunRows
     old_names: Mapping[str, str]
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
-        """The runs; see ``RunRows``."""
         known = {self.old_names.get(name, name): number for name, number in ids.items()}
         return self.rows.runs(known, max_parallelism)
 
     def duplicates(self, limit: int) -> list[Row]:
-        """See ``RunRows``."""
         return self.rows.duplicates(limit)
 
 
 @dataclass(frozen=True)
 class RenamedElements:
-    """Elements of operator state.
-
-    Attributes:
-        rows: The elements.
-        state: The state that they become.
-    """
+    """Elements of operator state that become ``state``."""
 
     rows: ElementRows
     state: NewOperatorState
 
     def elements(self, index: int, parallelism: int) -> DataFrame:
-        """The elements; see ``ElementRows``."""
         return self.rows.elements(index, parallelism)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
 
-from savepoint_database.types.spark_values import from_spark
 from savepoint_formats.errors import ColumnNotFoundError
 from savepoint_formats.pass_through.deleted_keys import DeletedKeys
-from savepoint_formats.program.encode import Encoder
-from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_spark.columns.column_types import fitted
 from savepoint_spark.session.task_errors import typed_errors
 from savepoint_spark.writing.keyed_rows import KeyedRows
+from savepoint_spark.writing.operator_rows import encoded_elements
 from savepoint_spark.writing.run_encoding import KEY
 
 if TYPE_CHECKING:
@@ -27,12 +25,12 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_spark.writing.operator_plan import OperatorPlan
 
-# The second is of a column "id", which Spark finds below the table, among the numbers of splits.
+# Spark raises the second for a column "id", because the numbers of splits below the table have it.
 _UNRESOLVED = ("UNRESOLVED_COLUMN", "MISSING_ATTRIBUTES")
 
 
 def keys_where(tables: Iterable[DataFrame], where: Column | str, operator: str) -> DataFrame:
-    """The keys that have a row, in any of the tables with the columns in question, that fits.
+    """The keys with a row that fits, in any of the tables that have the columns of the condition.
 
     Raises:
         ColumnNotFoundError: No table has the columns of the condition.
@@ -54,31 +52,21 @@ def keys_where(tables: Iterable[DataFrame], where: Column | str, operator: str) 
 
 
 def encoded_keys(keys: DataFrame, layout: Layout) -> DeletedKeys:
-    """Runs the job that finds the keys; they are held in memory as bytes.
-
-    Raises:
-        UnencodableError: Keys of this serializer cannot be encoded.
-    """
+    """Runs the job that finds the keys, and holds them in memory as bytes."""
     column = fitted(keys, KEY, layout, "the key").alias(KEY)
+
+    def encode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield pa.RecordBatch.from_arrays([encoded_elements(batch, KEY, layout)], names=[KEY])
+
     with typed_errors():
-        encoded = keys.select(column).mapInArrow(_Encoding(layout).run, "key BINARY").toArrow()
+        encoded = keys.select(column).mapInArrow(encode, "key BINARY").toArrow()
     whole = encoded.column(KEY).cast(pa.large_binary()).combine_chunks()
     return DeletedKeys(whole if isinstance(whole, pa.Array) else whole.chunk(0))
 
 
-@dataclass(frozen=True)
-class _Encoding:
-    layout: Layout
-
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        encoder = Encoder(self.layout)
-        for batch in batches:
-            keys = encoder.encode(from_spark(batch.column(0), arrow_type(self.layout)))
-            yield pa.RecordBatch.from_arrays([keys.cast(pa.binary())], names=[KEY])
-
-
 def plan_without_keys(plan: OperatorPlan, keys: DataFrame) -> OperatorPlan:
-    """What is made of rows, without those of some keys."""
+    """The plan without the rows of some keys."""
     if plan.keyed is None:
         return plan
     rows = (

@@ -1,4 +1,4 @@
-"""How the instances of local state are merged: by a rule, or by the job's own function."""
+"""Merges the instances of local state: by a rule, or by the job's own function."""
 
 from __future__ import annotations
 
@@ -27,54 +27,43 @@ if TYPE_CHECKING:
 
 
 class Merging(Protocol):
-    """What merges two values, as an ``AggregateFunction`` does."""
+    """Merges two values, like an ``AggregateFunction``."""
 
     def merge(self, value: Any, other: Any) -> Any:
-        """The value of two."""
+        """The value of two values."""
 
 
 @dataclass(frozen=True)
 class FunctionMerge:
-    """Merges instances by a user's function, two at a time.
-
-    Attributes:
-        state: The name of the state.
-        function: Makes one value of two.
-        value_type: The type of the values.
-    """
+    """Merges instances by a user's function, two at a time."""
 
     state: str
     function: Callable[[Any, Any], Any]
     value_type: pa.DataType
 
     def __call__(self, lists: pa.ListArray) -> pa.Array:
-        """The value of each list of instances.
-
-        Raises:
-            MergeError: The function has given what is no value of the state.
-        """
+        """The value of each list of instances; ``MergeError`` for one of another type."""
         convert = given(self.value_type)
         merged = [reduce(self.function, instances) for instances in python_values(lists)]
         try:
             return pa.array([convert(value) for value in merged], self.value_type)
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
             raise MergeError(
-                f"the merge function of state {self.state!r} gave what is no"
+                f"the merge function of state {self.state!r} did not give a"
                 f" {self.value_type}: {error}"
             ) from error
 
 
 def merge_instances(state: State, merge: Merge) -> MergeInstances:
-    """What merges the instances of a state, without the times of TTL.
+    """A function that merges the instances of a state, without the times of TTL.
 
-    Args:
-        state: A local state that is no list.
-        merge: A rule by its name, a function of two values, or an object with one called ``merge``.
+    ``merge`` is a rule by its name, a function of two values, or an object with one called
+    ``merge``.
 
     Raises:
         ValueError: There is no such rule.
         ColumnTypeError: The rule cannot merge values of this type.
-        TypeError: It is nothing of the kind.
+        TypeError: ``merge`` is nothing of the kind.
     """
     if isinstance(merge, str):
         return merge_of(state, merge)
@@ -89,11 +78,10 @@ def merge_instances(state: State, merge: Merge) -> MergeInstances:
 
 
 def merged_instances(operator: Operator, merge: Mapping[str, Merge]) -> dict[str, MergedInstances]:
-    """How all local states of an operator become ordinary ones, by name.
+    """The merges of all local states of an operator, by name.
 
     Raises:
-        MergeError: A state is given nothing to merge it by; what ``mergeable_states`` and
-            ``merge_instances`` raise.
+        MergeError: A state has nothing to merge it by.
     """
     states = operator.catalog.states
     mergeable = mergeable_states(states, merge, f"operator {operator.name}")

@@ -1,12 +1,13 @@
 """Rows of subtasks become runs of local state: the map side of writing it.
 
-The runs are those of keyed state, with one more column, ``subtask INT``: whose instance of the key
-group they are of.
+The runs are those of keyed state with one more column, ``subtask INT``: the subtask whose instance
+of the key group they belong to.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,9 +15,8 @@ import pyarrow.compute as pc
 
 from savepoint_formats.errors import SubtaskError
 from savepoint_formats.tables.tables import SUBTASK
-from savepoint_spark.session.task_errors import typed_errors
 from savepoint_spark.writing.handed_runs import RunSource
-from savepoint_spark.writing.run_encoding import KEY_GROUP, RUN_SCHEMA, RUNS, gathered
+from savepoint_spark.writing.run_encoding import RUN_SCHEMA, RUNS, gathered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -31,36 +31,24 @@ _SCHEMA = RUN_SCHEMA.append(pa.field(SUBTASK, pa.int32()))
 
 
 def of_subtask(runs: pa.RecordBatch, subtask: int) -> pa.RecordBatch:
-    """Runs, with the subtask that they are of."""
+    """The runs with a column for their subtask."""
     subtasks = pa.repeat(pa.scalar(subtask, pa.int32()), len(runs))
     return pa.RecordBatch.from_arrays([*runs.columns, subtasks], schema=_SCHEMA)
 
 
-@dataclass(frozen=True)
-class LocalEncoding:
-    """How rows of subtasks become runs.
-
-    Attributes:
-        encoding: How the rows of one subtask do.
-    """
-
-    encoding: RunEncoding
-
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The runs of the rows of a partition, as a task of Spark gives them.
-
-        Raises:
-            SubtaskError: A row is of no subtask.
-        """
-        encoders = self.encoding.encoders()
-        for batch in gathered(batches):
-            for subtask, rows in _by_subtask(batch):
-                for runs in self.encoding.encoded(rows, encoders):
-                    yield of_subtask(runs, subtask)
+def _local_runs(
+    encoding: RunEncoding, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The runs of the rows of a partition, in a task; ``SubtaskError`` for one without subtask."""
+    encoders = encoding.encoders()
+    for batch in gathered(batches):
+        for subtask, rows in _by_subtask(batch):
+            for runs in encoding.encoded(rows, encoders):
+                yield of_subtask(runs, subtask)
 
 
 def _by_subtask(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of each subtask; of all at once where, as is usual, a partition has but one."""
+    """The rows of each subtask; a partition usually has only one."""
     column = batch.column(SUBTASK)
     if column.null_count:
         raise SubtaskError(f"{column.null_count} rows of {len(column)} have no subtask")
@@ -72,28 +60,16 @@ def _by_subtask(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 @dataclass(frozen=True)
 class LocalStateRows:
-    """Rows of a DataFrame that become local state.
-
-    Attributes:
-        rows: The rows, and the states that they become.
-        subtask: The column of their subtasks.
-    """
+    """Rows of a DataFrame that become local state of the subtasks in a column."""
 
     rows: KeyedRows
     subtask: Column
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
-        """The rows as runs; see ``KeyedRows.runs``."""
         columns, encoding = self.rows.encoded_columns(ids, max_parallelism)
         columns[SUBTASK] = self.subtask
         selected = self.rows.data.select(*(column.alias(name) for name, column in columns.items()))
-        return RunSource(selected, LocalEncoding(encoding).run, LOCAL_RUNS)
+        return RunSource(selected, partial(_local_runs, encoding), LOCAL_RUNS)
 
     def duplicates(self, limit: int) -> list[Row]:
-        """Some of the keys that have several rows of one subtask."""
-        columns = {name: column for name, column in self.rows.of_keys() if name != KEY_GROUP}
-        columns = {SUBTASK: self.subtask, **columns}
-        keys = self.rows.data.select(*(column.alias(name) for name, column in columns.items()))
-        counted = keys.groupBy(*columns).count()
-        with typed_errors():
-            return counted.where("count > 1").drop("count").limit(limit).collect()
+        return self.rows.repeated({SUBTASK: self.subtask}, limit)

@@ -1,8 +1,8 @@
 """Runs of local state become files: of subtasks again, or of ordinary keyed state.
 
 A subtask takes the instances of its key groups in the order of the subtasks that they come from.
-Where it has several of one key group, these are held in memory, and entries of the same key are
-put together as bytes; a key group of one instance passes through.
+Several instances of a key group are held in memory, and entries of the same key are joined as
+bytes. A key group with one instance passes through.
 """
 
 from __future__ import annotations
@@ -28,34 +28,25 @@ if TYPE_CHECKING:
 
     from savepoint_formats.pass_through.merged_instances import MergedInstances
     from savepoint_formats.state_files.canonical_file import Run
-    from savepoint_spark.writing.handed_runs import Piece
+    from savepoint_spark.writing.handed_runs import RunRow
     from savepoint_spark.writing.write_context import WriteContext
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceFiles(KeyedFiles):
-    """Files of key groups of which there may be several instances.
-
-    Attributes:
-        subtasks: How many subtasks the rows are of.
-        instances: How the instances of a key group become one.
-    """
+    """Files of key groups that may have several instances, from rows of ``subtasks`` subtasks."""
 
     subtasks: int
     instances: LocalSections
 
     order: ClassVar[tuple[str, ...]] = ("key_group", SUBTASK)
 
-    def sections(self, pieces: Iterable[Piece]) -> Iterator[tuple[int, Iterator[Run]]]:
-        """See ``KeyedFiles.sections``.
-
-        Raises:
-            SubtaskError: A row is of a subtask that there is not.
-        """
-        for key_group, of_group in groupby(pieces, lambda piece: piece.key_group):
+    def sections(self, rows: Iterable[RunRow]) -> Iterator[tuple[int, Iterator[Run]]]:
+        """See ``KeyedFiles.sections``; raises ``SubtaskError`` for an unknown subtask."""
+        for key_group, of_group in groupby(rows, lambda row: row.key_group):
             instances = [
                 list(runs_of(key_group, of_subtask))
-                for subtask, of_subtask in groupby(of_group, lambda piece: piece.subtask)
+                for subtask, of_subtask in groupby(of_group, lambda row: row.subtask)
                 if self._is_known(subtask)
             ]
             present = [runs for runs in instances if runs]
@@ -75,32 +66,26 @@ class InstanceFiles(KeyedFiles):
 
 @dataclass(frozen=True, slots=True)
 class LocalFiles(InstanceFiles):
-    """The files of local state, each with all key groups; see ``savepoint_formats.key_groups.scope``."""
+    """The files of local state, each with all key groups; see ``key_groups.scope``."""
 
     def owner(self) -> Column:
-        """The subtask that gets a local key group: they are counted over the subtasks."""
+        """The subtask that gets a local key group; they are counted over all subtasks."""
         number = f"(CAST({SUBTASK} AS BIGINT) * {self.max_parallelism} + key_group)"
         owner = owner_of(number, self.parallelism, self.subtasks * self.max_parallelism)
-        # A subtask that there is not is found out where its rows are, which must be somewhere.
+        # Rows of a missing subtask must go somewhere too; sections() refuses them.
         return F.greatest(F.lit(0), F.least(owner, F.lit(self.parallelism - 1)))
 
     def key_groups(self, subtask: int) -> KeyGroupRange:  # noqa: ARG002  # every subtask has all
-        """All key groups."""
         return KeyGroupRange(0, self.max_parallelism - 1)
 
 
 @dataclass(frozen=True)
 class LocalKeyedPlan(KeyedPlan):
-    """What the files of an operator's local state are to hold.
-
-    Attributes:
-        subtasks: How many subtasks the rows are of; None if as many as the operator has.
-    """
+    """The contents of an operator's files of local state; by default from as many subtasks."""
 
     subtasks: int | None = None
 
     def files(self, context: WriteContext) -> LocalFiles:
-        """See ``KeyedPlan``."""
         return LocalFiles(
             context.target,
             self.header,
@@ -113,18 +98,12 @@ class LocalKeyedPlan(KeyedPlan):
 
 @dataclass(frozen=True)
 class MergedPlan(KeyedPlan):
-    """What the files of an operator hold whose state was local before.
-
-    Attributes:
-        subtasks: How many subtasks the rows are of.
-        merged: How each state is merged, in the order of the header.
-    """
+    """The contents of files whose state was local; ``merged`` is in the order of the header."""
 
     subtasks: int = 1
     merged: tuple[MergedInstances, ...] = ()
 
     def files(self, context: WriteContext) -> InstanceFiles:
-        """See ``KeyedPlan``."""
         states = tuple(merged.state for merged in self.merged)
         return InstanceFiles(
             context.target,

@@ -1,9 +1,7 @@
-"""What becomes of an operator's states that Flink 1.x wrote and Flink 2.x is to restore.
+"""The states of an operator that Flink 1.x wrote, for Flink 2.x.
 
-Objects of Kryo are written as Kryo 5 has them, and collections that 2.x has serializers for are
-written with these. All else passes through as the bytes that it is.
-
-Of what the elements of such a collection are, ``collection_elements`` tells.
+Objects of Kryo are written for Kryo 5, and collections for which 2.x has serializers with these.
+All else passes through as bytes. ``collection_elements`` tells the types of elements.
 """
 
 from __future__ import annotations
@@ -11,6 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from savepoint_formats.compatibility.collected import operator_facts
+
+from savepoint_formats.compatibility.releases import Crossing
+from savepoint_formats.compatibility.rules import Verdict, all_findings
+from savepoint_formats.compatibility.serializer_rules import HEALED_BY_MIGRATION, SERIALIZER_RULES
+from savepoint_formats.compatibility.state_rules import STATE_RULES
+from savepoint_formats.compatibility.subclasses import Glance
 from savepoint_formats.errors import (
     KeyTypeError,
     MigrationError,
@@ -18,6 +23,7 @@ from savepoint_formats.errors import (
     UndecodableError,
     within,
 )
+from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
 from savepoint_formats.pass_through.recoded_entries import RecodedStates, entry_layouts
 from savepoint_formats.snapshots.extracted import Extraction
 from savepoint_formats.snapshots.flink_2 import of_flink_2
@@ -32,19 +38,20 @@ from savepoint_spark.changing.collection_elements import (
     described_elements,
     observed_elements,
 )
-from savepoint_spark.changing.migration_limits import refusals
 from savepoint_spark.changing.stored_elements import (
-    StoredElements,
     element_layout,
+    operator_states,
     stored_elements,
 )
-from savepoint_spark.changing.stored_rows import stored_pieces
+from savepoint_spark.changing.stored_rows import stored_chunks
 from savepoint_spark.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.compatibility.facts import StateFacts
+    from savepoint_formats.compatibility.rules import Finding
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
@@ -53,19 +60,21 @@ if TYPE_CHECKING:
 
     Values = Iterator[tuple[Layout, bytes]]
 
-PartT = TypeVar("PartT")
+ItemT = TypeVar("ItemT")
+
+_CROSSING = Crossing(FlinkVersionRange((1, 20), (1, 20)), MetadataVersion.PROPERTIES, (2, 2))
+"""Rules for Flink 1 and 2 are the same for all releases of both."""
+
+_PASSING = (Verdict.RESTORABLE, Verdict.UNKNOWN)
 
 
 @dataclass(frozen=True)
 class Migration:
-    """How an operator's states are written.
+    """The new form of an operator's states.
 
-    Attributes:
-        key: The serializer of keys as it is to be; None if there is no keyed state.
-        infos: Name of a keyed state -> what its header is to say, if it is written anew.
-        elements: Name of an operator state -> the state as it was, and as it is to be, likewise.
-        reads: The Kryo that wrote the objects.
-        writes: The Kryo that is to read them.
+    ``key`` is None without keyed state. ``infos`` has the new headers of keyed states, ``elements``
+    the old and new forms of operator states; both only of states that are written anew. ``reads``
+    is the Kryo that wrote the objects, ``writes`` the one that will read them.
     """
 
     key: TypeSerializerSnapshot | None
@@ -76,7 +85,7 @@ class Migration:
 
     @property
     def recoded(self) -> RecodedStates | None:
-        """How the entries of keyed state are written; None if they stay."""
+        """The new form of keyed entries; None if they stay."""
         if self.key is None or not self.infos:
             return None
         key = self.key.layout()
@@ -90,35 +99,29 @@ class Migration:
 
     @property
     def snapshots(self) -> Iterator[TypeSerializerSnapshot]:
-        """The serializers that are written."""
+        """The new serializers."""
         if self.key is not None:
             yield self.key
         for info in self.infos.values():
             yield from (entry.snapshot for _, entry in info.serializers)
         for _, state in self.elements.values():
-            yield from _parts(state)
+            yield from state.serializers
 
     def element_recoding(self, name: str) -> Recoding:
-        """How the elements of an operator state are written, which is one of ``elements``."""
         old, new = map(element_layout, self.elements[name])
         return Recoding(old, new, self.reads, self.writes)
 
 
 def migration_of(operator: Operator, removed: frozenset[str]) -> Migration | None:
-    """How the states of an operator are written; None if none has anything in it that changes.
-
-    Args:
-        operator: The operator.
-        removed: The names of states that are left out.
+    """The migration of an operator's states; None if nothing in them changes.
 
     Raises:
-        MigrationError: Nobody tells what is in a collection, or it has no serializer that is known.
-            The message names all such states.
+        MigrationError: A collection or serializer is unknown. The message names all such states.
         SavepointError: A file can't be read.
     """
     planning = _Planning.of(operator, removed)
     with within(f"operator {operator.name}"):
-        planning.problems.extend(refusals(operator, removed))
+        planning.problems.extend(_refusals(operator, removed))
         migration = planning.migration()
         if planning.problems:
             raise MigrationError("; ".join(planning.problems))
@@ -126,11 +129,11 @@ def migration_of(operator: Operator, removed: frozenset[str]) -> Migration | Non
 
 
 def collections_to_describe(operator: Operator) -> dict[str, dict[str, None]]:
-    """The collections of which nobody says what is in them, by the class around them.
+    """The collections with unknown elements, by the class around them.
 
     Returns:
-        Class -> ``operator: state 'name': class.field``, in their order, as the keys of a dict.
-        Collections that are no field of a POJO are not among them: no description could tell.
+        Class -> ``operator: state 'name': class.field``, in order, as the keys of a dict.
+        Collections that are no field of a POJO are left out: no description could tell.
 
     Raises:
         SavepointError: A file can't be read.
@@ -150,18 +153,9 @@ def collections_to_describe(operator: Operator) -> dict[str, dict[str, None]]:
 
 @dataclass(frozen=True)
 class _Planning:
-    """Makes of an operator's serializers those of Flink 2.x, and notes what can't be made.
+    """Makes serializers of Flink 2.x, and collects ``problems`` and ``unknown`` collections.
 
-    Attributes:
-        operator: The operator.
-        removed: The names of states that are left out.
-        types: The serializers of its keyed state; None if it has none.
-        elements: Its operator state.
-        kryo: The Kryo that wrote the objects.
-        written: What Flink 1.x has made of the user's classes.
-        extraction: What Flink 2.x makes of them.
-        problems: What is refused.
-        unknown: The collections of which nobody says what is in them, each with its state.
+    ``written`` is what Flink 1.x made of the user's classes, ``extraction`` what Flink 2.x makes.
     """
 
     operator: Operator
@@ -176,48 +170,50 @@ class _Planning:
 
     @classmethod
     def of(cls, operator: Operator, removed: frozenset[str]) -> Self:
-        """That of an operator."""
         kryo = operator.kryo
         assert kryo is not None  # as it is one of a savepoint
         types = StoredTypes.of(operator) if operator.has_keyed_state else None
-        elements = StoredElements.states_of(operator)
-        extraction = Extraction(kryo.classes, kryo_in(*_serializers(types, elements)))
+        elements = operator_states(operator)
+        serializers = [] if types is None else list(types.serializers)
+        for state in elements.values():
+            serializers += state.serializers
+        extraction = Extraction(kryo.classes, kryo_in(*serializers))
         written = replace(extraction, is_of_flink_1=True)
         return cls(operator, removed, types, elements, kryo, written, extraction)
 
     def migration(self) -> Migration:
-        """How all states are written, but for those that are refused."""
+        """The migration of all states that are not refused."""
         infos, key = {}, None
         if self.types is not None:
-            kept = [info for info in self.types.states if info.name not in self.removed]
+            remaining = [info for info in self.types.states if info.name not in self.removed]
             has_other_keys = self._changes(self.types.key)
-            if kept:
+            if remaining:
                 key = self._noted("keys", lambda key: self._migrated(key, None), self.types.key)
-            for info in kept:
+            for info in remaining:
                 if has_other_keys or any(
                     self._changes(entry.snapshot) for _, entry in info.serializers
                 ):
                     infos[info.name] = self._noted(f"state {info.name!r}", self._info, info)
         elements = {}
         for name, state in self.elements.items():
-            if name not in self.removed and any(map(self._changes, _parts(state))):
+            if name not in self.removed and any(map(self._changes, state.serializers)):
                 states = self._noted(f"state {name!r}", self._element_states, (state, state))
                 elements[name] = states
         writes = KryoDialect(KryoVersion.V5_6, self.kryo.classes)
         return Migration(key, infos, elements, self.kryo, writes)
 
-    def _noted(self, what: str, make: Callable[[PartT], PartT], part: PartT) -> PartT:
-        """What is made of a part; the part itself, and a problem, where it is refused."""
+    def _noted(self, what: str, make: Callable[[ItemT], ItemT], item: ItemT) -> ItemT:
+        """The new form; where it is refused, the old one and a problem."""
         try:
-            return make(part)
+            return make(item)
         except (MigrationError, UndecodableError) as error:
             self.problems.append(f"{what}: {error}")
             if isinstance(error, UnknownElementsError):
                 self.unknown.extend((what, place) for place in error.collections)
-            return part
+            return item
 
     def _changes(self, snapshot: TypeSerializerSnapshot) -> bool:
-        """Whether values of a serializer lie in another way in Flink 2.x, or nobody can say."""
+        """Whether values lie in another way in Flink 2.x, or nobody can say."""
         try:
             known = self._known(snapshot)
         except MigrationError:
@@ -225,14 +221,13 @@ class _Planning:
         return known != snapshot or holds_kryo(known.layout())
 
     def _known(self, snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
-        """A serializer as Flink 1.x would have it, had it met all subclasses."""
+        """A serializer as Flink 1.x would have it after meeting all subclasses."""
         try:
             return with_subclasses(snapshot, self.written)
         except SchemaChangeError as error:
             raise MigrationError(str(error)) from error
 
     def _info(self, info: StateMetaInfo) -> StateMetaInfo:
-        """What a header says of a state in 2.x."""
         for role, entry in info.serializers:
             values = self._values(info.name) if role == VALUE_SERIALIZER else None
             info = info.with_serializer(role, self._migrated(entry.snapshot, values))
@@ -241,7 +236,7 @@ class _Planning:
     def _element_states(
         self, states: tuple[NewOperatorState, NewOperatorState]
     ) -> tuple[NewOperatorState, NewOperatorState]:
-        """An operator state as it was, and as it is to be."""
+        """An operator state in its old and new forms."""
         state, _ = states
         key = None if state.key is None else self._known(state.key)
         known = replace(state, element=self._known(state.element), key=key)
@@ -252,11 +247,11 @@ class _Planning:
         return known, replace(state, element=element, key=new_key)
 
     def _values(self, name: str) -> Values:
-        """The values of a keyed state, and how they lie."""
-        for piece in stored_pieces(self.operator, name):
-            _, layout = entry_layouts(piece.state)
+        """The values of a keyed state, with their layouts."""
+        for chunk in stored_chunks(self.operator, name):
+            _, layout = entry_layouts(chunk.state)
             if layout is not None:
-                for value in piece.entries.values:
+                for value in chunk.entries.values:
                     yield layout, value.as_py()
 
     def _migrated(
@@ -264,10 +259,8 @@ class _Planning:
     ) -> TypeSerializerSnapshot:
         """A serializer as Flink 2.x has it.
 
-        Args:
-            snapshot: The serializer.
-            values: What to look into, if nobody has described what collections have in them: the
-                last of the serializer's collections are those of these values.
+        ``values`` tell the elements of collections that nobody described; their collections are the
+        last ones of the serializer.
         """
         snapshot = self._known(snapshot)
         places = collection_places(snapshot.layout())
@@ -289,18 +282,34 @@ class _Planning:
             raise MigrationError(str(error)) from error
 
 
-def _serializers(
-    types: StoredTypes | None, elements: Mapping[str, NewOperatorState]
-) -> Iterator[TypeSerializerSnapshot]:
-    if types is not None:
-        yield types.key
-        yield from (entry.snapshot for info in types.states for _, entry in info.serializers)
-    for state in elements.values():
-        yield from _parts(state)
+def _refusals(operator: Operator, removed: frozenset[str]) -> Iterator[str]:
+    """Reasons why states of an operator can't be migrated; reads its files."""
+    known = operator.record, operator.uid, operator.catalog, operator.kryo
+    facts, _ = operator_facts(operator.directory, *known, Glance(None))
+    for state in facts.states:
+        if state.name not in removed:
+            yield from (f"state {state.name!r}: {reason}" for reason in _reasons(state))
 
 
-def _parts(state: NewOperatorState) -> Iterator[TypeSerializerSnapshot]:
-    """The serializers of an operator state."""
-    if state.key is not None:
-        yield state.key
-    yield state.element
+def _reasons(state: StateFacts) -> Iterator[str]:
+    for name in state.subclasses:
+        yield (
+            f"it has values of {name}, a subclass of a POJO that neither a serializer nor a"
+            " description knows, and that Flink 2 may misread: describe it, and what it extends, by"
+            " kryo_class(…, superclass=…) or by --classes, or leave the state out"
+        )
+    if state.unseen:
+        yield f"it can't be looked at for subclasses of POJOs that nobody knows: {state.unseen}"
+    findings = dict.fromkeys(filter(_is_refused, _findings(state)))
+    for finding in findings:
+        yield ": ".join(filter(None, [finding.where, f"{finding.reason}; {finding.advice}"]))
+
+
+def _findings(state: StateFacts) -> Iterator[Finding]:
+    yield from all_findings(STATE_RULES, state, _CROSSING)
+    for use in state.serializers:
+        yield from all_findings(SERIALIZER_RULES, use, _CROSSING)
+
+
+def _is_refused(finding: Finding) -> bool:
+    return finding.rule not in HEALED_BY_MIGRATION and finding.verdict not in _PASSING

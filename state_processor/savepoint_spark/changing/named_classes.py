@@ -1,7 +1,7 @@
-"""Which classes of Java an operator names: its serializers, and the bytes of its values.
+"""Java classes that an operator names: in its serializers, and in the bytes of its values.
 
-Kryo writes the name of a class that is not registered, a POJO serializer that of a subclass that is
-not, and Java's serialization every name. Only states that may hold such values are looked through.
+Kryo and the POJO serializer write the names of classes that are not registered, and Java's
+serialization writes every name. Only states that may contain such values are read.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.pass_through.recoded_entries import may_hold_name
 from savepoint_formats.tables.stored_infos import operator_infos
 from savepoint_formats.values.class_names import may_name_classes
-from savepoint_spark.changing.stored_elements import StoredElements, stored_elements
-from savepoint_spark.changing.stored_rows import stored_pieces
+from savepoint_spark.changing.stored_elements import operator_states, stored_elements
+from savepoint_spark.changing.stored_rows import stored_chunks
 from savepoint_spark.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
@@ -28,19 +28,16 @@ if TYPE_CHECKING:
 
 
 def snapshots_of(operator: Operator) -> Iterator[TypeSerializerSnapshot]:
-    """The serializers of all states, as the headers of the files have them."""
+    """The serializers of all states, from the headers of the files."""
     if operator.has_keyed_state:
-        types = StoredTypes.of(operator)
-        yield types.key
-        for info in types.states:
-            yield from (entry.snapshot for _, entry in info.serializers)
+        yield from StoredTypes.of(operator).serializers
     for subtask in operator.record.subtasks:
         for info in operator_infos(operator.directory, subtask):
             yield from (entry.snapshot for _, entry in info.serializers)
 
 
 def naming_states(operator: Operator) -> tuple[State, ...]:
-    """The states of an operator whose bytes may hold names of classes."""
+    """The states whose bytes may contain names of classes."""
     return tuple(
         state
         for state in operator.catalog.states
@@ -50,21 +47,17 @@ def naming_states(operator: Operator) -> tuple[State, ...]:
 
 
 def is_named_in_values(operator: Operator, rename: ClassRename) -> bool:
-    """Whether values of an operator hold the old name of a class; reads up to the first that does.
-
-    Raises:
-        SavepointError: A file can't be read.
-    """
+    """Whether values contain the old name of a class; reads up to the first that does."""
     return any(_is_named_in(operator, state, rename) for state in naming_states(operator))
 
 
 def expect_not_named(
     operator: Operator, renames: Iterable[ClassRename], names: frozenset[str]
 ) -> None:
-    """Reads states whose values are given anew, and which know a class by its old name.
+    """Reads states that get other values too, and know a class by its old name.
 
     Raises:
-        SchemaChangeError: Values of these states hold it.
+        SchemaChangeError: Values of these states contain the old name.
     """
     states = [state for state in naming_states(operator) if state.name in names]
     for rename in renames:
@@ -73,7 +66,7 @@ def expect_not_named(
                 raise SchemaChangeError(
                     f"class {rename.old} cannot be renamed: state {state.name!r} of {operator.name}"
                     " holds its name in the bytes of values, and gets other values too; write one"
-                    " change, and make the other of what it has written"
+                    " change first, and make the other one in the new savepoint"
                 )
 
 
@@ -87,10 +80,9 @@ def _is_named_in(operator: Operator, state: State, rename: ClassRename) -> bool:
 
 
 def _bytes_of(operator: Operator, state: State) -> Iterator[pa.Array]:
-    """The bytes of a state."""
     if state.kind.is_keyed:
-        for piece in stored_pieces(operator, state.name):
-            yield from (piece.entries.keys, piece.entries.values)
+        for chunk in stored_chunks(operator, state.name):
+            yield from (chunk.entries.keys, chunk.entries.values)
     else:
-        elements = StoredElements.states_of(operator)[state.name]
+        elements = operator_states(operator)[state.name]
         yield pa.array(stored_elements(operator, elements), pa.large_binary())

@@ -1,8 +1,8 @@
-"""What becomes of an operator: how its changes are checked, and how they are written.
+"""The changes of an operator: how they are checked and written.
 
-What is untouched is not decoded. If keyed state is touched, the other states go into the new files
-entry by entry as they lie; operator state, coordinator and the like keep their files, which are
-copied. If the operator is rescaled, keyed and operator state are spread anew.
+Untouched values are not decoded. If keyed state is touched, its other states go into the new files
+entry by entry. Operator state, coordinator state and the like are copied as files. If the operator
+is rescaled, keyed and operator state are spread anew.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import within
+from savepoint_formats.errors import RescaleError, within
+from savepoint_formats.metadata import SubtaskState
 from savepoint_formats.new_snapshot.copying import copied
 from savepoint_formats.state_files.local_state import as_keyed
+from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.state_files.state_v2 import expect_synchronous
 from savepoint_spark.changing.canonical import expect_convertible
 from savepoint_spark.changing.changed_table import (
@@ -21,22 +23,15 @@ from savepoint_spark.changing.changed_table import (
     info_after,
     with_tables,
 )
-from savepoint_spark.changing.edited_pojos import expect_none_unknown
 from savepoint_spark.changing.hash_codes import hash_code_of
 from savepoint_spark.changing.header_changes import HeaderChanges
-from savepoint_spark.changing.kept_state import (
-    expect_rescalable,
-    joined,
-    without_keyed_state,
-    without_operator_state,
-)
 from savepoint_spark.changing.key_choice import encoded_keys
 from savepoint_spark.changing.local_write import LocalKeyedPlan, MergedPlan
 from savepoint_spark.changing.named_classes import expect_not_named
 from savepoint_spark.changing.recoded_state import RecodedState
-from savepoint_spark.changing.stored_elements import StoredElements
-from savepoint_spark.changing.stored_rows import StoredKeyedRows, check_passage
-from savepoint_spark.changing.values_check import check_values
+from savepoint_spark.changing.stored_elements import StoredElements, operator_states
+from savepoint_spark.changing.stored_rows import StoredKeyedRows
+from savepoint_spark.changing.values_check import check_values, expect_none_unknown
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.operator_plan import OperatorPlan
 from savepoint_spark.writing.stored_types import StoredTypes
@@ -48,9 +43,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.hashing.key_hash import HashKeys
-    from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import OperatorState
-    from savepoint_formats.pass_through.deleted_keys import DeletedKeys
     from savepoint_formats.pass_through.merged_instances import MergedInstances
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
@@ -61,20 +54,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OperatorChanges:
-    """What becomes of an operator.
+    """The changes of an operator.
 
-    Attributes:
-        operator: The operator as it is.
-        removed: The names of states that are left out, or replaced.
-        added: What replaces states.
-        tables: The tables whose states have other values or fields.
-        headers: What changes in headers alone.
-        deleted: The keys that are left out, as the column ``key``.
-        hash_code: Gives the Java hash codes of its keys, if max parallelism changes and they
-            cannot be computed; or the text of the shape of a ``hashCode``.
-        merged: How its local states become ordinary ones, by name; None if they stay as they are.
-        is_canonical: Whether its keyed state is to be canonical, even if nothing of it changes.
-        migration: How its states are written for Flink 2.x; None if they stay as they are.
+    ``removed`` also has the states that ``added`` replaces. ``deleted`` has keys, as the column
+    ``key``. ``hash_code`` gives Java hash codes that can't be computed, or is the text of a shape.
+    ``merged`` says how local states become ordinary ones; None lets them stay local.
     """
 
     operator: Operator
@@ -90,30 +74,23 @@ class OperatorChanges:
 
     @property
     def is_local(self) -> bool:
-        """Whether its keyed state is local as it is."""
+        """Whether its stored keyed state is local."""
         return any(state.scope.is_local for state in self.operator.catalog.states)
 
     def check(self, spark: SparkSession | None, parallelism: int, max_parallelism: int) -> None:
-        """Reads what changes and what passes through, as ``write`` does; writes nothing.
-
-        What is to be encoded anew is encoded.
+        """Reads and encodes as ``write`` does, and writes nothing.
 
         Raises:
             RescaleError: It is rescaled, but has state that only its operator can spread anew.
             SchemaChangeError: A class is named where its name can't be changed.
-            ConversionError: It is to be canonical, but has state that only it can read.
-            SavepointError: A file can't be read, a value can't be encoded, or the hash codes of
-                keys are not known.
+            ConversionError: It must become canonical, but has state that only it can read.
+            SavepointError: A file can't be read, a value not encoded, or hash codes are unknown.
         """
         self._expect_movable(parallelism, max_parallelism)
         if self.operator.has_keyed_state:
             types = StoredTypes.of(self.operator)
-            names = frozenset(info.name for info in self._kept_of(types))
-            key = types.key.layout()
-            deleted, hash_code = self._deleted_keys(key), self._hash_code()
-            recoded = self._recoded.entries
-            check_passage(self.operator, names, key, max_parallelism, hash_code, deleted, recoded)
-        for name, state in StoredElements.states_of(self.operator).items():
+            self._passed(spark, types.key, self._passing_of(types)).check(max_parallelism)
+        for name, state in operator_states(self.operator).items():
             if name not in self._written():
                 self._recoded.check_elements(state)
         self._expect_known()
@@ -125,29 +102,24 @@ class OperatorChanges:
         self.headers.plan(added).check(parallelism, max_parallelism)
 
     def write(self, context: WriteContext) -> OperatorState:
-        """See ``StateTransformation``.
-
-        Raises:
-            RescaleError: It is rescaled, but has state that only its operator can spread anew.
-            ConversionError: It is to be canonical, but has state that only it can read.
-        """
+        """See ``StateTransformation``."""
         record = self.operator.record
         is_rescaled = self._expect_movable(context.parallelism, context.max_parallelism)
-        kept, plan = record, OperatorPlan()
+        remaining, plan = record, OperatorPlan()
         if is_rescaled or self._touches(is_keyed=True):
-            kept = without_keyed_state(kept)
+            remaining = _without_keyed_state(remaining)
             plan = replace(plan, keyed=self._keyed(context.spark))
         if is_rescaled or self._touches(is_keyed=False):
-            kept = without_operator_state(kept)
+            remaining = _without_operator_state(remaining)
             plan = replace(plan, operator_states=self._elements(context.spark))
         self._expect_known()
         written = self.headers.plan(plan).write(context)
         if is_rescaled:
             return replace(written, coordinator_state=record.coordinator_state)
-        return joined(copied(kept, self.operator.directory, context.target), written)
+        return _joined(copied(remaining, self.operator.directory, context.target), written)
 
     def writes_keys(self, parallelism: int, max_parallelism: int) -> bool:
-        """Whether keyed state of the operator is written anew, so that its keys need a serializer."""
+        """Whether keyed state is written anew, so that its keys need a serializer."""
         is_moved = self._is_rescaled(parallelism, max_parallelism) or self._touches(is_keyed=True)
         return is_moved and self.operator.has_keyed_state
 
@@ -156,22 +128,16 @@ class OperatorChanges:
         return (record.parallelism, record.max_parallelism) != (parallelism, max_parallelism)
 
     def _expect_movable(self, parallelism: int, max_parallelism: int) -> bool:
-        """Looks whether state can go where it is to go; returns whether the operator is rescaled.
-
-        Raises:
-            RescaleError: It is rescaled, but has state that only its operator can spread anew.
-            ConversionError: It is to be canonical, but has state that only it can read.
-            SavepointError: A file of state that goes into new files is missing or damaged.
-        """
+        """Checks that state can be moved; returns whether the operator is rescaled."""
         if self.is_canonical:
             expect_convertible(self.operator)
         is_rescaled = self._is_rescaled(parallelism, max_parallelism)
         if is_rescaled:
-            expect_rescalable(self.operator)
+            _expect_rescalable(self.operator)
         return is_rescaled
 
     def _touches(self, *, is_keyed: bool) -> bool:
-        """Whether keyed state, or operator state, is not all as it was."""
+        """Whether some keyed state, or some operator state, changes."""
         states = [
             state for state in self.operator.catalog.states if state.kind.is_keyed == is_keyed
         ]
@@ -179,7 +145,7 @@ class OperatorChanges:
         touched.update(name for table in self.tables for name in table.touched)
         touched.update(self.migration.touched if self.migration is not None else ())
         added = self.added.keyed is not None if is_keyed else bool(self.added.operator_states)
-        # What names the class, nobody knows but the headers.
+        # Only the headers know which states name the class.
         changes = self.deleted is not None or self.merged is not None
         is_all = bool(self.headers.classes) or (is_keyed and changes)
         if is_keyed and self.is_canonical:
@@ -187,65 +153,76 @@ class OperatorChanges:
         return added or (is_all and bool(states)) or any(state.name in touched for state in states)
 
     def _keyed(self, spark: SparkSession) -> KeyedPlan | None:
-        """The keyed state; None if there is none, nor was any."""
+        """The new keyed state; None if there was none and none is added."""
         plan = with_tables(self.added, self.tables, spark)
         if not self.operator.has_keyed_state:
             return plan.keyed
         types = StoredTypes.of(self.operator)
-        kept = self._kept_of(types)
-        names = frozenset(info.name for info in kept)
-        key = types.key.layout()
-        deleted, hash_code = self._deleted_keys(key), self._hash_code()
-        recoded = self._recoded.entries
-        passed = StoredKeyedRows(
-            spark, self.operator, names, key, hash_code, deleted, self.is_local, recoded
-        )
+        passing = self._passing_of(types)
+        passed = self._passed(spark, types.key, passing)
         if self.is_local:
-            return self._local(types.key, kept, passed) if kept else None
+            return self._local(types.key, passing, passed) if passing else None
         key_serializer = (self.migration and self.migration.key) or types.key
         if plan.keyed is None:
-            return KeyedPlan(key_serializer, kept, (passed,)) if kept else None
+            return KeyedPlan(key_serializer, passing, (passed,)) if passing else None
         added, order = replace(plan.keyed, key=types.key), [info.name for info in types.states]
-        return added.beside(kept, (passed,) if kept else (), order)
+        return added.beside(passing, (passed,) if passing else (), order)
 
     @property
     def _recoded(self) -> RecodedState:
         return RecodedState(self.operator, self.migration, self.headers.classes)
 
-    def _deleted_keys(self, key: Layout) -> DeletedKeys | None:
-        return None if self.deleted is None else encoded_keys(self.deleted, key)
-
-    def _hash_code(self) -> HashKeys | None:
-        """What gives the hash codes of keys, where they are hashed anew and it is not their type."""
-        return hash_code_of(self.operator, self.hash_code) if self.hash_code else None
+    def _passed(
+        self,
+        spark: SparkSession | None,
+        key: TypeSerializerSnapshot,
+        passing: tuple[StateMetaInfo, ...],
+    ) -> StoredKeyedRows:
+        """The keyed states that pass through."""
+        layout = key.layout()
+        return StoredKeyedRows(
+            spark,
+            self.operator,
+            frozenset(info.name for info in passing),
+            layout,
+            hash_code_of(self.operator, self.hash_code) if self.hash_code else None,
+            None if self.deleted is None else encoded_keys(self.deleted, layout),
+            self.is_local,
+            self._recoded.entries,
+        )
 
     def _expect_known(self) -> None:
-        """Raises ``SchemaChangeError`` if values do not take the changes of their headers."""
+        """Raises ``SchemaChangeError`` if values don't take the changes of headers."""
         expect_none_unknown(self.operator, self.tables)
         encoded = (state.name for table in self.tables for state in table.states)
         names = frozenset(encoded) | self.added.state_names()
         expect_not_named(self.operator, self.headers.classes, names)
 
     def _local(
-        self, key: TypeSerializerSnapshot, kept: tuple[StateMetaInfo, ...], passed: StoredKeyedRows
+        self,
+        key: TypeSerializerSnapshot,
+        passing: tuple[StateMetaInfo, ...],
+        passed: StoredKeyedRows,
     ) -> KeyedPlan:
-        """What is written of local state, which stays local unless it is merged."""
+        """The new form of local state, which stays local unless it is merged."""
         subtasks = self.operator.record.parallelism
         if self.merged is None:
-            return LocalKeyedPlan(key, kept, (passed,), subtasks)
-        merged = tuple(self.merged[info.name] for info in kept)
-        return MergedPlan(key, tuple(map(as_keyed, kept)), (passed,), subtasks, merged)
+            return LocalKeyedPlan(key, passing, (passed,), subtasks)
+        merged = tuple(self.merged[info.name] for info in passing)
+        return MergedPlan(key, tuple(map(as_keyed, passing)), (passed,), subtasks, merged)
 
-    def _kept_of(self, types: StoredTypes) -> tuple[StateMetaInfo, ...]:
-        """The states that pass through; raises ``ConversionError`` for one that has to stay V2."""
+    def _passing_of(self, types: StoredTypes) -> tuple[StateMetaInfo, ...]:
+        """The states that pass through; ``ConversionError`` for one that must stay V2."""
         written = self._written()
-        kept = tuple(map(self._kept, (info for info in types.states if info.name not in written)))
+        passing = tuple(
+            map(self._passing, (info for info in types.states if info.name not in written))
+        )
         with within(f"operator {self.operator.name}"):
-            expect_synchronous(kept)
-        return kept
+            expect_synchronous(passing)
+        return passing
 
-    def _kept(self, info: StateMetaInfo) -> StateMetaInfo:
-        """What a header says of a state whose bytes pass through."""
+    def _passing(self, info: StateMetaInfo) -> StateMetaInfo:
+        """The header entry of a state whose bytes pass through."""
         if self.migration is not None:
             return self.migration.infos.get(info.name, info)
         return info_after(self.tables, info)
@@ -256,11 +233,57 @@ class OperatorChanges:
         return self.removed | frozenset(encoded)
 
     def _elements(self, spark: SparkSession) -> tuple[ElementRows, ...]:
-        stored = StoredElements.all_of(spark, self.operator)
-        kept = (elements for elements in stored if elements.state.name not in self._written())
+        passing = (
+            StoredElements(spark, self.operator, state)
+            for name, state in operator_states(self.operator).items()
+            if name not in self._written()
+        )
         added = with_tables(self.added, self.tables, spark)
-        return (*map(self._kept_elements, kept), *added.operator_states)
+        return (*map(self._passing_elements, passing), *added.operator_states)
 
-    def _kept_elements(self, rows: StoredElements) -> ElementRows:
+    def _passing_elements(self, rows: StoredElements) -> ElementRows:
         recoded = self._recoded.elements(rows)
         return recoded if self.migration is not None else elements_after(self.tables, recoded)
+
+
+def _expect_rescalable(operator: Operator) -> None:
+    operator.expect_read()
+    what = {StateKind.RAW_KEYED: "raw keyed state", StateKind.RAW_OPERATOR: "raw operator state"}
+    kinds = [state.kind for state in operator.catalog.states]
+    fixed = [words for kind, words in what.items() if kind in kinds]
+    if any(
+        subtask.input_channels or subtask.output_channels for subtask in operator.record.subtasks
+    ):
+        fixed.append("records in flight (of an unaligned checkpoint)")
+    if fixed:
+        raise RescaleError(
+            f"operator {operator.name} has {' and '.join(fixed)}, which only Flink can"
+            " spread over other subtasks: rescale a canonical savepoint of the job"
+        )
+
+
+def _without_keyed_state(record: OperatorState) -> OperatorState:
+    # Raw timers are keyed state too, and become managed ones in the new files.
+    subtasks = (
+        replace(subtask, managed_keyed_state=None, raw_keyed_state=None)
+        for subtask in record.subtasks
+    )
+    return replace(record, subtasks=tuple(subtasks))
+
+
+def _without_operator_state(record: OperatorState) -> OperatorState:
+    subtasks = (replace(subtask, managed_operator_state=None) for subtask in record.subtasks)
+    return replace(record, subtasks=tuple(subtasks))
+
+
+def _joined(remaining: OperatorState, written: OperatorState) -> OperatorState:
+    """The remaining record, with the written state in its gaps."""
+    subtasks = {subtask.index: subtask for subtask in remaining.subtasks}
+    for new in written.subtasks:
+        old = subtasks.get(new.index, SubtaskState(new.index))
+        subtasks[new.index] = replace(
+            old,
+            managed_keyed_state=new.managed_keyed_state or old.managed_keyed_state,
+            managed_operator_state=new.managed_operator_state or old.managed_operator_state,
+        )
+    return replace(remaining, subtasks=tuple(subtasks[index] for index in sorted(subtasks)))

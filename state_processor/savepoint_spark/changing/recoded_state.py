@@ -1,6 +1,6 @@
-"""How state that passes through is written anew: for another Flink, and with classes renamed.
+"""State that is recoded while it passes through: for another Flink, and with classes renamed.
 
-Whatever both ask of a value, it is migrated first, under the names that it has.
+A value is migrated first, under its old names.
 """
 
 from __future__ import annotations
@@ -25,13 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RecodedState:
-    """What is asked of the values of an operator.
-
-    Attributes:
-        operator: The operator.
-        migration: How its states are written for Flink 2.x; None if they stay as they are.
-        renames: The classes that get another name, in order.
-    """
+    """Recodes the values of an operator; without ``migration`` only names change."""
 
     operator: Operator
     migration: Migration | None
@@ -39,7 +33,7 @@ class RecodedState:
 
     @property
     def entries(self) -> RecodedStates | None:
-        """How entries of keyed state are written; None if they stay."""
+        """The recoding of keyed entries; None if they stay."""
         recoded = None if self.migration is None else self.migration.recoded
         names = any(state.kind.is_keyed for state in naming_states(self.operator))
         if not self.renames or not names:
@@ -50,16 +44,12 @@ class RecodedState:
         return replace(recoded, renames=self.renames)
 
     def elements(self, rows: StoredElements) -> ElementRows:
-        """The elements of an operator state anew, or as they are."""
+        """The elements of an operator state, recoded where needed."""
         steps, state = self._steps(rows.state)
         return RenamedElements(replace(rows, steps=steps), state) if steps else rows
 
     def check_elements(self, state: NewOperatorState) -> None:
-        """Writes the elements of an operator state to nowhere.
-
-        Raises:
-            SavepointError: One can't be written.
-        """
+        """Recodes the elements of an operator state, and writes nothing."""
         steps, _ = self._steps(state)
         if not steps:
             return
@@ -69,7 +59,7 @@ class RecodedState:
                     element = step.of(element)  # noqa: PLW2901  # it goes from step to step
 
     def _steps(self, state: NewOperatorState) -> tuple[tuple[Step, ...], NewOperatorState]:
-        """What is done to each element, and the state that it becomes."""
+        """The steps for each element, and the new state."""
         steps: tuple[Step, ...] = ()
         kryo = self.operator.kryo
         assert kryo is not None  # as it is one of a savepoint

@@ -1,15 +1,13 @@
-"""State of an existing operator on its way into a new savepoint, as the bytes that it is.
+"""State of an existing operator on its way into a new savepoint, as bytes.
 
-Each task reads a piece of a state file, as those that read tables do, and decodes no value.
+Each task reads splits of state files, as reads of tables do, and decodes no value.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
 
 from savepoint_formats.errors import within
 from savepoint_formats.metadata import KeyGroupsHandle
@@ -29,6 +27,7 @@ from savepoint_spark.writing.stored_types import StoredTypes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    import pyarrow as pa
     from pyspark.sql import Row, SparkSession
 
     from savepoint_database.snapshot.operator import Operator
@@ -41,19 +40,12 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.state_piece import StatePiece
 
 _SPLITS_OF_TASK = 8
-"""At most; what a task holds in memory does not grow with them."""
+"""Limit of splits per task; its memory does not grow with them."""
 
 
 @dataclass(frozen=True)
 class _Split:
-    """A piece of a handle: what one task reads.
-
-    Attributes:
-        subtask: The subtask.
-        handle: The handle.
-        is_raw: Whether it is of raw keyed state, which holds timers.
-        key_groups: The key groups.
-    """
+    """A split of a state file; raw keyed state has timers."""
 
     subtask: int
     handle: KeyedStateHandle
@@ -62,7 +54,7 @@ class _Split:
 
     @property
     def size(self) -> int:
-        """The bytes of these key groups, about."""
+        """The approximate bytes of these key groups."""
         sizes = key_group_sizes(self.handle)[self.key_groups.start - self.handle.key_groups.start :]
         return int(sizes[: len(self.key_groups)].sum())
 
@@ -71,19 +63,11 @@ class _Split:
 class StoredKeyedRows:
     """Keyed states of an operator, as they are.
 
-    Attributes:
-        spark: The session that reads them.
-        operator: The operator.
-        names: The states.
-        key: The layout of the keys.
-        hash_code: Gives the Java hash codes of keys, if max parallelism changes and it is the
-            user who knows them.
-        deleted: The keys that are left out.
-        is_local: Whether the runs say which subtask they are of.
-        recoded: The states whose values are written anew for another Flink.
+    ``hash_code`` gives the user's hash codes if max parallelism changes. ``recoded`` has the states
+    whose values are written anew. Runs of local state have a column ``subtask``.
     """
 
-    spark: SparkSession
+    spark: SparkSession | None
     operator: Operator
     names: frozenset[str]
     key: Layout
@@ -93,25 +77,39 @@ class StoredKeyedRows:
     recoded: RecodedStates | None = None
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
-        """The states as runs: see ``KeyedRows.runs``."""
-        splits = list(_splits(self.operator))
-        wanted = {name: number for name, number in ids.items() if name in self.names}
-        target = PassThrough(wanted, max_parallelism, self.deleted, self.recoded)
-        read = _Reading(
-            self.operator, tuple(splits), self.key, target, self.hash_code, self.is_local
-        )
-        numbers = self.spark.range(0, len(splits), 1, _task_count(self.spark, len(splits)))
-        columns = LOCAL_RUNS if self.is_local else RUNS
+        """See ``RunRows``; needs the session."""
+        assert self.spark is not None  # where jobs run
+        reading = self._reading(ids, max_parallelism)
+        count = len(reading.splits)
         return RunSource(
-            numbers,
-            read.run,
-            columns,
-            sections=partial(self._sections, ids, target),
-            stored_size=None if self.is_local else sum(split.size for split in splits),
+            self.spark.range(0, count, 1, _task_count(self.spark, count)),
+            reading.run,
+            LOCAL_RUNS if self.is_local else RUNS,
+            sections=partial(self._sections, ids, reading.target),
+            stored_size=None if self.is_local else sum(split.size for split in reading.splits),
         )
 
+    def check(self, max_parallelism: int) -> None:
+        """Reads the states as ``runs`` does, without Spark, and writes nothing.
+
+        Raises:
+            UnstableHashError: The hash codes of keys are not known, or not those of the savepoint.
+            SavepointError: A file can't be read to its end.
+        """
+        ids = {name: number for number, name in enumerate(sorted(self.names))}
+        reading = replace(self, is_local=False)._reading(ids, max_parallelism)
+        for split in reading.splits:
+            for _ in reading.runs(split):
+                pass
+
+    def _reading(self, ids: Mapping[str, int], max_parallelism: int) -> _Reading:
+        wanted = {name: number for name, number in ids.items() if name in self.names}
+        target = PassThrough(wanted, max_parallelism, self.deleted, self.recoded)
+        splits = tuple(_splits(self.operator))
+        return _Reading(self.operator, splits, self.key, target, self.hash_code, self.is_local)
+
     def _sections(self, ids: Mapping[str, int], target: PassThrough) -> StoredSections | None:
-        """The sections that become those of the new files as they are; None if they do not."""
+        """The stored sections, if they become those of the new files as they are."""
         record = self.operator.record
         keeps_all = target.keeps_entries and target.state_ids == ids and not self.is_local
         if not keeps_all or record.max_parallelism != target.max_parallelism:
@@ -119,45 +117,12 @@ class StoredKeyedRows:
         return StoredSections.of(self.operator.directory, record, sorted(ids, key=ids.__getitem__))
 
     def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # as KeyedRows has it
-        """None: a savepoint has each key once."""
+        """Nothing: a savepoint has each key once."""
         return []
 
 
-def check_passage(
-    operator: Operator,
-    names: frozenset[str],
-    key: Layout,
-    max_parallelism: int,
-    hash_code: HashKeys | None,
-    deleted: DeletedKeys | None = None,
-    recoded: RecodedStates | None = None,
-) -> None:
-    """Reads keyed states as ``StoredKeyedRows`` does, without Spark, and writes nothing of them.
-
-    So what a job would refuse is refused here. Arguments are those of ``StoredKeyedRows``.
-
-    Raises:
-        UnstableHashError: The hash codes of keys are not known, or not those of the savepoint.
-        SavepointError: A file can't be read to its end.
-    """
-    splits = tuple(_splits(operator))
-    target = PassThrough(
-        {name: number for number, name in enumerate(sorted(names))},
-        max_parallelism,
-        deleted,
-        recoded,
-    )
-    reading = _Reading(operator, splits, key, target, hash_code, is_local=False)
-    for _ in reading.run([pa.record_batch([pa.array(range(len(splits)))], ["id"])]):
-        pass
-
-
-def stored_pieces(operator: Operator, name: str) -> Iterator[StatePiece]:
-    """The entries of a keyed state, from the first subtask to the last.
-
-    Raises:
-        SavepointError: A file can't be read.
-    """
+def stored_chunks(operator: Operator, name: str) -> Iterator[StatePiece]:
+    """The entries of a keyed state, from the first subtask to the last."""
     settings = SourceSettings(operator.record.max_parallelism, operator.kryo)
     key = StoredTypes.of(operator).key.layout()
     for split in _splits(operator):
@@ -167,7 +132,7 @@ def stored_pieces(operator: Operator, name: str) -> Iterator[StatePiece]:
 
 
 def _task_count(spark: SparkSession, splits: int) -> int:
-    """How many tasks read the splits: as a task takes a while to begin, one may read several."""
+    """The number of tasks; one may read several splits, because starting a task takes time."""
     if is_remote(spark):
         return max(splits, 1)
     at_once = tasks_at_once(spark)
@@ -182,13 +147,13 @@ def _splits(operator: Operator) -> Iterator[_Split]:
         managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
         for handle, is_raw in ((managed, False), (raw, True)):
             if handle is not None:
-                for part in pieces_of(handle, handle.key_groups, SPLIT_SIZE):
-                    yield _Split(subtask.index, handle, is_raw, part)
+                for key_groups in pieces_of(handle, handle.key_groups, SPLIT_SIZE):
+                    yield _Split(subtask.index, handle, is_raw, key_groups)
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """What a task needs to know to read one of the splits."""
+    """The facts that a task needs to read splits."""
 
     operator: Operator
     splits: tuple[_Split, ...]
@@ -199,29 +164,20 @@ class _Reading:
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The runs of the splits whose numbers are the rows."""
-        settings = SourceSettings(self.operator.record.max_parallelism, self.operator.kryo)
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 split = self.splits[number]
-                for runs in self._read(split, settings):
+                for runs in self.runs(split):
                     rows = run_rows(runs.column("key_group"), runs.column("run"))
                     yield of_subtask(rows, split.subtask) if self.is_local else rows
 
-    def _read(self, split: _Split, settings: SourceSettings) -> Iterator[pa.RecordBatch]:
-        directory, key_groups = self.operator.directory, split.key_groups
+    def runs(self, split: _Split) -> Iterator[pa.RecordBatch]:
+        directory, handle = self.operator.directory, split.handle
+        settings = SourceSettings(self.operator.record.max_parallelism, self.operator.kryo)
+        how = (settings, split.key_groups, self.target, self.hash_code)
         with within(f"operator {self.operator.name}"):
             if split.is_raw:
-                assert isinstance(split.handle, KeyGroupsHandle)  # Flink writes no other there
-                yield from raw_timer_runs(
-                    directory, split.handle, settings, key_groups, self.target, self.hash_code
-                )
+                assert isinstance(handle, KeyGroupsHandle)  # Flink writes no other there
+                yield from raw_timer_runs(directory, handle, *how)
             else:
-                yield from stored_runs(
-                    directory,
-                    split.handle,
-                    self.key,
-                    settings,
-                    key_groups,
-                    self.target,
-                    self.hash_code,
-                )
+                yield from stored_runs(directory, handle, self.key, *how)

@@ -1,4 +1,4 @@
-"""Columns of a DataFrame after a change of the fields of their values, and without times of access."""
+"""Columns of a DataFrame after a change of fields, and without times of last access."""
 
 from __future__ import annotations
 
@@ -25,27 +25,21 @@ TIMESTAMP, VALUE = "timestamp", "value"
 
 UNCHANGEABLE = (
     "a value is of a subclass of a POJO that no snapshot describes, which has the fields of the POJO,"
-    " too: its bytes would keep the old ones. Give such values others by update_state, and change the"
-    " fields of what that has written"
+    " too: its bytes would keep the old ones. Replace such values by update_state first, and change the"
+    " fields in the new savepoint"
 )
 
-# Spark shows the message behind its own words; on a line of its own it is read as a task's error.
+# Spark puts its own words in front. On a line of its own, typed_errors finds the message.
 _RAISED = f"\n{SchemaChangeError.__module__}.{SchemaChangeError.__qualname__}: {UNCHANGEABLE}\n"
 
 
 def edited_column(
     column: Column, shown: DataType, wanted: DataType, edit: StructEdit, new: Mapping[str, Column]
 ) -> Column:
-    """The values after a change of fields.
+    """The values after a change of fields; the job fails for a value that was not decoded.
 
-    A value that was not decoded fails the job.
-
-    Args:
-        column: The values.
-        shown: The type that they have.
-        wanted: The type that they are to have.
-        edit: The change.
-        new: What new fields hold; null if they are not in it.
+    ``shown`` and ``wanted`` are the types before and after; ``new`` has the values of new fields,
+    null by default.
     """
     origins = dict(edit.origins)
 
@@ -53,7 +47,7 @@ def edited_column(
         assert isinstance(target, StructType)  # where an edit leads to
         fields = []
         for field in target:
-            # Of a row of SQL the kind is no field.
+            # The kind of a row of SQL is no field.
             origin = origins.get(field.name, field.name)
             value = new.get(field.name, F.lit(None)) if origin is None else inner.getField(origin)
             fields.append(value.cast(field.dataType).alias(field.name))
@@ -100,7 +94,7 @@ def _at(
 
 
 def type_at(whole: DataType, steps: tuple[str, ...]) -> DataType:
-    """The type of what the steps lead to."""
+    """The type that the steps lead to."""
     for step in steps:
         match whole:
             case ArrayType():
@@ -113,7 +107,7 @@ def type_at(whole: DataType, steps: tuple[str, ...]) -> DataType:
 
 
 def has_times(stored: Layout) -> bool:
-    """Whether values carry the time of their last access."""
+    """Whether values have the time of their last access."""
     return without_ttl(stored) != stored
 
 
@@ -131,7 +125,7 @@ def without_times(column: Column, stored: Layout) -> Column:
 
 
 def with_times(column: Column, before: Column, stored: Layout, now_ms: int) -> Column:
-    """New values with the times of the old ones, or that of now: parts of collections have none."""
+    """New values with the old times of access; new ones and those in collections get ``now_ms``."""
 
     def timed(value: Column, time: Column) -> Column:
         return F.when(value.isNotNull(), F.struct(time.alias(TIMESTAMP), value.alias(VALUE)))

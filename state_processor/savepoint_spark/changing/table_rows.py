@@ -1,13 +1,13 @@
-"""Rows of a table that are to be changed and written again, so that nothing of them may be lost.
+"""Rows of a table that are changed and written again, without losing anything.
 
-The tables that users read show what Spark can hold: microseconds, times from the year 1677 on. What
-is written again must be what it was, or be refused.
+Tables for users show what Spark can hold: microseconds, and times since 1677. A value that is
+written again must stay exact, or be refused.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -30,55 +30,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableRows:
-    """The rows of a table.
-
-    Attributes:
-        scan: How it is read.
-        splits: The pieces of it, one per task.
-        written: The columns that are written again.
-        nanoseconds: What becomes of times with nanoseconds.
-    """
+    """The rows of a table; the columns in ``written`` must stay exact."""
 
     scan: TableScan
-    splits: tuple[Split, ...]
-    written: frozenset[str]
+    written: frozenset[str] = frozenset()
     nanoseconds: Nanoseconds = "refuse"
 
-    @classmethod
-    def of(
-        cls, scan: TableScan, written: frozenset[str], nanoseconds: Nanoseconds = "refuse"
-    ) -> Self:
-        """The rows, in pieces."""
-        return cls(scan, tuple(scan.splits()), written, nanoseconds)
-
-    @classmethod
-    def to_dataframe(
-        cls,
-        spark: SparkSession,
-        scan: TableScan,
-        written: frozenset[str],
-        nanoseconds: Nanoseconds = "refuse",
-    ) -> DataFrame:
-        """The rows; a task that meets a value that Spark would alter raises SchemaChangeError."""
-        rows = cls.of(scan, written, nanoseconds)
-        columns = spark_schema(scan.schema, nanoseconds)
-        return rows_of_tasks(spark, rows.shown, rows.splits, columns)
+    def to_dataframe(self, spark: SparkSession) -> DataFrame:
+        """The rows; a task raises ``SchemaChangeError`` for a value that Spark would alter."""
+        columns = spark_schema(self.scan.schema, self.nanoseconds)
+        return rows_of_tasks(spark, self._read, tuple(self.scan.splits()), columns)
 
     def exact_batches(self) -> Iterator[pa.RecordBatch]:
-        """All rows as they are stored; raises SchemaChangeError as a task of ``to_dataframe``."""
-        for split in self.splits:
+        """All rows as they are stored; raises as ``to_dataframe`` does."""
+        for split in self.scan.splits():
             for batch in self.scan.read(split):
                 self._shown(batch)
                 yield batch
 
-    def shown(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """The rows of a split as Spark has them."""
+    def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
         return map(self._shown, self.scan.read(split))
 
     def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self.nanoseconds != "refuse":
             return to_spark(batch, self.nanoseconds)
-        # What is not written again may well lose digits: it is for expressions to see.
+        # Columns that are only for expressions to see may lose digits.
         shown = to_spark(batch, "truncate")
         _expect_same(batch, shown, self.written)
         return shown
@@ -104,16 +80,16 @@ def _expect_same_leaf(leaf: pa.Array, seen: pa.Array) -> None:
 
 
 def _leaves(array: pa.Array) -> Iterator[pa.Array]:
-    """The arrays that an array is made of, without what lies under nulls."""
+    """The arrays inside an array, without values under nulls."""
     if is_precise(array.type):
         yield array
     elif pa.types.is_map(array.type):
-        for part in flat_map(array):
-            yield from _leaves(part)
+        for inner in flat_map(array):
+            yield from _leaves(inner)
     elif pa.types.is_list(array.type):
         yield from _leaves(array.flatten())
     elif pa.types.is_struct(array.type):
-        for part in array.flatten():
-            yield from _leaves(part)
+        for inner in array.flatten():
+            yield from _leaves(inner)
     else:
         yield array

@@ -1,6 +1,6 @@
-"""Classes of the user in values, of which nobody has said what fields they have.
+"""Classes of the user in values whose fields nobody has described.
 
-Kryo wrote them, or the serializer of a POJO that they extend.
+They were written by Kryo, or by the serializer of a POJO that they extend.
 """
 
 from __future__ import annotations
@@ -17,8 +17,12 @@ from savepoint_formats.pass_through.recoded_entries import entry_layouts
 from savepoint_formats.program.survey import unknown_classes
 from savepoint_formats.values.recoding import holds_kryo
 from savepoint_formats.values.subclass_values import Subclass
-from savepoint_spark.changing.stored_elements import StoredElements, element_layout, stored_elements
-from savepoint_spark.changing.stored_rows import stored_pieces
+from savepoint_spark.changing.stored_elements import (
+    element_layout,
+    operator_states,
+    stored_elements,
+)
+from savepoint_spark.changing.stored_rows import stored_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,23 +31,16 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
 
 _MANY = 1 << 16
-"""Elements of operator state that are looked at together."""
+"""Elements of operator state that are read together."""
 
 
 def classes_to_describe(
     operator: Operator, on_progress: Callable[[int], None] | None = None
 ) -> Counter[tuple[Subclass, str]]:
-    """The classes in the states of an operator that have to be described, each with its state.
+    """The undescribed classes in an operator: number of values by class and state.
 
-    Of each value it is the first one, behind which nothing can be read: what is described then may
-    have others in it. A class that Kryo wrote has no superclass here.
-
-    Args:
-        operator: The operator.
-        on_progress: Is told how many more keys, values or elements with objects of Kryo were looked at.
-
-    Returns:
-        Class and state -> the number of such values.
+    Only the first unknown class in a value counts, because nothing behind it can be read. Classes
+    that Kryo wrote have no superclass here. ``on_progress`` gets the number of newly read values.
 
     Raises:
         SavepointError: A file can't be read.
@@ -64,20 +61,20 @@ def classes_to_describe(
 
 
 def _parts(operator: Operator) -> Iterator[tuple[str, Layout, pa.LargeBinaryArray]]:
-    """All that may hold objects of Kryo, piece by piece, and how it lies."""
+    """All data that may hold objects of Kryo, in batches, with its layouts."""
     for state in operator.catalog.states:
         if state.kind.is_raw or not state.kind.is_keyed:
             continue
         if not any(layout and holds_kryo(layout) for layout in entry_layouts(state)):
             continue
-        for piece in stored_pieces(operator, state.name):
-            layouts = entry_layouts(piece.state)
+        for chunk in stored_chunks(operator, state.name):
+            layouts = entry_layouts(chunk.state)
             for layout, data in zip(
-                layouts, (piece.entries.keys, piece.entries.values), strict=True
+                layouts, (chunk.entries.keys, chunk.entries.values), strict=True
             ):
                 if layout is not None and holds_kryo(layout):
                     yield state.name, layout, data
-    for elements in StoredElements.states_of(operator).values():
+    for elements in operator_states(operator).values():
         layout = element_layout(elements)
         if holds_kryo(layout):
             data = iter(stored_elements(operator, elements))

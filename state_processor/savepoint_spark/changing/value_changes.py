@@ -1,4 +1,4 @@
-"""Changes of the values of a state: other values, other fields, fewer keys."""
+"""Changes of the values of a state: other values, other or fewer fields."""
 
 from __future__ import annotations
 
@@ -42,14 +42,10 @@ Edit = Callable[["TypeSerializerSnapshot"], StructEdit]
 
 @dataclass(frozen=True)
 class ValueChanges:
-    """The values of a state, of which each method gives the operator with others.
+    """The values of a state; each method returns the operator with other ones.
 
-    Attributes:
-        operator: The operator as changed so far.
-        spark: The session; none where but the types of fields are looked at.
-        name: The state, by the name that it has now.
-        nanoseconds: What times with nanoseconds are to the changes.
-        undescribed_subclasses: What POJOs whose class no snapshot describes are to them.
+    Without a session only the types of fields can change. ``name`` is the present name of the
+    state.
     """
 
     operator: ChangedOperator
@@ -105,8 +101,8 @@ class ValueChanges:
             after = _field_type(widened, last)
             if not fits(before, after):
                 raise SchemaChangeError(
-                    f"field {name!r} of state {self.name!r} is {before.simpleString()}, of which"
-                    f" {after.simpleString()} does not hold all values: add a field, and drop this"
+                    f"field {name!r} of state {self.name!r} is {before.simpleString()}, and"
+                    f" {after.simpleString()} does not hold all values of it: add a field, and drop this one"
                 )
             return widened
 
@@ -143,7 +139,6 @@ def _field_type(edit: StructEdit, name: str) -> DataType:
 
 
 def _expect_fitting(data: DataFrame, column: Column, wanted: DataType, name: str) -> None:
-    """Raises ``ColumnTypeError`` if a column is none of the type of a field."""
     data_type = data.select(column.alias(name)).schema[name].dataType
     if not fits(data_type, wanted):
         raise ColumnTypeError(

@@ -1,7 +1,7 @@
-"""Tries to write values after a change of their fields, in this process: no Spark starts.
+"""Tries to write values after a change of their fields, in this process and without Spark.
 
-Only what no expression is in can be tried so: fields that are renamed, dropped, widened, or new and
-null. What the changes are to Spark's columns, ``struct_columns`` says; here they are made of Arrow's.
+That works for fields that are renamed, dropped or widened, or new and null, but not for
+expressions. ``struct_columns`` makes the same changes of Spark's columns, this module of Arrow's.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_database.types.nested_arrays import bounds
+from savepoint_formats.compatibility.subclasses import Glance, seen_subclasses
 from savepoint_formats.errors import SchemaChangeError, within
-from savepoint_formats.layout import as_records
+from savepoint_formats.layout import Pojo, as_records, parts
 from savepoint_formats.snapshots.struct_edit import ELEMENT, MAP_VALUE
 from savepoint_formats.tables.tables import KEY
 from savepoint_formats.tables.visible import stored_key
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kryo.structs import UNDECODED
-from savepoint_spark.changing.stored_elements import StoredElements
+from savepoint_spark.changing.stored_elements import rewritten_state
 from savepoint_spark.changing.struct_columns import UNCHANGEABLE
-from savepoint_spark.changing.table_rows import TableRows
 from savepoint_spark.writing.new_state import NewState
 from savepoint_spark.writing.operator_rows import encoded_elements
 from savepoint_spark.writing.run_encoding import RunEncoding, StateColumn
@@ -30,13 +30,15 @@ from savepoint_spark.writing.stored_types import StoredTypes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots.struct_edit import StructEdit
     from savepoint_formats.state_files.state import State
     from savepoint_spark.changing.changed_table import ChangedTable
 
 
 def check_values(tables: Iterable[ChangedTable], max_parallelism: int) -> None:
-    """Reads and encodes the states of tables that are written anew, and writes nothing.
+    """Reads and encodes the changed states of tables, and writes nothing.
 
     Raises:
         SavepointError: A value can't be read, Spark would alter it, or it can't be encoded.
@@ -48,8 +50,7 @@ def check_values(tables: Iterable[ChangedTable], max_parallelism: int) -> None:
 
 def _check(table: ChangedTable, max_parallelism: int) -> None:
     encode = _keyed(table, max_parallelism) if table.is_keyed else _elements(table)
-    rows = TableRows.of(table.scan, table.exact, table.nanoseconds)
-    for batch in rows.exact_batches():
+    for batch in table.rows.exact_batches():
         changed = {name: batch.column(name) for name in batch.schema.names}
         for state in table.states:
             name = table.column_name(state)
@@ -100,7 +101,7 @@ def _keyed(table: ChangedTable, max_parallelism: int) -> Callable[[pa.RecordBatc
 def _elements(table: ChangedTable) -> Callable[[pa.RecordBatch], object]:
     (state,) = table.states
     name, layout = table.column_name(state), table.snapshot(state).layout()
-    key = StoredElements.state_of(table.operator, state.name).key
+    key = rewritten_state(table.operator, state.name).key
 
     def encode(batch: pa.RecordBatch) -> Iterator[pa.Array]:
         with within(f"state {state.name!r}"):
@@ -112,15 +113,12 @@ def _elements(table: ChangedTable) -> Callable[[pa.RecordBatch], object]:
 
 
 def edited_values(values: pa.Array, wanted: pa.DataType, edit: StructEdit) -> pa.Array:
-    """The values after a change of fields, of which new ones are null; see ``edited_column``."""
+    """The values after a change of fields; new ones are null. See ``edited_column``."""
     return _edited(values, wanted, edit.steps, dict(edit.origins))
 
 
 def _edited(
-    values: pa.Array,
-    wanted: pa.DataType,
-    steps: tuple[str, ...],
-    origins: Mapping[str, str | None],
+    values: pa.Array, wanted: pa.DataType, steps: tuple[str, ...], origins: Mapping[str, str | None]
 ) -> pa.Array:
     """The values with a change of the struct that the steps lead to."""
     if UNDECODED in _names(values.type) and values.field(UNDECODED).null_count < len(values):
@@ -135,8 +133,10 @@ def _edited(
     fields = []
     for field in wanted:
         if step is not None:
-            part = values.field(field.name)
-            fields.append(_edited(part, field.type, rest, origins) if field.name == step else part)
+            inner = values.field(field.name)
+            fields.append(
+                _edited(inner, field.type, rest, origins) if field.name == step else inner
+            )
         elif (origin := origins.get(field.name, field.name)) is None:
             fields.append(pa.nulls(len(values), field.type))
         else:
@@ -146,3 +146,44 @@ def _edited(
 
 def _names(data_type: pa.DataType) -> list[str]:
     return [field.name for field in data_type] if pa.types.is_struct(data_type) else []
+
+
+def expect_none_unknown(operator: Operator, tables: Iterable[ChangedTable]) -> None:
+    """Looks at states whose fields are renamed, and which pass through as bytes.
+
+    Raises:
+        SchemaChangeError: A value is of a subclass that nobody has described, and has such fields.
+        SavepointError: A file can't be read.
+    """
+    for table in tables:
+        for state in table.table.states:
+            if state.name in table.snapshots and state not in table.states:
+                renamed = _changed_pojos(state.stored, table.snapshots[state.name].layout())
+                with within(f"state {state.name!r}", f"operator {operator.name}"):
+                    _expect_none(operator, state, renamed)
+
+
+def _expect_none(operator: Operator, state: State, pojos: frozenset[str]) -> None:
+    kryo = operator.kryo
+    assert kryo is not None  # as it is one of a savepoint
+    known = operator.directory, operator.record, [state], kryo
+    for seen in seen_subclasses(*known, Glance(None)).values():
+        if seen.unseen:
+            raise SchemaChangeError(f"values can't be looked at for subclasses: {seen.unseen}")
+        if any(subclass.superclass in pojos for subclass in seen.values):
+            raise SchemaChangeError(UNCHANGEABLE)
+
+
+def _changed_pojos(before: Layout, after: Layout) -> frozenset[str]:
+    """The classes of POJOs whose fields change."""
+    names = {pojo.class_name: pojo.names for pojo in _pojos(after)}
+    return frozenset(
+        pojo.class_name for pojo in _pojos(before) if names.get(pojo.class_name) != pojo.names
+    )
+
+
+def _pojos(layout: Layout) -> Iterator[Pojo]:
+    if isinstance(layout, Pojo):
+        yield layout
+    for inner in parts(layout):
+        yield from _pojos(inner)

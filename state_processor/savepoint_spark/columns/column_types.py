@@ -1,7 +1,7 @@
-"""Whether a column of a DataFrame fits a type of Flink, and how it becomes one.
+"""Whether a column of a DataFrame fits a type of Flink, and how it is cast to it.
 
-A column fits if every value that its type can hold is one of the wanted type: ``INT`` fits
-``BIGINT``, ``DECIMAL(8, 2)`` fits ``DECIMAL(10, 2)``. What may lose something is the user's to cast.
+A column fits if every value of its type is also a value of the wanted type: ``INT`` fits
+``BIGINT``, ``DECIMAL(8, 2)`` fits ``DECIMAL(10, 2)``. Users cast what may lose something.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 
 _PARTS = spark_type_of(PARTS)
 
-# What a row is to a changelog of SQL, unless somebody says otherwise.
+# The default kind of a row in a changelog of SQL.
 _INSERT = "+I"
 
 _WHOLE_NUMBERS = (ByteType, ShortType, IntegerType, LongType)
-# The digits that a whole number may have, and those of its bits that a float keeps.
+# Narrower types whose values all fit, without losing digits in a float.
 _WIDENED: dict[type[DataType], tuple[type[DataType], ...]] = {
     ShortType: _WHOLE_NUMBERS[:1],
     IntegerType: _WHOLE_NUMBERS[:2],
@@ -64,11 +64,7 @@ _KEY_TYPES = {plain.column.lower(): name for name, plain in PLAIN_TYPES.items() 
 
 
 def natural_type(name: str, data_type: DataType) -> TypeInformation:
-    """The type that a key column most likely has in the job.
-
-    Raises:
-        ColumnTypeError: There are several, or none.
-    """
+    """The most likely Flink type of a key column; ``ColumnTypeError`` if there isn't just one."""
     words = data_type.simpleString()
     if words not in _KEY_TYPES:
         raise ColumnTypeError(
@@ -80,7 +76,7 @@ def natural_type(name: str, data_type: DataType) -> TypeInformation:
 
 
 def expect_frame(data: object) -> None:
-    """Raises ``TypeError`` if something else is given where Spark's rows are expected."""
+    """Raises ``TypeError`` for anything but a DataFrame of Spark."""
     if not isinstance(data, DataFrame):
         kind = f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"
         raise TypeError(
@@ -89,11 +85,7 @@ def expect_frame(data: object) -> None:
 
 
 def column_of(data: DataFrame, name: str) -> tuple[Column, DataType]:
-    """A column, and its type.
-
-    Raises:
-        ColumnNotFoundError: There is none; the message lists those there are.
-    """
+    """A column and its type, or ``ColumnNotFoundError`` with a list of the columns."""
     if name not in data.columns:
         known = alternatives(name, data.columns)
         raise ColumnNotFoundError(f"the DataFrame has no column {name!r}; {known}")
@@ -102,13 +94,9 @@ def column_of(data: DataFrame, name: str) -> tuple[Column, DataType]:
 
 
 def fitted(data: DataFrame, name: str, wanted: Layout, what: str) -> Column:
-    """A column as a type that Arrow then takes for the values of a layout.
+    """A column, cast so that Arrow takes it for the values of a layout.
 
-    Args:
-        data: The DataFrame.
-        name: The column.
-        wanted: The layout.
-        what: What is to have the values, for errors.
+    ``what`` names their receiver in errors.
 
     Raises:
         ColumnNotFoundError: There is no such column.
@@ -117,11 +105,11 @@ def fitted(data: DataFrame, name: str, wanted: Layout, what: str) -> Column:
     column, data_type = column_of(data, name)
     target = _spark_type_like(data_type, arrow_type(wanted))
     if not fits(data_type, target):
-        if _is_named(UNDECODED, data_type) and not _is_named(UNDECODED, target):
+        if UNDECODED in data_type.simpleString() and UNDECODED not in target.simpleString():
             raise ColumnTypeError(
                 f"column {name!r} has fields {UNDECODED}, of values that were not decoded, where"
-                f" {what} takes {spark_type(wanted).simpleString()}: leave it out, for what is not"
-                " written anew is passed on as it is; or drop these fields, if they are null in"
+                f" {what} takes {spark_type(wanted).simpleString()}: leave it out, and"
+                " its state passes through as it is; or drop these fields, if they are null in"
                 " all rows"
             )
         raise ColumnTypeError(
@@ -132,11 +120,7 @@ def fitted(data: DataFrame, name: str, wanted: Layout, what: str) -> Column:
 
 
 def shown_layout(data: DataFrame, name: str, layout: Layout) -> Layout:
-    """The layout of a state as a column shows it: with the bytes of what was not decoded, or not.
-
-    Raises:
-        ColumnNotFoundError: There is no such column.
-    """
+    """The layout of a state as a column shows it, with or without bytes of undecoded values."""
     data_type = column_of(data, name)[1]
     others = (
         with_open_pojos(layout),
@@ -153,23 +137,8 @@ def _shows(data_type: DataType, layout: Layout) -> bool:
     return any(fits(data_type, _spark_type_like(data_type, stored_type)) for stored_type in types)
 
 
-def _is_named(name: str, data_type: DataType) -> bool:
-    """Whether a type has fields of this name."""
-    match data_type:
-        case StructType():
-            return name in data_type.names or any(
-                _is_named(name, field.dataType) for field in data_type
-            )
-        case ArrayType():
-            return _is_named(name, data_type.elementType)
-        case MapType():
-            return _is_named(name, data_type.valueType)
-        case _:
-            return False
-
-
 def _as_type(column: Column, data_type: DataType, wanted: DataType) -> Column:
-    """A column that fits as what it fits; rows that lack their kind are inserts."""
+    """Casts a column that fits; rows without a kind become inserts."""
     match data_type, wanted:
         case StructType(), StructType() if _has_struct(data_type):
             fields = [
@@ -196,19 +165,11 @@ def _as_type(column: Column, data_type: DataType, wanted: DataType) -> Column:
 
 
 def _has_struct(data_type: DataType) -> bool:
-    match data_type:
-        case StructType():
-            return True
-        case ArrayType():
-            return _has_struct(data_type.elementType)
-        case MapType():
-            return _has_struct(data_type.keyType) or _has_struct(data_type.valueType)
-        case _:
-            return False
+    return "struct<" in data_type.simpleString()
 
 
 def _spark_type_like(data_type: DataType, wanted: pa.DataType) -> DataType:
-    """Spark's type for values of an Arrow type; times with nanoseconds in the form of ``found``."""
+    """Spark's type for an Arrow type; a column decides the form of times with nanoseconds."""
     if is_precise(wanted) and isinstance(data_type, StringType):
         return StringType()
     if is_precise(wanted) and isinstance(data_type, StructType):
@@ -223,7 +184,7 @@ def _spark_type_like(data_type: DataType, wanted: pa.DataType) -> DataType:
                 _spark_type_like(data_type.valueType, wanted.item_type),
             )
         case StructType(), StructType():
-            # Fields that the column lacks or that have other names are for ``fits`` to refuse.
+            # ``fits`` refuses missing fields and other names.
             types = {field.name: field.dataType for field in data_type}
             return StructType(
                 [
@@ -241,17 +202,12 @@ def _spark_type_like(data_type: DataType, wanted: pa.DataType) -> DataType:
 
 
 def spark_type(layout: Layout, nanoseconds: Nanoseconds = "refuse") -> DataType:
-    """The type that Spark has for the values of a layout.
-
-    Args:
-        layout: The layout.
-        nanoseconds: What times with nanoseconds are.
-    """
+    """Spark's type for the values of a layout."""
     return spark_type_of(arrow_type(layout), nanoseconds)
 
 
 def fits(data_type: DataType, wanted: DataType) -> bool:
-    """Whether every value of a type is one of another."""
+    """Whether every value of a type is also a value of another."""
     match data_type, wanted:
         case NullType(), _:
             return True
@@ -262,7 +218,7 @@ def fits(data_type: DataType, wanted: DataType) -> bool:
                 data_type.valueType, wanted.valueType
             )
         case StructType(), StructType():
-            # The kind of a row may be left out: it is the last field.
+            # The kind of a row is the last field, and may be left out.
             names = (wanted.names, [name for name in wanted.names if name != ROW_KIND])
             return data_type.names in names and all(
                 fits(field.dataType, other.dataType)

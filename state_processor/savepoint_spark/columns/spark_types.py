@@ -1,4 +1,4 @@
-"""Spark's own types: those of columns that are read, and Arrow's for those that tasks get."""
+"""Spark's types of columns that are read, and Arrow's types of columns that tasks get."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _ARROW_TYPES = {
     "TimestampNTZType": pa.timestamp("us"),
     "TimestampType": pa.timestamp("us", "UTC"),
 }
-"""Spark's types that are made of no others, by their names."""
+"""Spark's types without inner types, by their names."""
 
 
 def spark_schema(schema: pa.Schema, nanoseconds: Nanoseconds = "refuse") -> StructType:
     """The schema of the DataFrame that batches of ``schema`` become, with its metadata."""
     leaf = partial(spark_leaf, nanoseconds=nanoseconds)
-    # What is right by default depends on the release of Spark.
+    # The default depends on the release of Spark.
     converted = from_arrow_schema(mapped_schema(schema, leaf), prefer_timestamp_ntz=True)
     for field, arrow_field in zip(converted.fields, schema, strict=True):
         field.metadata = {
@@ -50,16 +50,12 @@ def spark_schema(schema: pa.Schema, nanoseconds: Nanoseconds = "refuse") -> Stru
 
 
 def spark_type_of(data_type: pa.DataType, nanoseconds: Nanoseconds = "refuse") -> DataType:
-    """The type that a column of an Arrow type has in Spark."""
+    """Spark's type of a column of an Arrow type."""
     return spark_schema(pa.schema({"value": data_type}), nanoseconds)["value"].dataType
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """The schema of the batches in which Spark hands rows to Python, and takes them.
-
-    Raises:
-        ColumnTypeError: A column has a type that no batch has.
-    """
+    """The schema of batches between Spark and Python, or ``ColumnTypeError``."""
     return pa.schema([_arrow_field(field.name, field.dataType, field.nullable) for field in schema])
 
 
@@ -71,12 +67,8 @@ def _arrow_field(name: str, kind: DataType, is_nullable: bool) -> pa.Field:
 
 
 def arrow_type_of(kind: DataType) -> pa.DataType:
-    """The type in which a task sees a column of Spark.
-
-    Raises:
-        ColumnTypeError: Spark hands no such columns to Python.
-    """
-    # A function of Spark that does this takes other arguments in each release.
+    """The type in which a task sees a column of Spark, or ``ColumnTypeError``."""
+    # Spark's own function for this takes other arguments in each release.
     match kind:
         case types.ArrayType():
             return pa.list_(_arrow_field("element", kind.elementType, kind.containsNull))

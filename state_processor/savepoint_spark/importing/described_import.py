@@ -19,7 +19,7 @@ from savepoint_formats.tables.tables import KEYED_STATE, WINDOW_STATE
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns, key_of
 from savepoint_spark.bootstrapping.operator_state_transformation import OperatorStateTransformation
-from savepoint_spark.changing.stored_elements import StoredElements
+from savepoint_spark.changing.stored_elements import rewritten_state
 from savepoint_spark.columns.column_types import column_of
 from savepoint_spark.columns.spark_types import spark_schema
 from savepoint_spark.importing.import_description import ImportDescription
@@ -132,7 +132,7 @@ class DescribedImport:
         savepoint = Savepoint.open(like.savepoint)
         operator = savepoint.operator(like.operator)
         if like.state is not None:
-            stored = StoredElements.state_of(operator, like.state)
+            stored = rewritten_state(operator, like.state)
             types = {"key": arrow_type(stored.key.layout())} if stored.key is not None else {}
             types["value"] = arrow_type(stored.element.layout())
             data = self._rows(spark, self.files.chosen(types))

@@ -6,31 +6,32 @@
 
 | option          | meaning                                                                   |
 |-----------------|---------------------------------------------------------------------------|
-| path            | the savepoint; what ``load`` is called with                               |
-| savepoint       | the same, in a CREATE TABLE: Spark takes a path there for itself          |
-| table           | ``<uid>.<table>``; may be left out where there is but one                 |
+| path            | the savepoint, as given to ``load``                                       |
+| savepoint       | the same, in a CREATE TABLE, where Spark takes a path for itself          |
+| table           | ``<uid>.<table>``; may be left out if there is only one                   |
 | uids            | uids of operators, with commas between them or as a JSON list             |
-| kryoClasses     | a JSON list of classes that Kryo wrote, each as ``kryo_class`` takes it   |
+| kryoClasses     | a JSON list of classes that Kryo wrote, each as for ``kryo_class``        |
 | keyTypes        | a JSON object of uids and types of keys: ``{"summarize": "STRING"}``      |
-| allowPaths      | directories and URIs, as a list of uids is written: other stores than the |
+| allowPaths      | directories and URIs, written like uids: stores other than the            |
 |                 | savepoint's are asked for its files only below these                      |
-| strictPaths     | ``true`` follows nothing else out of the savepoint's own directories      |
-| columns         | names of columns, as a list of uids is written; all by default            |
+| strictPaths     | ``true`` reads nothing else outside the savepoint's own directories       |
+| columns         | names of columns, written like uids; all by default                       |
 | keys            | a JSON list: only rows of these keys, and only their key groups           |
 | where           | a condition in DuckDB's SQL: only rows that fulfil it are sent to Spark   |
 | keyGroups       | ``3`` or ``0-15``: only rows of these key groups                          |
 | flat            | a list or map state: a row per element or entry instead of one per key    |
 | withKeyGroup    | ``true`` adds the column ``key_group``                                    |
-| withSubtask     | ``true`` adds the column ``subtask``; every copy of broadcast state       |
+| withSubtask     | ``true`` adds the column ``subtask``, and reads all copies of broadcast   |
+|                 | state                                                                     |
 | withScope       | ``true`` adds the column ``scope``: ``keyed`` or ``local``                |
 | merge           | a JSON object, of local state: state -> rule that merges its instances    |
 | withTimes       | ``true`` shows values with TTL as ``struct<timestamp, value>``            |
-| nanoseconds     | ``struct``, ``text`` or ``truncate``: what becomes of times that have     |
-|                 | more digits than Spark's, of microseconds; ``refuse`` by default          |
-| undescribed-    | ``bytes``: POJOs of subclasses that no snapshot describes are their       |
-| Subclasses      | bytes, in a field ``$undecoded``; ``refuse``, an error, by default        |
-| portionSize     | bytes of a key group from which on it is decoded in portions              |
-| splitSize       | about how many bytes a Spark partition has                                |
+| nanoseconds     | ``struct``, ``text`` or ``truncate``: the form of times with more digits  |
+|                 | than microseconds; ``refuse`` by default                                  |
+| undescribed-    | ``bytes`` shows POJOs of subclasses that no snapshot describes as bytes,  |
+| Subclasses      | in a field ``$undecoded``; ``refuse``, an error, by default               |
+| portionSize     | a larger key group is decoded so many bytes at once                       |
+| splitSize       | the approximate bytes of a Spark partition                                |
 
 Planning reads metadata and headers; an executor reads the key groups of its partition.
 """
@@ -42,11 +43,7 @@ import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceReader,
-    InputPartition,
-)
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from savepoint_database.rows.filtered_scan import FilteredScan
 from savepoint_database.snapshot.key_types import key_types_of
@@ -98,7 +95,7 @@ class SavepointDataSource(DataSource):
         """The reader; a user's ``schema`` is a choice of columns."""
         scan, asked = self._scan(), SourceOptions.parse(self.options)
         names = tuple(schema.fieldNames())
-        # Before columns are left out, which the condition may be about.
+        # Comes first, because the condition may use columns that are left out.
         rows = None if asked.where is None else FilteredScan.of(scan, asked.where, names)
         if names != tuple(scan.schema.names):
             scan = replace(scan, options=scan.options.of_columns(names))
@@ -110,26 +107,21 @@ class SavepointDataSource(DataSource):
         return SavepointReader(scan, asked.split_size, rows)
 
     def _scan(self) -> TableScan:
-        """The scan that the options ask for."""
-        uids = names_of("uids", self.options["uids"]) if "uids" in self.options else ()
-        classes = kryo_classes_of(self.options.get("kryoClasses", "[]"))
         options = self.options
         savepoint = Snapshot.open(
             _path(options),
-            uids=uids,
-            kryo_classes=classes,
-            allow_paths=names_of("allowPaths", options["allowPaths"])
-            if "allowPaths" in options
-            else (),
+            uids=names_of("uids", options.get("uids", "[]")),
+            kryo_classes=kryo_classes_of(options.get("kryoClasses", "[]")),
+            allow_paths=names_of("allowPaths", options.get("allowPaths", "[]")),
             strict_paths=flag_of("strictPaths", options.get("strictPaths", "false")),
-            key_types=key_types_of(self.options.get("keyTypes", "{}")),
+            key_types=key_types_of(options.get("keyTypes", "{}")),
         )
         operator, table = savepoint.table(_table_name(savepoint, options))
         return operator.scan(table, SourceOptions.parse(options).read)
 
 
 def path_options(rules: PathRules) -> dict[str, str]:
-    """The options that say what paths are followed, where they say anything."""
+    """The options for rules of paths that differ from the default."""
     allowed = {"allowPaths": json.dumps(rules.allowed)} if rules.allowed else {}
     return allowed | ({"strictPaths": "true"} if rules.is_strict else {})
 
@@ -156,7 +148,7 @@ def _table_name(savepoint: Snapshot, options: Mapping[str, str]) -> str:
 
 
 class SavepointReader(DataSourceReader):
-    """Plans on the driver, reads on executors."""
+    """Plans on the driver, and reads on executors."""
 
     def __init__(
         self, scan: TableScan, split_size: int | None, rows: FilteredScan | None = None

@@ -1,8 +1,8 @@
-"""Functions that users write to read keyed state: one call per key, or per key and window.
+"""Functions of users that read keyed state: one call per key, or per key and window.
 
-They are written as in Flink: ``open`` registers states by their descriptors, and each call then finds
-in the state objects what they hold for its key. A function goes to the executors by pickle; what
-cannot be pickled, such as a connection, is made in ``open``.
+They are written as in Flink: ``open`` registers states by their descriptors, and each call sees
+their values for its key. A function is pickled for the executors, so it must make anything that
+can't be pickled, such as a connection, in ``open``.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ AnyState = TypeVar("AnyState", bound=State)
 
 
 class RuntimeContext:
-    """Where a function gets its states, in ``open`` and nowhere else.
+    """Registers the states of a function, in ``open`` and nowhere else.
 
-    A state that the operator does not have, or has as one of another kind, is a
-    ``StateNotFoundError``; its message lists those there are.
+    A state that the operator lacks, or that has another kind, raises ``StateNotFoundError``; its
+    message lists all states.
 
     Args:
-        operator: What the operator is called.
+        operator: The name of the operator.
         states: The states that the function can read.
     """
 
@@ -101,7 +101,7 @@ class RuntimeContext:
 
     @property
     def registered(self) -> dict[str, State]:
-        """The states that the function has asked for, by name."""
+        """The registered states, by name."""
         return self._registered
 
     def _state(self, descriptor: StateDescriptor, kind: type[AnyState]) -> AnyState:
@@ -140,11 +140,11 @@ class TimeWindow:
 
 @dataclass(frozen=True, slots=True)
 class GlobalWindow:
-    """The one window that all elements of a key are in, as those of ``countWindow``."""
+    """The only window of all elements of a key, as for ``countWindow``."""
 
 
 class ReaderContext:
-    """What a function can ask of the key that it is at.
+    """More about the key of a call.
 
     Args:
         timers: The timers of a time domain, ``EVENT_TIME`` or ``PROCESSING_TIME``.
@@ -171,7 +171,7 @@ class ReaderContext:
 
 
 class WindowReaderContext(ReaderContext):
-    """What a function can ask of the key and window that it is at.
+    """More about the key and window of a call.
 
     Args:
         timers: The timers of a time domain.
@@ -183,10 +183,10 @@ class WindowReaderContext(ReaderContext):
         self._window = window
 
     def window(self) -> Any:
-        """The window: a ``TimeWindow`` or ``GlobalWindow``, or whatever else the namespace is.
+        """The window: a ``TimeWindow`` or ``GlobalWindow``, or the namespace of another type.
 
-        The namespace of SQL's windows, for one, is the end of a slice in ms. A window that was
-        merged (a session) is the whole of it, wherever its contents are stored.
+        For instance, the namespace of SQL's windows is the end of a slice in ms. A merged window (a
+        session) is the whole one, wherever its contents are stored.
         """
         return self._window
 
@@ -201,11 +201,11 @@ class ReaderFunction:
         function, so that a wrong name is an error before a job starts.
 
         Raises:
-            StateNotFoundError: The operator has no such state; the message lists those there are.
+            StateNotFoundError: The operator has no such state; the message lists its states.
         """
 
     def close(self) -> None:
-        """Gives back what ``open`` took; called at the end of a task, also of one that fails."""
+        """Releases everything that ``open`` took; called at the end of any task."""
 
 
 class KeyedStateReaderFunction(ReaderFunction, ABC):
@@ -229,7 +229,7 @@ class KeyedStateReaderFunction(ReaderFunction, ABC):
 
     @abstractmethod
     def read_key(self, key: Any, context: ReaderContext) -> Iterable[OutputRow]:
-        """Rows for a key, most simply by ``yield``; as many as you like, or none.
+        """Returns rows for a key, most simply by ``yield``; any number of them.
 
         It is called once for each key that has any of the registered states.
 
@@ -238,16 +238,16 @@ class KeyedStateReaderFunction(ReaderFunction, ABC):
             context: Its timers.
 
         Returns:
-            Rows of the schema: a dict or a ``Row`` with names goes by these, and a column that it
-            lacks is null; a tuple goes by position.
+            Rows of the schema: a dict or a ``Row`` by names, where a missing column is null; a
+            tuple by position.
         """
 
 
 class WindowReaderFunction(ReaderFunction, ABC):
     """Reads the state of windows, window by window.
 
-    ``open`` may register any state of the operator. A state of windows, such as that of a
-    trigger, shows what it has for the window; any other what it has for the key.
+    ``open`` may register any state of the operator. State of windows, such as that of a trigger,
+    shows its value for the window; any other shows its value for the key.
 
     Example:
         >>> class Sizes(WindowReaderFunction):
@@ -261,17 +261,17 @@ class WindowReaderFunction(ReaderFunction, ABC):
     def read_window(
         self, key: Any, context: WindowReaderContext, elements: Sequence[Any]
     ) -> Iterable[OutputRow]:
-        """Rows for a key and window, most simply by ``yield``; as many as you like, or none.
+        """Returns rows for a key and window, most simply by ``yield``; any number of them.
 
         It is called once for each that has contents, or any of the registered states of windows.
 
         Args:
             key: The key.
             context: Its window, and the timers of both.
-            elements: What is in the window: the elements if the job keeps them, or the one value
-                or accumulator that they were reduced to. Empty if an operator of another kind
-                than Flink's windows has no such contents.
+            elements: The elements of the window if the job stores them, or the one value or
+                accumulator that they were reduced to. Empty for operators without such contents,
+                which are of another kind than Flink's windows.
 
         Returns:
-            Rows of the schema, as ``KeyedStateReaderFunction.read_key`` has them.
+            Rows of the schema, as for ``KeyedStateReaderFunction.read_key``.
         """

@@ -1,7 +1,7 @@
-"""What else there is of the keys of a batch: their timers, and state of the key alone.
+"""More about the keys of a batch: their timers, and state of the key alone.
 
-A batch of a scan holds whole key groups, so what belongs to its keys is found by reading the same
-key groups of other tables, in the same task and without a shuffle.
+A batch of a scan has whole key groups. So a task finds the rest of its keys in the same key groups
+of other tables, without a shuffle.
 """
 
 from __future__ import annotations
@@ -37,11 +37,8 @@ _TIMER = ("timestamp", "time_domain")
 class OtherTables:
     """Tables with the same keys.
 
-    Attributes:
-        timers: Timers of the same kind of namespace: columns ``key``, ``namespace`` where there is
-            one, ``timestamp`` and ``time_domain``.
-        of_keys: States without a namespace.
-        problem: Why the timers cannot be read, if so.
+    ``timers`` have the same kind of namespace. ``of_keys`` has states without a namespace.
+    ``problem`` says why timers can't be read.
     """
 
     timers: tuple[TableScan, ...] = ()
@@ -56,7 +53,7 @@ class OtherTables:
         namespace: Layout | None,
         of_keys: TableScan | None = None,
     ) -> OtherTables:
-        """The other tables beside one that has this namespace."""
+        """The other tables beside one with this namespace."""
         tables = [table for table in operator.tables if table.states[0].kind is StateKind.TIMERS]
         readable = [table for table in tables if set(_TIMER) <= set(_names(table))]
         timers = tuple(
@@ -78,17 +75,13 @@ def _names(table: Table) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class KeyGroupRows:
-    """The rows of other tables in some key groups; each table is read when it is asked for."""
+    """The rows of other tables in some key groups; each table is read on first use."""
 
     tables: OtherTables
     key_groups: KeyGroupRange
 
     def timers(self, key: Any, namespace: Any, time_domain: str) -> list[int]:
-        """The timers of a key and namespace in ms, ascending, each once.
-
-        Raises:
-            SavepointError: The timers cannot be read.
-        """
+        """The timers of a key and namespace in ms, ascending, each once."""
         if self.tables.problem is not None:
             raise self.tables.problem
         place = (hashable(key), hashable(namespace), time_domain)
@@ -108,7 +101,7 @@ class KeyGroupRows:
         return timers
 
     def states(self, key: Any) -> dict[str, Any]:
-        """What the states without a namespace have for a key, by name."""
+        """The values of states without a namespace for a key, by name."""
         return self._states.get(hashable(key), {})
 
     @cached_property
@@ -123,11 +116,11 @@ class KeyGroupRows:
         return states
 
     def _rows(self, scan: TableScan) -> Iterator[pa.RecordBatch]:
-        part = replace(scan, options=replace(scan.options, key_groups=self.key_groups))
-        yield from map(to_python, part.batches())
+        options = replace(scan.options, key_groups=self.key_groups)
+        yield from map(to_python, replace(scan, options=options).batches())
 
 
 def key_groups_of(batch: pa.RecordBatch) -> KeyGroupRange:
-    """The key groups that a batch with the column ``key_group`` holds."""
+    """The key groups of a batch, from its column ``key_group``."""
     ends = pc.min_max(batch.column("key_group"))
     return KeyGroupRange(ends["min"].as_py(), ends["max"].as_py())

@@ -1,7 +1,7 @@
-"""Instances of local state at one key: merged when the value is asked for, and not before.
+"""Instances of local state at one key, merged on the first access.
 
-A key has several instances where subtasks that had one each became fewer. They are merged on the
-first access, by the function of the descriptor; without one it is an error to ask for them.
+A key has several instances after subtasks with one each became fewer. The descriptor's function
+merges them; without one, access to several instances is an error.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ StateT = TypeVar("StateT", bound=State)
 
 
 def merge_function(descriptor: StateDescriptor) -> MergeFunction | None:
-    """What makes one of two instances of a state; None if the descriptor does not say."""
+    """The descriptor's function that merges two instances, if it has one."""
     match descriptor:
         case ReducingStateDescriptor():
             return descriptor.reduce_function
@@ -49,16 +49,7 @@ def merge_function(descriptor: StateDescriptor) -> MergeFunction | None:
 
 
 def merged(name: str, instances: list[Any], merge: MergeFunction | None) -> Any:
-    """The value that instances of a state make.
-
-    Args:
-        name: The state.
-        instances: One or more.
-        merge: Makes one of two.
-
-    Raises:
-        MergeError: There are several, and no function for them.
-    """
+    """The merged instances; ``MergeError`` if there are several and no function."""
     if len(instances) > 1 and merge is None:
         raise MergeError(
             f"state {name!r} is local and has {len(instances)} instances of this key, which nothing"
@@ -69,12 +60,7 @@ def merged(name: str, instances: list[Any], merge: MergeFunction | None) -> Any:
 
 
 class _Instances(State):
-    """A state that is read from its instances.
-
-    Args:
-        name: As in its descriptor.
-        merge: Makes one of two instances.
-    """
+    """A state that is read from its instances."""
 
     _instances: list[Any] | None
     _merged: Any
@@ -94,24 +80,24 @@ class _Instances(State):
         self._instances, self._merged = instances or None, None
 
     def _of(self, instances: list[Any]) -> Any:
-        """What the instances make."""
+        """The merged value."""
         return merged(self.name, instances, self._merge)
 
 
 class _LocalValueState(_Instances, ValueState):
-    """A value."""
+    """Local value state."""
 
 
 class _LocalReducingState(_Instances, ReducingState):
-    """A value, to which others were reduced."""
+    """Local reducing state."""
 
 
 class _LocalAggregatingState(_Instances, AggregatingState):
-    """An accumulator."""
+    """Local aggregating state, read as its accumulator."""
 
 
 class _LocalMapState(_Instances, MapState):
-    """A map, each value of which has instances of its own."""
+    """Local map state; each user key has instances of its own."""
 
     def __init__(self, name: str, merge: MergeFunction | None) -> None:
         super().__init__(name, merge)
@@ -132,10 +118,10 @@ _LOCAL: dict[type[State], type[_Instances]] = {
 
 
 def read_state(kind: type[StateT], descriptor: StateDescriptor) -> StateT:
-    """The state that a reader function gets for a descriptor of local state.
+    """The state object of a reader function for a descriptor of local state.
 
-    It is held by its instances: a list, or of a map a list of user keys and lists. The instances of
-    a list state come as one list.
+    Its value is a list of instances; of a map a list of pairs of user key and instances. Instances
+    of a list state come as one list.
     """
     if issubclass(kind, ListState):
         return kind(descriptor.name)

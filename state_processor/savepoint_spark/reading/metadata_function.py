@@ -1,4 +1,4 @@
-"""A table function of Spark SQL: what savepoints consist of, as rows.
+"""The table function ``savepoint_metadata`` of Spark SQL: the contents of savepoints as rows.
 
 ::
 
@@ -29,10 +29,9 @@ _SCHEMA = (
 
 
 class SavepointMetadata:
-    """A row per state of each operator; one without a state for an operator that has none."""
+    """A row per state of each operator; one row for an operator without state."""
 
     def eval(self, path: str) -> Iterator[tuple[object, ...]]:
-        """The rows of the savepoint at ``path``."""
         described = Snapshot.open(path).describe()
         for operator in described.operators:
             head = (
@@ -51,12 +50,11 @@ class SavepointMetadata:
 
 
 def register_metadata_function(spark: SparkSession) -> None:
-    """Makes ``savepoint_metadata`` known to a session."""
+    """Registers ``savepoint_metadata`` in a session."""
     spark.udtf.register(FUNCTION, _table_function(spark))
 
 
 def _table_function(spark: SparkSession) -> UserDefinedTableFunction:
-    """The function, of the class that a session takes."""
     if not is_remote(spark):
         return UserDefinedTableFunction(SavepointMetadata, returnType=_SCHEMA)
     from pyspark.sql.connect import udtf  # noqa: PLC0415  # it needs what only Connect brings

@@ -1,33 +1,35 @@
 """Runs a user's function for each key, or key and window, of an operator.
 
-The driver opens a copy of the function to learn which states it reads, and plans a scan of those
-alone. A task opens the function, reads its split, and sends rows of the user's schema to Spark, as
-any data source does: state goes from the file to the function without a detour through the JVM.
-``mapInArrow`` would do as well, but it asks for pandas, which nothing here needs.
+The driver opens a copy of the function to learn which states it reads, and plans a scan of these
+alone. A task opens the function, reads its split, and sends rows of the user's schema to Spark as
+any data source does, so state never passes through the JVM. ``mapInArrow`` would need pandas for
+that.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from base64 import b64decode, b64encode
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark import cloudpickle
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from savepoint_database.types.python_values import OutputRows
+from savepoint_database.rows.place import Place
+from savepoint_database.types.python_values import OutputRows, python_values, state_values
 from savepoint_database.types.spark_values import to_python
-from savepoint_database.types.user_frames import user_frames_first
+from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.tables.tables import Column, tables_of
 from savepoint_spark.columns.spark_types import arrow_schema
-from savepoint_spark.reading.data_source import SplitPartition
-from savepoint_spark.reading.functions import RuntimeContext
+from savepoint_spark.reading.functions import (
+    KeyedStateReaderFunction,
+    ReaderContext,
+    RuntimeContext,
+)
 from savepoint_spark.reading.key_group_rows import KeyGroupRows, OtherTables, key_groups_of
 from savepoint_spark.reading.states import hold
 
@@ -37,9 +39,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_database.rows.place import Place
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
     from savepoint_formats.scan.scan import TableScan
@@ -51,14 +51,7 @@ if TYPE_CHECKING:
 
 
 class Visit(NamedTuple):
-    """A call of a function.
-
-    Attributes:
-        place: What it is for.
-        namespace: The namespace of its timers.
-        values: What the state of each name holds there, if anything.
-        elements: What is in the window, if there is one.
-    """
+    """A call of a function: its ``namespace`` is that of timers, ``values`` has states by name."""
 
     place: Place
     namespace: Any
@@ -68,17 +61,7 @@ class Visit(NamedTuple):
 
 @dataclass(frozen=True)
 class PerKeyJob(ABC):
-    """A function, and what it is to read.
-
-    Attributes:
-        reader: The function.
-        operator: What the operator is called.
-        states: The states that the function can ask for.
-        scan: The table: ``key``, then ``namespace`` if it has one, a column per state, and
-            ``key_group``.
-        others: What else there is of its keys.
-        schema: Of the rows that the function gives.
-    """
+    """A function and its input: ``key``, ``namespace`` if any, states, and ``key_group``."""
 
     reader: ReaderFunction
     operator: str
@@ -89,18 +72,18 @@ class PerKeyJob(ABC):
 
     @abstractmethod
     def visits(self, batch: pa.RecordBatch, others: KeyGroupRows) -> Iterable[Visit]:
-        """The calls that the rows of a batch ask for."""
+        """The calls for the rows of a batch."""
 
     @abstractmethod
     def call(self, visit: Visit, timers: TimersOf) -> Iterable[Any]:
-        """The rows that the function gives."""
+        """The rows that the function returns."""
 
     def run(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """What the function gives for a split of the table."""
+        """The rows of the function for a split, as batches."""
         yield from OutputRows(self.schema, type(self.reader).__name__).batches(self.rows(split))
 
     def rows(self, split: Split) -> Iterator[tuple[Place, Any]]:
-        """The rows that the function gives for a split, as they are, each with its place."""
+        """The rows of the function for a split, each with its place."""
         context = RuntimeContext(self.operator, self.states)
         with closing(self.reader):
             self.reader.open(context)
@@ -116,7 +99,7 @@ class PerKeyJob(ABC):
                         function.place = None
 
     def _batches(self, split: Split) -> Iterator[tuple[pa.RecordBatch, KeyGroupRows]]:
-        """The batches of a split that have rows, and what else there is of their key groups."""
+        """The batches of a split that have rows, with more about their key groups."""
         others = None
         for batch in self.scan.read(split):
             if batch.num_rows:
@@ -127,45 +110,8 @@ class PerKeyJob(ABC):
                 yield to_python(batch), others
 
 
-class PerKeySource(DataSource):
-    """The data source of a ``PerKeyJob``, which comes pickled in an option with its splits."""
-
-    @classmethod
-    def name(cls) -> str:
-        return "savepoint_function"
-
-    def reader(self, schema: StructType) -> PerKeyReader:  # noqa: ARG002  # the job knows it
-        return PerKeyReader(*cloudpickle.loads(b64decode(self.options["job"])))
-
-
-class PerKeyReader(DataSourceReader):
-    """Reads what a function gives, split by split."""
-
-    def __init__(self, job: PerKeyJob, splits: list[Split]) -> None:
-        self._job = job
-        self._splits = splits
-
-    def partitions(self) -> list[SplitPartition]:
-        return [SplitPartition(split) for split in self._splits]
-
-    @user_frames_first
-    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        # Spark asks for the rows of no partition where there are none.
-        if isinstance(partition, SplitPartition):
-            yield from self._job.run(partition.split)
-
-
-def to_dataframe(spark: SparkSession, job: PerKeyJob, schema: StructType) -> DataFrame:
-    """What the function of a job gives; the splits are planned here, and errors in them raised."""
-    planned = (job, job.scan.splits())
-    pickled: bytes = cloudpickle.dumps(planned)  # type: ignore[no-untyped-call]
-    spark.dataSource.register(PerKeySource)
-    reader = spark.read.format(PerKeySource.name()).schema(schema)
-    return reader.option("job", b64encode(pickled).decode()).load()
-
-
 class _Function:
-    """Tells of an error which function it comes from, and where that was."""
+    """Notes in errors which function raised them, and where."""
 
     def __init__(self, reader: ReaderFunction, operator: str) -> None:
         self._name = type(reader).__name__
@@ -184,14 +130,7 @@ class _Function:
 
 @dataclass(frozen=True)
 class ReaderPlan:
-    """What the driver knows of a function before it runs.
-
-    Attributes:
-        savepoint: The savepoint.
-        operator: The operator.
-        reader: The function.
-        keys: The keys that it is to see; None for all.
-    """
+    """The driver's plan of a reader function; ``keys`` is None for all keys."""
 
     savepoint: Snapshot
     operator: Operator
@@ -199,7 +138,7 @@ class ReaderPlan:
     keys: tuple[Any, ...] | None = None
 
     def states(self) -> tuple[State, ...]:
-        """The keyed states of the operator, of windows and others, without timers."""
+        """The operator's keyed states without timers, those of windows included."""
         return tuple(
             state
             for state in self.operator.catalog.states
@@ -207,10 +146,10 @@ class ReaderPlan:
         )
 
     def registered(self) -> tuple[State, ...]:
-        """The states that the function asks for; a copy is asked, so that it stays as it is.
+        """The states that a copy of the function registers.
 
         Raises:
-            StateNotFoundError: The operator has no such state; the message lists those there are.
+            StateNotFoundError: The operator has no such state; the message lists its states.
         """
         context = RuntimeContext(self.operator.name, self.states())
         copy = cloudpickle.loads(cloudpickle.dumps(self.reader))  # type: ignore[no-untyped-call]
@@ -219,10 +158,7 @@ class ReaderPlan:
         return tuple(state for state in self.states() if state.name in context.registered)
 
     def scan(self, states: Sequence[State]) -> TableScan:
-        """A scan of these states alone, which have the same namespace.
-
-        Its columns have names that no state can take from them.
-        """
+        """A scan of states with one namespace; their columns get names that no state has."""
         whole = next(table for table in self.operator.tables if states[0] in table.states)
         (table,) = tables_of(states)
         first = len(table.columns) - len(states)
@@ -237,13 +173,59 @@ class ReaderPlan:
         )
 
 
-def keys_of_function(asked: SourceOptions) -> tuple[Any, ...] | None:
-    """The keys that a function is called for; None for all.
+@dataclass(frozen=True)
+class KeyedReaderJob(PerKeyJob):
+    """A function, and the states without a namespace that it reads."""
 
-    Raises:
-        ValueError: More was asked for, which a function decides itself, or does not see.
-    """
-    if refused := [name for name in asked.given() if name != "keys"]:
+    reader: KeyedStateReaderFunction
+
+    @classmethod
+    def of(cls, plan: ReaderPlan, schema: pa.Schema) -> Self:
+        """The job.
+
+        Raises:
+            TypeError: The function is of another kind.
+            ValueError: It registers no state.
+            StateNotFoundError: It registers one that the operator does not have.
+        """
+        reader, operator = plan.reader, plan.operator.name
+        if not isinstance(reader, KeyedStateReaderFunction):
+            raise TypeError(
+                f"{type(reader).__name__} is no KeyedStateReaderFunction, which reads keyed state"
+            )
+        states = plan.registered()
+        if not states:
+            raise ValueError(
+                f"{type(reader).__name__} registers no state in open, so it would see no key;"
+                " read_timers has keys with timers alone"
+            )
+        of_windows = [state.name for state in states if state.namespace is not None]
+        if of_windows:
+            raise StateNotFoundError(
+                f"state {of_windows[0]!r} of {operator} is state of windows; read_window_state"
+                " reads it"
+            )
+        return cls(
+            reader=reader,
+            operator=operator,
+            states=plan.states(),
+            scan=plan.scan(states),
+            others=OtherTables.of(plan.savepoint, plan.operator, None),
+            schema=schema,
+        )
+
+    def visits(self, batch: pa.RecordBatch, others: KeyGroupRows) -> Iterator[Visit]:  # noqa: ARG002
+        keys = python_values(batch.column("key"))
+        for key, values in zip(keys, state_values(self.scan.table, batch), strict=True):
+            yield Visit(Place(key), None, values)
+
+    def call(self, visit: Visit, timers: TimersOf) -> Iterable[Any]:
+        return self.reader.read_key(visit.place.key, ReaderContext(timers))
+
+
+def keys_of_function(asked: SourceOptions) -> tuple[Any, ...] | None:
+    """The keys for a function, None for all; ``ValueError`` for any other option."""
+    if refused := [name for name in asked.changed() if name != "keys"]:
         raise ValueError(
             "a reader function takes no arguments but 'schema' and 'keys';"
             f" leave {', '.join(refused)} to reads without a function"
@@ -252,11 +234,7 @@ def keys_of_function(asked: SourceOptions) -> tuple[Any, ...] | None:
 
 
 def row_types(schema: StructType | str | None, function: object) -> tuple[StructType, pa.Schema]:
-    """The types of the rows that a function gives, for Spark and for Arrow.
-
-    Args:
-        schema: As the user has it.
-        function: The function.
+    """The types of a function's rows, for Spark and for Arrow.
 
     Raises:
         ValueError: There is no schema, or it has no columns.

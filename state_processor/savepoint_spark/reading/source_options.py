@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """The options of a read by Spark.
-
-    Attributes:
-        read: Those of every read.
-        where: A condition in SQL: only rows that fulfil it are sent to Spark; all by default.
-        split_size: About how many bytes a Spark partition has; None for what a scan chooses.
-    """
+    """The options of a read by Spark; ``split_size`` is in bytes, None lets the scan choose."""
 
     read: ReadOptions = field(default_factory=ReadOptions)
     where: str | None = None
@@ -43,36 +37,28 @@ class SourceOptions:
 
         Raises:
             TypeError: An option has a wrong type.
-            ValueError: An option has a value that it can't have.
+            ValueError: An option has an impossible value.
         """
         own = {name: arguments[name] for name in _OWN if name in arguments}
         return cls(ReadOptions.of(arguments), **own)
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> Self:
-        """The options out of those of the data source, whose names may be of any case.
-
-        Raises:
-            ValueError: There is no such option, or it can't be read.
-        """
-        given = {}
+        """Parses options of the data source, in any case; ``ValueError`` for unknown ones."""
+        options = {}
         for name, text in _given(texts).items():
             if (known := _BY_PLAIN_NAME.get(_plain_name(name))) is not None:
-                given[known] = _parsed(known, text)
+                options[known] = _parsed(known, text)
             elif name.casefold() not in _OF_SAVEPOINTS:
                 raise ValueError(_unknown_option(name))
-        return cls.of(given)
+        return cls.of(options)
 
     def texts(self) -> dict[str, str]:
-        """The options as those of the data source; what is as by default is left out.
+        """The options that are not default, as texts; ``TypeError`` for functions in ``merge``."""
+        return {_camel_case(name): _text(value) for name, value in self.changed().items()}
 
-        Raises:
-            TypeError: State is to be merged by a function, which is no text.
-        """
-        return {_camel_case(name): _text(value) for name, value in self.given().items()}
-
-    def given(self) -> dict[str, Any]:
-        """The options that are not as by default."""
+    def changed(self) -> dict[str, Any]:
+        """The options that are not default."""
         default = SourceOptions()
         pairs = {name: (getattr(self, name), getattr(default, name)) for name in _OWN}
         pairs |= {
@@ -84,27 +70,18 @@ class SourceOptions:
 _OF_READ = tuple(field.name for field in fields(ReadOptions))
 _OWN = ("where", "split_size")
 _NAMES = (*_OF_READ, *_OWN)
-_SHOWN = (
-    "table",
-    "uids",
-    "kryoClasses",
-    "keyTypes",
-    "savepoint",
-    "allowPaths",
-    "strictPaths",
-)
+_SHOWN = ("table", "uids", "kryoClasses", "keyTypes", "savepoint", "allowPaths", "strictPaths")
 _OF_SAVEPOINTS = {"path", *map(str.casefold, _SHOWN)}
-"""The options that say which table of which savepoint is read."""
+"""The options that select a table of a savepoint."""
 
 
 def _camel_case(name: str) -> str:
-    """A name as options of Spark are written: ``withKeyGroup``."""
+    """A name as Spark writes options: ``withKeyGroup``."""
     first, *others = name.split("_")
     return first + "".join(map(str.capitalize, others))
 
 
 def _unknown_option(name: str) -> str:
-    """The message of the error that there is no such option."""
     known = [*map(_camel_case, _NAMES), *_SHOWN]
     meant = get_close_matches(name.casefold(), known, 1)
     hint = f": did you mean {meant[0]!r}?" if meant else ""
@@ -112,7 +89,7 @@ def _unknown_option(name: str) -> str:
 
 
 def _plain_name(name: str) -> str:
-    """A name without what differs between ``withKeyGroup``, ``WITHKEYGROUP``, ``with_key_group``."""
+    """A name without case and ``_``, because Spark does not keep the case of options."""
     return name.replace("_", "").casefold()
 
 
@@ -122,7 +99,7 @@ _CATALOG_MARK, _CATALOG_PREFIX = "provider", "option."
 
 
 def _given(texts: Mapping[str, str]) -> dict[str, str]:
-    """What the user gave. A table of the catalog brings properties, such as its owner, besides."""
+    """The user's options. A table of the catalog also has properties, such as its owner."""
     if _CATALOG_MARK not in texts:
         return dict(texts)
     return {
@@ -133,7 +110,6 @@ def _given(texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def _parsed(name: str, text: str) -> Any:
-    """An option out of its text."""
     match name:
         case "columns":
             return names_of(_camel_case(name), text)
@@ -152,7 +128,7 @@ def _parsed(name: str, text: str) -> Any:
 
 
 def _text(value: Any) -> str:
-    """An option as a text, of which ``_parsed`` makes it again."""
+    """An option as a text that ``_parsed`` reads."""
     match value:
         case bool():
             return str(value).lower()
@@ -168,27 +144,19 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """What JSON has no word for, as the option ``keys`` takes it."""
+    """A value that JSON lacks, as the option ``keys`` takes it."""
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def names_of(name: str, text: str) -> tuple[str, ...]:
-    """Names with commas between them, or as a JSON list.
-
-    Raises:
-        ValueError: They begin as a JSON list and are none.
-    """
+    """Names with commas between them, or as a JSON list."""
     if text.lstrip().startswith("["):
         return tuple(map(str, _json_list(name, text)))
     return tuple(part.strip() for part in text.split(","))
 
 
 def flag_of(name: str, text: str) -> bool:
-    """A text that says yes or no.
-
-    Raises:
-        ValueError: It says neither.
-    """
+    """A text that says yes or no, or ``ValueError``."""
     if text.lower() not in ("true", "false"):
         raise ValueError(f"option {name!r} is {text!r}, expected true or false")
     return text.lower() == "true"
@@ -209,7 +177,6 @@ def _json(name: str, text: str) -> Any:
 
 
 def _rules(text: str) -> dict[str, str]:
-    """The rules that merge local state, by the states' names."""
     rules = _json("merge", text)
     if not isinstance(rules, dict) or not all(isinstance(rule, str) for rule in rules.values()):
         raise ValueError(f'option \'merge\' is {text!r}, expected such as {{"count": "sum"}}')

@@ -1,8 +1,9 @@
-"""State objects: what the state of a savepoint is to a user's function, for the key it is at.
+"""State objects for a user's function: the state of a savepoint at the current key.
 
-They have the methods of Flink's interfaces. State is only read here, so those that change it raise
-a ``TypeError``; ``functions.backends`` has states that can be changed. Values are plain Python: a struct (POJO, tuple, row) is a dict, a list a list, and a
-map a dict; a map whose keys are no plain values is a list of pairs.
+They have the methods of Flink's interfaces. State is only read here, so methods that change it
+raise ``TypeError``; ``functions.backends`` has states that can change. Values are plain Python: a
+struct (POJO, tuple, row) is a dict, a list a list, and a map a dict. A map whose keys are not plain
+values is a list of pairs.
 """
 
 from __future__ import annotations
@@ -16,11 +17,7 @@ if TYPE_CHECKING:
 
 
 class State:
-    """A state of an operator, at one key.
-
-    Args:
-        name: As in its descriptor.
-    """
+    """A state of an operator, at one key; ``name`` is that of its descriptor."""
 
     kinds: ClassVar[frozenset[StateKind]]
 
@@ -36,7 +33,7 @@ class State:
         self._refuse()
 
     def set_current_namespace(self, namespace: Hashable) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``; a state that has namespaces shows what the key has in this one."""
+        """Raises ``TypeError``; state of windows shows its value for the window of the call."""
         self._refuse()
 
     def _refuse(self) -> NoReturn:
@@ -46,7 +43,7 @@ class State:
 
 
 def hold(states: Iterable[State], values: Iterable[Any]) -> None:
-    """Makes each state show what it has at the next key; None for nothing."""
+    """Gives each state its value at the next key; None if it has none."""
     for state, value in zip(states, values, strict=True):
         state._value = value
 
@@ -121,7 +118,7 @@ class MapState(State):
         return hashable(key) in self._by_key()
 
     def _by_key(self) -> dict[Hashable, Any]:
-        """The entries by what is hashable of their keys; made when the first of a map is asked for."""
+        """The entries by hashable keys; made on the first access to a map."""
         if self._indexed is not self._value:
             self._indexed = self._value
             self._index = {hashable(key): value for key, value in self.items()}
@@ -190,7 +187,7 @@ class AggregatingState(State):
     kinds = frozenset([StateKind.AGGREGATING, StateKind.FOLDING])
 
     def get(self) -> Any:
-        """The accumulator, as the savepoint has no function that makes a result of it; or None.
+        """The accumulator, or None; the savepoint has no function that makes a result of it.
 
         Example:
             >>> accumulator = self.average.get()
@@ -203,7 +200,7 @@ class AggregatingState(State):
 
 
 def hashable(value: Any) -> Hashable:
-    """Something that is equal, and has a hash, for values that are equal."""
+    """A hashable value that is equal for equal values."""
     match value:
         case dict():
             return tuple((hashable(key), hashable(element)) for key, element in value.items())

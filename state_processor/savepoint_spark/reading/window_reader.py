@@ -1,8 +1,8 @@
 """Runs a ``WindowReaderFunction``.
 
-The state of a window that was merged, as sessions are, is in two places: its contents stay under
-the window of their first element, the rest is under the merged window. A list state of
-the key, ``merging-window-set``, says which belongs to which.
+Windows that merge, such as sessions, have state in two places: the contents stay under the first
+window, the rest moves to the merged window. ``merging-window-set``, a list state of the key, maps
+merged windows to windows of contents.
 
 Flink: ``WindowOperator``, ``MergingWindowSet``.
 """
@@ -95,7 +95,7 @@ class WindowReaderJob(PerKeyJob):
     def _windows(
         self, batch: pa.RecordBatch, others: KeyGroupRows
     ) -> Iterable[tuple[Any, Any, dict[str, Any]]]:
-        """Key, namespace and states of each window, of whose parts each is a row."""
+        """Key, namespace and states of each window, joined from its rows."""
         windows: dict[Hashable, tuple[Any, Any, dict[str, Any]]] = {}
         keys, namespaces = (python_values(batch.column(name)) for name in ("key", "namespace"))
         rows = state_values(self.scan.table, batch)
@@ -113,7 +113,7 @@ class WindowReaderJob(PerKeyJob):
         state = next(other for other in self.scan.table.states if other.name == CONTENTS)
         if state.kind is not StateKind.LIST:
             return [contents]
-        # With an evictor the elements are records, of which Flink, too, hands on the values.
+        # With an evictor the elements are records; Flink, too, passes on only their values.
         is_record = state.timed_value != state.stored
         return [element["value"] for element in contents] if is_record else contents
 
@@ -140,7 +140,7 @@ def _window_states(plan: ReaderPlan, registered: Sequence[State]) -> list[State]
 
 
 def _is_merging_window_set(state: State) -> bool:
-    """Whether a state tells of merged windows: a list of pairs of time windows."""
+    """Whether a state lists merged windows, as pairs of time windows."""
     if state.name != MERGING_WINDOW_SET or state.kind is not StateKind.LIST:
         return False
     pair = arrow_type(state.stored).value_type
@@ -148,7 +148,7 @@ def _is_merging_window_set(state: State) -> bool:
 
 
 def _merged_window(stored: Any, merging_window_set: Iterable[dict[str, Any]]) -> Any:
-    """The window whose contents are stored under a window; itself if it was not merged."""
+    """The merged window whose contents are stored under a window, or the window itself."""
     for pair in merging_window_set:
         window, state_window = pair.values()
         if state_window == stored:

@@ -1,1 +1,1 @@
-"""The savepoint as users meet it: reading it, and writing another one."""
+"""Savepoints for users: opened, read with Spark, changed and written."""

@@ -1,8 +1,7 @@
-"""What can be changed of a savepoint that is to be written: its operators, states and key groups."""
+"""Changes of a savepoint that will be written: of its operators, states and key groups."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -27,24 +26,19 @@ if TYPE_CHECKING:
 
 
 SnapshotFormat = Literal["canonical"]
-"""What ``convert`` makes of a snapshot."""
+"""The formats to which ``convert`` can bring a snapshot."""
 
 FlinkRelease = Literal["2.0", "2.1", "2.2", "2.3"]
-"""The releases that ``migrate`` writes for."""
+"""The releases for which ``migrate`` writes."""
 
 
 class SavepointChanges(StateChanges):
-    """The changes of a savepoint, of which each gives a writer; nothing happens before ``write``.
+    """The changes of a savepoint; each returns a writer, and nothing happens before ``write``.
 
-    A savepoint has them, and so has the writer that each of them gives: later ones see what earlier
-    ones have changed.
+    Savepoints and writers have these methods. A later change sees the results of earlier ones.
     """
 
     __slots__ = ()
-
-    @abstractmethod
-    def writer(self) -> SavepointWriter:
-        """What writes the savepoint, as changed so far."""
 
     def with_operator(
         self,
@@ -53,13 +47,13 @@ class SavepointChanges(StateChanges):
         parallelism: int | None = None,
         max_parallelism: int | None = None,
     ) -> SavepointWriter:
-        """Adds an operator, or overwrites all state of the one that there is.
+        """Adds an operator, or overwrites all state of an existing one.
 
         Args:
             uid: Its uid, or the hash of one.
-            transformations: What makes its state: one of keyed state at most, and any of operator
+            transformations: Make its state: one of keyed state at most, and any number of operator
                 state.
-            parallelism: The number of subtasks; by default that of the operator, if there is one.
+            parallelism: The number of subtasks; by default that of the existing operator, if any.
             max_parallelism: The number of key groups; likewise.
 
         Raises:
@@ -106,13 +100,13 @@ class SavepointChanges(StateChanges):
     def remove_operator(self, uid: str) -> SavepointWriter:
         """Leaves an operator and its state out.
 
-        Flink restores such a savepoint to a job that has the operator, which then begins empty.
+        Flink restores such a savepoint to a job with the operator, which then begins empty.
 
         Args:
             uid: Its uid, or the hash of one.
 
         Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            OperatorNotFoundError: There is no such operator; the message lists all operators.
 
         Example:
             >>> savepoint.remove_operator("sink").write("s3://jobs/new")
@@ -125,10 +119,10 @@ class SavepointChanges(StateChanges):
 
         Args:
             uid: The present uid, or the hash of one.
-            new_uid: The uid that the operator has in the new job, or the hash of one.
+            new_uid: The operator's uid in the new job, or the hash of one.
 
         Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            OperatorNotFoundError: There is no such operator; the message lists all operators.
             OperatorExistsError: Another operator has the new uid.
 
         Example:
@@ -147,22 +141,22 @@ class SavepointChanges(StateChanges):
     def with_state(
         self, uid: str, name: str, data: DataFrame, *, ttl_times: Literal["now"] | None = None
     ) -> SavepointWriter:
-        """Replaces one state of an operator; its other states pass through as the bytes they are.
+        """Replaces one state of an operator; its other states pass through as bytes.
 
         Args:
             uid: The operator's uid, or the hash of one.
             name: The state: keyed, list, union or broadcast.
-            data: Rows as the state's table has them. Keyed state: columns ``key``, ``namespace``
-                if it has one, and that of the state, which has its name (``state_key`` of a state
-                ``key``); a column ``key_group`` gives the key groups of keys whose hash code
-                cannot be computed. List and union state: column ``value``. Broadcast state:
-                columns ``key`` and ``value``.
-            ttl_times: ``now`` makes the time of writing that of the last access of values with
-                TTL. By default the column has the times, as it is read ``with_times=True``.
+            data: Rows as in the state's table. Keyed state: columns ``key``, ``namespace`` if it
+                has one, and a column with the state's name (``state_key`` for a state ``key``); a
+                column ``key_group`` gives the key groups of keys whose hash code cannot be
+                computed. List and union state: column ``value``. Broadcast state: columns ``key``
+                and ``value``.
+            ttl_times: ``now`` makes the time of writing the last access of values with TTL. By
+                default the column has the times, as read with ``with_times=True``.
 
         Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
-            StateNotFoundError: It has no such state; the message lists those there are.
+            OperatorNotFoundError: There is no such operator; the message lists all operators.
+            StateNotFoundError: It has no such state; the message lists its states.
             ColumnNotFoundError: A column is missing.
             ColumnTypeError: A column has another type than the state.
             ValueError: The column lacks the times of a state with TTL.
@@ -184,8 +178,8 @@ class SavepointChanges(StateChanges):
             name: The state; timers of a service are a state of each time domain.
 
         Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
-            StateNotFoundError: It has no such state; the message lists those there are.
+            OperatorNotFoundError: There is no such operator; the message lists all operators.
+            StateNotFoundError: It has no such state; the message lists its states.
 
         Example:
             >>> savepoint.remove_state("summarize", "count").write("s3://jobs/new")
@@ -201,27 +195,26 @@ class SavepointChanges(StateChanges):
     ) -> SavepointWriter:
         """Spreads the state of all operators over other key groups and subtasks.
 
-        Keys are hashed anew if max parallelism changes; values pass through as the bytes that
-        they are. Lists are spread over the new subtasks; union and broadcast state is as before.
-        Local key groups are assigned in order and evenly; a subtask that gets several instances of
-        a key has them in one list.
+        Keys are hashed anew if max parallelism changes; values pass through as bytes. Lists are
+        spread over the new subtasks; union and broadcast state stays. Local key groups are assigned
+        in order and evenly; a subtask that gets several instances of a key has them in one list.
+
+        ``write`` raises ``UnstableHashError`` if hash codes of keys can be neither computed nor
+        inferred, or do not explain the key group of every key. It raises ``RescaleError`` if an
+        operator has state that only Flink can spread anew.
 
         Args:
-            max_parallelism: The new number of key groups; as before by default.
-            parallelism: The new number of subtasks; as before by default.
-            hash_codes: Operator -> how its keys are hashed, for classes that have a ``hashCode``
-                of their own: the text of its shape, such as ``Objects.hash(id, name)``, or what
-                gives the Java hash codes, as i32, of an Arrow array of keys. Where nothing is
-                given, the shape is inferred from the key groups that the keys lie in.
+            max_parallelism: The new number of key groups; unchanged by default.
+            parallelism: The new number of subtasks; unchanged by default.
+            hash_codes: Operator -> how its keys are hashed, for classes with a ``hashCode`` of their
+                own: the text of its shape, such as ``Objects.hash(id, name)``, or a function that
+                returns Java hash codes, as i32, for an Arrow array of keys. By default the shape is
+                inferred from the key groups of the keys.
 
         Raises:
             OperatorNotFoundError: ``hash_codes`` names no operator of the savepoint.
-            ValueError: They are not 1 <= parallelism <= max parallelism <= 32768; or a text of
-                ``hash_codes`` is that of no shape.
-
-        ``write`` raises ``UnstableHashError`` if the hash code of keys can be neither computed nor
-        inferred, or does not explain the key group of every key that there is, and
-        ``RescaleError`` if an operator has state that only Flink can spread anew.
+            ValueError: Not 1 <= parallelism <= max parallelism <= 32768; or a text of
+                ``hash_codes`` is no shape.
 
         Example:
             >>> savepoint.rescale(max_parallelism=1024).write("s3://jobs/wider")
@@ -248,21 +241,20 @@ class SavepointChanges(StateChanges):
     def convert(self, to: SnapshotFormat = "canonical") -> SavepointWriter:
         """Brings all keyed state into another format, and changes nothing else.
 
-        Canonical is the format that Flink restores with the heap's and with RocksDB's backend,
-        whichever of them, or ForSt's, wrote the snapshot: so the state backend of a job changes.
-        The new savepoint needs no files of the old one, of its changelog or of other checkpoints.
+        Flink restores the canonical format with the heap and RocksDB backends, whichever of them,
+        or ForSt, wrote the snapshot. So the state backend of a job can change. The new savepoint
+        needs no files of the old one, of its changelog or of other checkpoints.
 
-        Values, timers and windows pass through as the bytes that they are, into the same key groups
-        and subtasks. Operators that are canonical already, and all other state, are copied.
+        Values, timers and windows pass through as bytes, into the same key groups and subtasks.
+        Operators that are canonical already, and all other state, are copied. ``write`` raises
+        ``ConversionError`` if an operator has raw keyed state that only it can read.
 
         Args:
-            to: The format. There is no other one than ``canonical``.
+            to: The format; there is only ``canonical``.
 
         Raises:
             ValueError: There is no such format.
-            SavepointError: The raw keyed state of an operator can't be looked into.
-
-        ``write`` raises ``ConversionError`` if an operator has raw keyed state that only it can read.
+            SavepointError: The raw keyed state of an operator can't be read.
 
         Example:
             >>> savepoint.convert(to="canonical").write("s3://jobs/canonical")
@@ -276,20 +268,20 @@ class SavepointChanges(StateChanges):
     def classes_to_describe(
         self, on_progress: Callable[[int], None] | None = None
     ) -> tuple[ClassToDescribe, ...]:
-        """The classes of the user in values, of which nobody has said what fields they have.
+        """The user's classes in values whose fields nobody has described.
 
-        They are those of objects of Kryo, and subclasses of POJOs that no serializer describes; and
-        of a savepoint of Flink 1.x the POJOs with collections whose types ``migrate`` can't tell.
-        All objects of Kryo are read, and all values of POJOs looked at. Behind one of an unknown
-        class nothing can be: once that is described, there may be others. What operators are
-        removed or made anew has none.
+        These are classes of Kryo's objects, and subclasses of POJOs that no serializer describes.
+        In a savepoint of Flink 1.x they are also POJOs with collections whose types ``migrate``
+        can't tell. All objects of Kryo and all values of POJOs are read. Nothing behind an unknown
+        class can be read: once you describe it, there may be others. Operators that are removed or
+        made anew are not read.
 
         Args:
-            on_progress: Is told how many more values were looked at.
+            on_progress: Gets the number of newly read values.
 
         Returns:
-            Each class once, sorted by name, and where it is: say what fields it has, and open the
-            savepoint with it among ``kryo_classes``.
+            Each class once, sorted by name, with its places. Describe their fields, and open the
+            savepoint with them among ``kryo_classes``.
 
         Raises:
             SavepointError: A file can't be read.
@@ -328,31 +320,31 @@ class SavepointChanges(StateChanges):
     ) -> SavepointWriter:
         """Makes a savepoint of Flink 1.x one that Flink 2.x restores with the same classes.
 
-        Flink 2.x has another Kryo, which reads the objects of the old one without an error, and
-        with wrong values; and it has serializers of its own for the ``List``, ``Map`` and ``Set``
-        fields of POJOs. Both are written anew, in keys, values, timers and operator state. All else
-        passes through as the bytes that it is. Operators without such state are copied.
+        Flink 2.x has another Kryo, which reads old objects without an error but with wrong values.
+        It also has serializers of its own for the ``List``, ``Map`` and ``Set`` fields of POJOs.
+        Both are written anew, in keys, values, timers and operator state. Everything else passes
+        through as bytes. Operators without such state are copied.
 
-        What is in a collection follows from the first element that it has in the savepoint, unless
-        the class around it is described, by ``kryo_classes`` when the savepoint is opened. Objects
-        of the user's classes that Kryo wrote have to be described so.
+        The first element of a collection in the savepoint tells the type of all, unless
+        ``kryo_classes`` described the class around it when you opened the savepoint. Your classes
+        that Kryo wrote must be described so.
+
+        ``write`` raises ``UndecodableError`` for an unreadable object, and ``UnencodableError`` for
+        one that Kryo 5 or Flink's serializers can't hold. ``plan(…, check=True)`` raises
+        ``MigrationError`` then, which names all states and classes.
 
         Args:
-            target: The release that is to restore it: ``2.0`` to ``2.3``. What is written is the
-                same for all of them.
-            rename_classes: Class -> the name that it has in the job of Flink 2.x, as by
-                ``rename_class``, in order. Descriptions of classes have the old names.
+            target: The release that will restore it: ``2.0`` to ``2.3``. The result is the same for
+                all of them.
+            rename_classes: Class -> its name in the job of Flink 2.x, as for ``rename_class``, in
+                order. Descriptions of classes have the old names.
 
         Raises:
-            ValueError: There is no such release, or Flink 2.x has written the savepoint.
+            ValueError: There is no such release, or Flink 2.x wrote the savepoint.
             ClassNotNamedError, SchemaChangeError: As ``rename_class``.
-            MigrationError: Some state can't be written for Flink 2.x, or nobody tells what is in
-                its collections. The message names all such operators: describe their classes, or
-                leave states out by ``remove_state`` before.
-
-        ``write`` raises ``UndecodableError`` for an object that nobody can read, and
-        ``UnencodableError`` for one that Kryo 5 or Flink's serializers can't hold.
-        ``plan(…, check=True)`` raises ``MigrationError`` then, which names all states and classes.
+            MigrationError: Some state can't be written for Flink 2.x, or the elements of its
+                collections are unknown. The message names all such operators: describe their
+                classes, or leave states out by ``remove_state`` before.
 
         Example:
             >>> old = Savepoint.load(spark, "s3://jobs/flink-1.20", kryo_classes=[order])

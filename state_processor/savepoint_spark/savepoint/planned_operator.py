@@ -1,4 +1,4 @@
-"""An operator of a savepoint that is to be written, and what makes its state."""
+"""An operator of a savepoint that will be written, and its transformation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_spark import changing
-from savepoint_spark.writing.write_context import GoingOn, NamedStates, PlannedTransformation
+from savepoint_spark.writing.write_context import GoingOn, PlannedTransformation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,15 +28,15 @@ _HASH = re.compile("[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlannedOperator:
-    """An operator of the savepoint that is to be written.
+    """An operator of a savepoint that will be written.
 
     Attributes:
-        operator_id: The id that it will have.
-        uid: The uid that it will have, if that is known.
+        operator_id: Its id in the new savepoint.
+        uid: Its uid in the new savepoint, if that is known.
         parallelism: The number of subtasks.
         max_parallelism: The number of key groups.
-        source: What it was in the savepoint that the new one is based on.
-        transformation: What makes its state; None if it is copied.
+        source: The operator of the old savepoint that it is based on.
+        transformation: Makes its state; None if it is copied.
     """
 
     operator_id: OperatorId
@@ -67,12 +67,12 @@ class PlannedOperator:
 
     @property
     def name(self) -> str:
-        """What it is called: the uid, or the hash where the uid is not known."""
+        """Its uid, or the hash if the uid is not known."""
         return self.uid or str(self.operator_id)
 
     @property
     def action(self) -> str:
-        """What is done to it."""
+        """The action of ``write``, in words."""
         if self.source is None:
             return "written"
         if self.transformation is not None:
@@ -82,7 +82,7 @@ class PlannedOperator:
 
     @property
     def _is_only_converted(self) -> bool:
-        """Whether its files have another format, and nothing else is different."""
+        """Whether its files get another format, and nothing else changes."""
         if self.source is None or self.change is None:
             return False
         record = self.source.record
@@ -91,11 +91,7 @@ class PlannedOperator:
         return self.change.is_canonical and self.change.is_same and not is_rescaled
 
     def changed(self, change: Callable[[ChangedOperator], ChangedOperator]) -> Self:
-        """The operator with its state changed, perhaps once more.
-
-        Raises:
-            ValueError: Its state is new, so that there is nothing to change.
-        """
+        """The operator with changed state; ``ValueError`` if its state is new."""
         before = self.change
         if before is None:
             raise ValueError(f"operator {self.name} is written anew: change what it is made of")
@@ -103,7 +99,7 @@ class PlannedOperator:
 
     @property
     def change(self) -> ChangedOperator | None:
-        """What has become of an operator of the source so far; None of one that is new."""
+        """The changes of an operator of the source so far; None for a new one."""
         if self.transformation is None and self.source is not None:
             return changing.ChangedOperator(self.source)
         made = self.transformation
@@ -112,34 +108,34 @@ class PlannedOperator:
     def rescaled(
         self, max_parallelism: int | None, parallelism: int | None, hash_code: HashKeys | str | None
     ) -> Self:
-        """The operator with other key groups and subtasks; see ``SavepointWriter.rescale``."""
+        """See ``SavepointWriter.rescale``."""
         new_max = max_parallelism or self.max_parallelism
         new_parallelism = parallelism or min(self.parallelism, new_max)
         new = replace(self, max_parallelism=new_max, parallelism=new_parallelism)
-        # Of a finished operator nothing is left but that it is.
+        # A finished operator has no state.
         is_finished = self.source is not None and self.source.record.is_finished
         if new == self or is_finished or self.change is None:
             return new
         return new.changed(lambda operator: replace(operator, hash_code=hash_code))
 
     def converted(self) -> Self:
-        """The operator with canonical keyed state; see ``SavepointWriter.convert``."""
+        """See ``SavepointWriter.convert``."""
         if self.source is None or self.change is None or not changing.needs_conversion(self.source):
             return self
         return self.changed(lambda operator: replace(operator, is_canonical=True))
 
     def migrated(self) -> Self:
-        """The operator with its states as Flink 2.x has them; see ``SavepointWriter.migrate``."""
+        """See ``SavepointWriter.migrate``."""
         if self.source is None or self.change is None:
             return self
         change = self.change.with_migration()
         return self if change.migration is None else replace(self, transformation=change)
 
     def with_hash_codes(self) -> Self:
-        """The operator with the hash codes of its keys inferred, where its key groups change.
+        """The operator with inferred hash codes of its keys, if its key groups change.
 
         Raises:
-            UnstableHashError: They do not follow from the type of the keys, nor from the savepoint.
+            UnstableHashError: They follow neither from the type of the keys nor from the savepoint.
         """
         source = self.source
         if source is None or source.record.max_parallelism == self.max_parallelism:
@@ -151,7 +147,7 @@ class PlannedOperator:
 
     @property
     def hash_code(self) -> str | None:
-        """What its keys are hashed by, where that does not follow from their type."""
+        """The hash function of its keys, if it does not follow from their type."""
         if self.transformation is None:
             return None
         change = self.change
@@ -161,33 +157,29 @@ class PlannedOperator:
 
     @property
     def is_made_anew(self) -> bool:
-        """Whether nothing of it is what an operator of the source has."""
+        """Whether it has no state of the source's operator."""
         return self.transformation is not None and self.change is None
 
     def dropped_states(self) -> tuple[str, ...]:
-        """The states of the source's operator that one made anew does not have, as ``uid.state``."""
+        """States that a new operator lost from its source, as ``uid.state``."""
         if self.source is None or not self.is_made_anew:
             return ()
         made = self.transformation
-        plan = made.plan() if isinstance(made, PlannedTransformation) else made
-        kept: frozenset[str] = plan.state_names() if isinstance(plan, NamedStates) else frozenset()
+        plan = made.plan() if isinstance(made, PlannedTransformation) else None
+        written = frozenset[str]() if plan is None else plan.state_names()
         names = dict.fromkeys(state.name for state in self.source.catalog.states)
-        return tuple(f"{self.source.name}.{name}" for name in names if name not in kept)
+        return tuple(f"{self.source.name}.{name}" for name in names if name not in written)
 
     def kryo_versions(self) -> frozenset[str]:
-        """The versions of Kryo that its new objects are written for."""
+        """The versions of Kryo for which its new objects are written."""
         made = self.transformation
         if isinstance(made, PlannedTransformation):
             return made.plan().kryo_versions()
         return frozenset()
 
     def check(self, spark: SparkSession | None) -> None:
-        """Reads what changes and what passes through as ``write`` would, and writes nothing.
-
-        Raises:
-            SavepointError: What ``write`` would refuse.
-        """
-        # What is only copied is not read.
+        """Reads what ``write`` would read, raises its errors, and writes nothing."""
+        # Copied operators are not read.
         if self.transformation is not None and self.change is not None:
             self.change.check(spark, self.parallelism, self.max_parallelism)
 
@@ -198,7 +190,7 @@ class PlannedOperator:
         return change is not None and change.writes_keys(self.parallelism, self.max_parallelism)
 
     def undescribed(self) -> list[str]:
-        """Its states that hold objects of classes that nobody has described, and how many."""
+        """Messages for its states with objects of undescribed classes."""
         change = self.change
         if change is None:
             return []
@@ -210,20 +202,20 @@ class PlannedOperator:
         ]
 
     def identified(self, record: OperatorState) -> OperatorState:
-        """The record under the id, the uid and the name that the operator is to have."""
+        """The record with the operator's new id, uid and name."""
         name = self.source.record.name if self.source is not None else ""
         return replace(record, operator_id=self.operator_id, uid=self.uid or "", name=name)
 
 
 def id_and_uid(uid: str) -> tuple[OperatorId, str | None]:
-    """The id of an operator and, if it is not given by its hash, its uid."""
+    """The id of an operator and, unless it is given by its hash, its uid."""
     if isinstance(uid, str) and _HASH.fullmatch(uid):
         return OperatorId.from_hex(uid), None
     return OperatorId.from_uid(uid), uid
 
 
 def expect_parallelism(parallelism: int, max_parallelism: int) -> None:
-    """Raises ``ValueError`` if Flink allows no operator of these."""
+    """Raises ``ValueError`` for numbers that Flink does not allow."""
     if not 1 <= parallelism <= max_parallelism <= MAX_PARALLELISM:
         raise ValueError(
             f"parallelism {parallelism} of max parallelism {max_parallelism},"
@@ -232,14 +224,14 @@ def expect_parallelism(parallelism: int, max_parallelism: int) -> None:
 
 
 def combined(transformations: tuple[StateTransformation, ...]) -> StateTransformation:
-    """One transformation that makes what several make.
+    """One transformation that makes the state of several.
 
     Raises:
         ValueError: There is none, or there are two of keyed state or of one name.
         TypeError: One can't be combined with others.
     """
     for transformation in transformations:
-        # A DataFrame has a property of this name.
+        # Not by hasattr alone: a DataFrame has a property of this name.
         if not callable(getattr(type(transformation), "write", None)):
             raise TypeError(
                 f"a {type(transformation).__name__} makes no state: begin with"
@@ -266,5 +258,5 @@ def combined(transformations: tuple[StateTransformation, ...]) -> StateTransform
 
 
 def initial_of(transformation: StateTransformation) -> Operator | None:
-    """The operator that a transformation goes on from, if it does."""
+    """The operator that a transformation goes on from, if any."""
     return transformation.initial if isinstance(transformation, GoingOn) else None

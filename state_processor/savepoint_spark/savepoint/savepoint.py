@@ -1,4 +1,4 @@
-"""A savepoint as users meet it: read without Spark, or with it, and written anew."""
+"""A savepoint for users: read without Spark, or with it, and written anew."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 class Savepoint(AuditVerbs, SavepointChanges):
     """A savepoint or checkpoint; holds no data, and needs no Spark.
 
-    ``open`` and ``load`` open one; ``describe``, ``tables``, ``schema``, ``files`` and ``scan`` say
-    and read what is in it, the methods of ``AuditVerbs`` judge it. All methods of ``SavepointChanges`` give a writer of another savepoint.
+    ``open`` and ``load`` open one. ``describe``, ``tables``, ``schema``, ``files`` and ``scan``
+    read it; the methods of ``AuditVerbs`` judge it. All methods of ``SavepointChanges`` return a
+    writer of another savepoint.
     """
 
     @classmethod
@@ -52,22 +53,23 @@ class Savepoint(AuditVerbs, SavepointChanges):
         strict_paths: bool = False,
         key_types: Mapping[str, GivenType] | None = None,
     ) -> SparkSavepoint:
-        """Opens a savepoint whose tables are to be DataFrames.
+        """Opens a savepoint whose tables are read as DataFrames.
 
         Args:
             spark: The session.
-            path: Its directory or ``_metadata`` file, as text or ``Path``, or a URI such as ``s3://jobs/savepoint-1a2b``.
-                Of a directory of checkpoints or savepoints, the newest that is complete.
-            uids: Uids of operators. Flink 1.x stores only their hashes; an operator whose uid is given here is called
-                by it. The savepoint needn't have each of them.
-            kryo_classes: Classes of the job that Kryo wrote, as no savepoint knows their fields; see ``kryo_class``. Or
-                a file of YAML or JSON that describes them.
-            allow_paths: Local directories and URIs. Files of the savepoint that lie on another store (scheme and host,
-                or bucket) are followed only below these.
-            strict_paths: Follows nothing else out of the directories of the savepoint and of its checkpoint, not even on
-                its own store.
-            key_types: Uid or hash of an operator -> the type of its keys, as ``Types.STRING()`` or as the text
-                ``"STRING"``. It counts where no file of the operator tells it.
+            path: Its directory or ``_metadata`` file, as text or ``Path``, or a URI such as
+                ``s3://jobs/savepoint-1a2b``. In a directory of checkpoints or savepoints, the newest
+                that is complete.
+            uids: Uids of operators. Flink 1.x stores only their hashes; an operator is called by a
+                uid given here. The savepoint needn't have all of them.
+            kryo_classes: Classes of the job that Kryo wrote, because no savepoint knows their
+                fields; see ``kryo_class``. Or a file of YAML or JSON that describes them.
+            allow_paths: Local directories and URIs. Files of the savepoint on another store (scheme
+                and host, or bucket) are only read below these.
+            strict_paths: Reads nothing outside the directories of the savepoint and its checkpoint,
+                not even on its own store.
+            key_types: Uid or hash of an operator -> the type of its keys, as ``Types.STRING()`` or
+                as the text ``"STRING"``. It counts if no file of the operator tells it.
 
         Raises:
             SavepointError: As ``open`` does.
@@ -100,14 +102,14 @@ class Savepoint(AuditVerbs, SavepointChanges):
 
         Args:
             spark: The session that makes its state.
-            max_parallelism: The number of key groups, as the job is to have it. A job that sets
-                none takes that of the savepoint.
-            parallelism: The number of files that keyed state is spread over, which is not that
-                of the job; by default as many as the session runs tasks at once.
+            max_parallelism: The number of key groups of the job. A job that sets none takes that
+                of the savepoint.
+            parallelism: The number of files of keyed state, which may differ from the job's
+                parallelism; by default as many as the session runs tasks at once.
 
         Raises:
             TypeError: The session is missing.
-            ValueError: They are not 1 <= parallelism <= max parallelism <= 32768.
+            ValueError: Not 1 <= parallelism <= max parallelism <= 32768.
 
         Example:
             >>> writer = Savepoint.create(spark).with_operator("summarize", transformation)
@@ -121,19 +123,19 @@ class Savepoint(AuditVerbs, SavepointChanges):
     def set_kafka_offsets(
         self, offsets: Iterable[Mapping[str, Any]], *, operator: str | None = None
     ) -> SavepointWriter:
-        """A savepoint whose Kafka sources go on elsewhere.
+        """Returns a writer of a savepoint whose Kafka sources continue at other offsets.
 
         Args:
-            offsets: Of each partition that moves a dict of ``topic``, ``partition`` and ``offset``:
+            offsets: For each partition to move a dict of ``topic``, ``partition`` and ``offset``:
                 that of the next record, or ``earliest``, ``latest`` or ``committed``; and
                 ``stopping_offset``, if the source has an end. Other partitions stay.
             operator: The uid or hash of the source; by default all that read the partition.
 
         Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
-            StateNotFoundError: There is no Kafka source that has partitions.
+            OperatorNotFoundError: There is no such operator; the message lists all operators.
+            StateNotFoundError: There is no Kafka source with partitions.
             RefusedError: No source reads a partition.
-            ValueError: An offset lacks something, or is none.
+            ValueError: An offset is incomplete or invalid.
 
         Example:
             >>> moved = savepoint.set_kafka_offsets([{"topic": "t", "partition": 0, "offset": 42}])
@@ -214,20 +216,20 @@ class Savepoint(AuditVerbs, SavepointChanges):
         sources: Iterable[str | os.PathLike[str]] = (),
         on_progress: Callable[[int], None] | None = None,
     ) -> Self:
-        """The savepoint, opened with descriptions of classes out of class files or sources.
+        """The savepoint, opened with descriptions of classes from class files or sources.
 
-        All objects of Kryo are read, once and again while there are other classes behind those that
-        were described. Class files are read as bytes, sources are parsed; nothing is loaded or run.
+        All objects of Kryo are read, again and again while described classes reveal others behind
+        them. Class files are read as bytes, sources are parsed; nothing is loaded or run.
 
         Args:
             places: Archives (``app.jar``), and directories of class files.
             sources: Directories with ``.java`` files somewhere below them, for classes that are in
                 none of the places; they need the extra ``java``.
-            on_progress: Is told how many more values were looked at.
+            on_progress: Gets the number of newly read values.
 
         Returns:
-            The savepoint; ``kryo.classes`` has the descriptions, those given before among them, and
-            ``classes_to_describe()`` what no class file told.
+            The savepoint; ``kryo.classes`` has old and new descriptions, and
+            ``classes_to_describe()`` the classes that no class file described.
 
         Raises:
             DescriptionError: One of the places is neither, or is damaged; or the extra is missing.
@@ -255,13 +257,13 @@ class Savepoint(AuditVerbs, SavepointChanges):
             savepoint = replace(savepoint, kryo=kryo, _operators=operators)
 
     def writer(self) -> SavepointWriter:
-        """What writes a savepoint that is based on this one; as yet a copy of it."""
+        """A writer of a copy of this savepoint."""
         return SavepointWriter.of(self, None)
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Tells what only a savepoint with a session has; raises ``AttributeError``."""
+            """Names methods that need a session; raises ``AttributeError``."""
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             if not name.startswith("_"):
                 from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint  # noqa: PLC0415  # Spark is slow
@@ -275,7 +277,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
 
 
 def _taken_as(described: KryoClass, named: ClassToDescribe | None) -> KryoClass:
-    """A description with what the savepoint itself says: whether Flink takes it as a POJO."""
+    """A description, completed by the savepoint's facts about a POJO."""
     if named is None or not named.is_pojo:
         return described
     return replace(described, is_pojo=True, superclass=named.superclass or described.superclass)

@@ -1,10 +1,14 @@
-"""A savepoint as a database of Spark SQL: a query makes views of the tables that it names, no others."""
+"""A savepoint as a database of Spark SQL: a query makes views of its tables only."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.captured import convert_exception
 
 from savepoint_database.sql import SqlResult
 from savepoint_database.sql.listing import listing
@@ -16,30 +20,29 @@ from savepoint_database.sql.sql_text import (
     rewritten,
     words,
 )
-from savepoint_database.types.sql_names import unquoted
-from savepoint_formats.errors import NotFoundError, SavepointError, TableFileError
+from savepoint_database.types.sql_names import distinct, unquoted
+from savepoint_formats.errors import NotFoundError, QueryError, SavepointError, TableFileError
 from savepoint_formats.locations.location import Location, is_local
 from savepoint_formats.scan.read_options import ReadOptions
-from savepoint_spark.reading.spark_rows import all_batches, first_batches, query_errors
 from savepoint_spark.savepoint.registered_views import RegisteredViews
+from savepoint_spark.session.task_errors import typed_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import DataFrame
 
     from savepoint_database.types.timer_dates import Times
     from savepoint_spark.savepoint.spark_tables import SparkTables
 
+# Limit for a row of Spark, which is several times in memory on its way.
+_STORED_SIZE = 1 << 26
+
 
 class SparkDatabase:
     """Answers queries about a savepoint on Spark, as ``SqlDatabase`` does in this process.
 
-    Args:
-        savepoint: The savepoint.
-        options: How all tables are read: ``nanoseconds``, ``undescribed_subclasses``.
-        times: What the times of timers are.
-
-    Example:
-        >>> SparkDatabase(savepoint).query("SELECT count(*) FROM summarize.keyed_state").read_all()
+    ``options`` apply to all tables: ``nanoseconds``, ``undescribed_subclasses``.
     """
 
     def __init__(
@@ -54,40 +57,31 @@ class SparkDatabase:
         self._shown: set[str] = set()
 
     def query(self, sql: str, limit: int | None = None) -> SqlResult:
-        """The result of a query in Spark SQL.
-
-        Args:
-            sql: The query.
-            limit: How many rows at most; without it, rows come partition by partition.
+        """The result of a query in Spark SQL; without ``limit``, rows come partition by partition.
 
         Raises:
             QueryError: It is no query, can't be understood, or fails.
-            TableNotFoundError: It names a table that there is not.
+            TableNotFoundError: There is no table of that name.
             NotFoundError: It names a table that can't be read.
             SavepointError: A file is damaged or missing, as the scan tells it.
         """
         if (listed := listing(sql, self._views.tables)) is not None:
             return SqlResult(listed.schema, iter(listed.to_batches()))
         frame = self._frame(sql)
-        return SqlResult(*(all_batches(frame) if limit is None else first_batches(frame, limit)))
+        return SqlResult(*(_all_batches(frame) if limit is None else _first_batches(frame, limit)))
 
     def write(self, sql: str, directory: str, *, is_overwritten: bool) -> None:
-        """Writes the result of a query as Parquet, a file for each task.
-
-        Args:
-            sql: The query.
-            directory: Where to, as Spark takes it.
-            is_overwritten: Whether what lies there is replaced.
+        """Writes the result of a query as Parquet to a directory, a file for each task.
 
         Raises:
-            TableFileError: Something lies there that is not to be replaced.
+            TableFileError: The directory exists and must not be overwritten.
             QueryError: As ``query``; or Spark can't write there, or not these types.
             NotFoundError, SavepointError: As ``query``.
         """
         frame = self._frame(sql)
         # A session may have been started in another directory.
         target = Location.of(directory).path if is_local(directory) else directory
-        with query_errors():
+        with _query_errors():
             try:
                 frame.write.mode("overwrite" if is_overwritten else "error").parquet(target)
             except PySparkException as error:
@@ -98,23 +92,23 @@ class SparkDatabase:
                 ) from error
 
     def cancel(self) -> None:
-        """Ends what the session works at, because nobody waits for it any more."""
+        """Cancels all jobs of the session, because nobody waits for them any more."""
         self._savepoint.spark.sparkContext.cancelAllJobs()
 
     def _frame(self, sql: str) -> DataFrame:
         expect_spark_query(sql)
         tables = self._views.tables
         for operator, name in ambiguous_names(sql, tables, Dialect.SPARK):
-            self._views.hide(operator, name)
+            self._views.sql.drop(operator, name)
         for table in named_tables(sql, tables, Dialect.SPARK):
             if table.spark_sql in self._shown:
                 continue
             if table.problem is not None:
-                self._views.hide(table.database, table.name)
+                self._views.sql.drop(table.database, table.name)
                 continue
             self._views.show(table)
             self._shown.add(table.spark_sql)
-        with query_errors():
+        with _query_errors():
             try:
                 return self._savepoint.spark.sql(rewritten(sql, tables, Dialect.SPARK))
             except PySparkException as error:
@@ -137,3 +131,65 @@ class SparkDatabase:
         if not reasons:
             return tables.unknown(operator, table)
         return NotFoundError(f"there is no table {name}; could not be read: {'; '.join(reasons)}")
+
+
+def _first_batches(frame: DataFrame, limit: int) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The schema and the first rows of a query; errors as for ``_query_errors``."""
+    with _query_errors():
+        table = frame.limit(limit).toArrow()
+    return table.schema, iter(table.to_batches())
+
+
+def _all_batches(frame: DataFrame) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The schema and all rows of a query; the driver holds two partitions at a time."""
+    with _query_errors():
+        named = frame.toDF(*distinct(frame.columns))
+        schema = named.limit(0).toArrow().schema
+    return schema, _batches(named.mapInArrow(_stored, "batch BINARY"), schema)
+
+
+def _batches(stored: DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    with _query_errors(), _causes():
+        for row in stored.toLocalIterator(prefetchPartitions=True):
+            with pa.ipc.open_stream(row["batch"]) as stream:
+                for batch in stream:
+                    yield batch.cast(schema)
+
+
+def _stored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Packs each batch into a row, as an Arrow stream; runs in a task."""
+    for batch in batches:
+        for rows in _small_batches(batch):
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, rows.schema) as stream:
+                stream.write_batch(rows)
+            cell = pa.array([sink.getvalue().to_pybytes()], pa.binary())
+            yield pa.RecordBatch.from_arrays([cell], names=["batch"])
+
+
+def _small_batches(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    rows = max(1, batch.num_rows * _STORED_SIZE // max(batch.nbytes, 1))
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)
+
+
+@contextmanager
+def _causes() -> Iterator[None]:
+    """Raises the error of a task; an iterator of rows would only say that it waited in vain."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        cause = error.java_exception
+        while (deeper := cause.getCause()) is not None:
+            cause = deeper
+        raise convert_exception(cause) from error
+
+
+@contextmanager
+def _query_errors() -> Iterator[None]:
+    """Raises ``QueryError`` or the savepoint's error instead of Spark's errors."""
+    try:
+        with typed_errors():
+            yield
+    except PySparkException as error:
+        raise QueryError(str(error).strip().splitlines()[0]) from error

@@ -1,10 +1,10 @@
-"""In what two savepoints differ, compared by the tasks of Spark: some key groups each."""
+"""The differences of two savepoints, compared by tasks of Spark: some key groups each."""
 
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from savepoint_database.checks.savepoint_diff import SavepointDiff
 from savepoint_database.checks.table_diff import ChangeCounts
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SparkSavepointDiff(SavepointDiff):
-    """In what a savepoint differs from another one; ``tables`` and ``is_equal`` count in tasks.
+    """The differences of two savepoints; ``tables`` and ``is_equal`` count in tasks.
 
-    Where both have the same max parallelism, a task compares some key groups. Else, and where a
-    table has no key groups, one task compares the table, through files if it is large.
+    If both have the same max parallelism, a task compares some key groups. Otherwise, and for a
+    table without key groups, one task compares the table, through files if it is large.
 
     Attributes:
         spark: The session.
@@ -37,23 +37,18 @@ class SparkSavepointDiff(SavepointDiff):
 
     spark: SparkSession = field(kw_only=True)
 
-    @classmethod
-    def of(cls, diff: SavepointDiff, spark: SparkSession) -> Self:
-        """The same two savepoints, for a session."""
-        return cls(diff.before, diff.after, diff.table_name, diff.with_times, spark=spark)
-
     def to_dataframe(
         self, table: str | None = None, *, nanoseconds: Nanoseconds = "refuse"
     ) -> DataFrame:
-        """The rows that differ, as a DataFrame; nothing is compared before it is asked for rows.
+        """The rows that differ, as a lazy DataFrame.
 
         Args:
-            table: The full name of the table; not needed if but one is compared.
-            nanoseconds: What becomes of times with more digits than microseconds.
+            table: The full name of the table; not needed if only one is compared.
+            nanoseconds: The form of times with more digits than microseconds.
 
         Returns:
             Column ``change_type`` (``insert``, ``delete``, ``update_preimage``,
-            ``update_postimage``), then those of the table that both savepoints have.
+            ``update_postimage``), then the columns that both savepoints have.
 
         Raises:
             TableNotFoundError: No such table is in both savepoints.
@@ -83,7 +78,7 @@ class SparkSavepointDiff(SavepointDiff):
 
 
 def _sent(pair: TableDiff) -> TableDiff:
-    """A table of two savepoints as tasks get it: open files do not travel."""
+    """A table of two savepoints without open files, which can't go to tasks."""
     return replace(pair, before=replace(pair.before), after=replace(pair.after))
 
 

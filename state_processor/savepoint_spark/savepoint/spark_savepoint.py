@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import Column
+
+from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.key_groups.ranges import PORTION_SIZE
+from savepoint_formats.scan.merged_columns import mergeable_states
 from savepoint_formats.tables.tables import KEYED_STATE, TIMERS, WINDOW_STATE
-from savepoint_spark.reading.keyed_reader import KeyedReaderJob
-from savepoint_spark.reading.per_key import ReaderPlan, keys_of_function, row_types, to_dataframe
+from savepoint_spark.changing.local_merges import merge_instances
+from savepoint_spark.changing.table_rows import TableRows
+from savepoint_spark.reading.per_key import KeyedReaderJob, ReaderPlan, keys_of_function, row_types
 from savepoint_spark.reading.source_options import SourceOptions
 from savepoint_spark.reading.window_reader import WindowReaderJob
-from savepoint_spark.savepoint.merged_rows import read_merged
 from savepoint_spark.savepoint.spark_tables import SparkTables, read_rows
+from savepoint_spark.session.tasks import rows_of_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,12 +28,14 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_spark.changing.local_merges import Merge
     from savepoint_spark.reading.functions import (
         KeyedStateReaderFunction,
         ReaderFunction,
         WindowReaderFunction,
     )
-    from savepoint_spark.savepoint.merged_rows import ReadMerge
+
+    ReadMerge = Merge | Column
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,21 +67,21 @@ class SparkSavepoint(SparkTables):
         portion_size: int | None = PORTION_SIZE,
         split_size: int | None = None,
     ) -> DataFrame:
-        """All keyed state of an operator, a row per key; or what a function makes of it.
+        """All keyed state of an operator, a row per key; or the rows of a function.
 
         Local state has a row per subtask and key: see ``read_local_state``.
 
         Args:
             uid: The operator's uid, or its hash.
-            reader: A function that is called for each key. Of the options it takes ``keys`` alone:
-                what it reads it says itself.
-            schema: The columns that the function gives, as DDL or a ``StructType``.
+            reader: A function that is called for each key. It says itself what it reads, so the
+                only other option is ``keys``.
+            schema: The columns of the function's rows, as DDL or a ``StructType``.
             columns: Names of columns, in the order wanted; all by default.
-            keys: Reads only rows of these keys, out of their key groups alone. A key is as Python
-                has it: a struct is a dict.
+            keys: Reads only rows of these keys, out of their key groups alone. A key is written as
+                in Python: a struct is a dict.
             key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
-            where: A condition in DuckDB's SQL, by which tasks choose rows before these go to Java.
-                It may be about columns that are not wanted. To it, times are timestamps, whatever
+            where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them. It may
+                use columns that are not wanted. It sees times as timestamps, whatever
                 ``nanoseconds`` says.
             flat: The name of a list or map state. A row is then an element (``list_index``,
                 ``list_value``) or an entry (``map_key``, ``map_value``), not a key.
@@ -83,30 +90,32 @@ class SparkSavepoint(SparkTables):
             with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
             with_times: Makes values with TTL a struct of ``timestamp``, the time of their last
                 access, and ``value``.
-            nanoseconds: What times become that have digits below Spark's microseconds. ``refuse``
-                raises ``InexactTimeError`` where such a digit is not 0. ``struct`` (``seconds`` and
+            nanoseconds: The form of times with digits below Spark's microseconds. ``refuse``
+                raises ``InexactTimeError`` if such a digit is not 0. ``struct`` (``seconds`` and
                 ``nanos`` since the epoch) and ``text`` have all digits and can be written again.
                 ``truncate`` cuts them off.
-            undescribed_subclasses: What a POJO becomes whose subclass no snapshot describes.
+            undescribed_subclasses: The form of a POJO whose subclass no snapshot describes.
                 ``refuse`` raises ``UndecodableError``. ``bytes`` shows its bytes and the reason in
                 a field ``$undecoded``; fields that it hides are null. ``rest`` also leaves out
                 elements and entries that it hides.
-            portion_size: The size in bytes beyond which a key group is decoded in portions of that
-                size; None never divides one.
-            split_size: The approximate size in bytes that a Spark partition reads; None lets the
-                scan choose it.
+            portion_size: A larger key group is decoded step by step, so many bytes at once; None
+                never divides one.
+            split_size: The approximate size in bytes of a Spark partition; None lets the scan
+                choose it.
 
         Returns:
             Column ``key``, then a column per state: a value, reducing or aggregating state has
             its value's (accumulator's) type, a list state is an array, a map state a map. Null
-            where a key has nothing in that state. Of a function: the columns of ``schema``.
+            if a key has nothing in that state. Of a function: the columns of ``schema``.
 
         Raises:
-            OperatorNotFoundError: No operator has this uid; the message lists those there are.
+            OperatorNotFoundError: No operator has this uid; the message lists all operators.
             StateNotFoundError: The operator has no keyed state, or none that the function asks for.
-            KeyTypeError: A key is none of the operator's.
-            ConditionError: ``where`` can't be understood, or is about a column that there is not.
-            ValueError: A function without a schema, or with arguments that it does not take.
+            KeyTypeError: A key has another type than the operator's.
+            ColumnNotFoundError: There is no such column.
+            ConditionError: ``where`` is wrong, or uses a missing column.
+            ValueError: An option has an impossible value; or a function has no schema, or options
+                that it does not take.
             TypeError: An option has a wrong type, such as one key instead of a list.
 
         Example:
@@ -139,43 +148,44 @@ class SparkSavepoint(SparkTables):
     ) -> DataFrame:
         """All local keyed state of an operator, a row per subtask and key.
 
+        Options mean the same as for ``read_keyed_state``, which tells more.
+
         Args:
             uid: The operator's uid, or its hash.
-            merge: State -> how its instances in a row become one value: by a rule (``sum``,
-                ``min``, ``max``, ``concat``), by a function of two values or an object with one
-                called ``merge``, or by an expression over the columns of the row.
+            merge: State -> how its instances in a row become one value: a rule (``sum``, ``min``,
+                ``max``, ``concat``), a function of two values or an object with one called
+                ``merge``, or an expression over the columns of the row.
             columns: Names of columns, in the order wanted; all by default.
             keys: Reads only rows of these keys, out of their key groups alone.
             key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
-            where: A condition in DuckDB's SQL, by which tasks choose rows before these go to Java.
-            flat: A list or map state, of which each element or entry becomes a row.
+            where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them.
+            flat: A list or map state; each element or entry becomes a row.
             with_key_group: Adds the column ``key_group``.
             with_subtask: Adds the column ``subtask``.
             with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
             with_times: Makes values with TTL a struct of ``timestamp`` (last access) and ``value``.
-            nanoseconds: As ``read_table``: ``refuse`` (an error), ``struct``, ``text`` or
-                ``truncate``.
-            undescribed_subclasses: As ``read_table``: ``refuse`` (an error), ``bytes`` or ``rest``.
-            portion_size: The size in bytes beyond which a key group is decoded in portions.
-            split_size: The approximate size in bytes that a Spark partition reads.
+            nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
+            undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
+            portion_size: A larger key group is decoded so many bytes at once.
+            split_size: The approximate size in bytes of a Spark partition.
 
         Returns:
             Columns ``subtask`` and ``key``, then a column per state: an array of the instances of
-            a value, reducing or aggregating state, the array that the instances of a list make, a
-            map to arrays. What is merged has values instead of arrays.
+            a value, reducing or aggregating state, the joined instances of a list, a map to
+            arrays. Merged states have values instead of arrays.
 
         Raises:
-            OperatorNotFoundError: No operator has this uid; the message lists those there are.
-            StateNotFoundError: The operator has no local state, or none that is to be merged.
+            OperatorNotFoundError: No operator has this uid; the message lists all operators.
+            StateNotFoundError: The operator has no local state, or none of a name in ``merge``.
             ColumnTypeError: A rule cannot merge values of a state's type.
-            ValueError: There is no such rule, or a list is to be merged.
+            ValueError: There is no such rule, or a list is in ``merge``.
             TypeError: As ``read_keyed_state``.
 
         Example:
             >>> savepoint.read_local_state("count_words", {"count": "sum"}).show()
         """
         asked = SourceOptions.of({**locals(), "merge": None})
-        return read_merged(self, f"{self.operator(uid).name}.{KEYED_STATE}", merge or {}, asked)
+        return _read_merged(self, f"{self.operator(uid).name}.{KEYED_STATE}", merge or {}, asked)
 
     def read_window_state(  # noqa: PLR0913  # the options of a read
         self,
@@ -197,36 +207,36 @@ class SparkSavepoint(SparkTables):
         portion_size: int | None = PORTION_SIZE,
         split_size: int | None = None,
     ) -> DataFrame:
-        """Keyed state that has a namespace, as that of windows: a row per key and namespace.
+        """Keyed state with a namespace, such as that of windows: a row per key and namespace.
+
+        Options mean the same as for ``read_keyed_state``, which tells more.
 
         Args:
             uid: The operator's uid, or its hash.
-            reader: A function that is called for each key and window; of the options it takes
-                ``keys`` alone.
-            schema: The columns that the function gives, as DDL or a ``StructType``.
+            reader: A function that is called for each key and window; its only other option is ``keys``.
+            schema: The columns of the function's rows, as DDL or a ``StructType``.
             columns: Names of columns, in the order wanted; all by default.
             keys: Reads only rows of these keys, out of their key groups alone.
             key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
-            where: A condition in DuckDB's SQL, by which tasks choose rows before these go to Java.
-            flat: A list or map state, of which each element or entry becomes a row.
+            where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them.
+            flat: A list or map state; each element or entry becomes a row.
             with_key_group: Adds the column ``key_group``.
             with_subtask: Adds the column ``subtask``.
             with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
             with_times: Makes values with TTL a struct of ``timestamp`` (last access) and ``value``.
-            nanoseconds: As ``read_table``: ``refuse`` (an error), ``struct``, ``text`` or
-                ``truncate``.
-            undescribed_subclasses: As ``read_table``: ``refuse`` (an error), ``bytes`` or ``rest``.
-            portion_size: The size in bytes beyond which a key group is decoded in portions.
-            split_size: The approximate size in bytes that a Spark partition reads.
+            nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
+            undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
+            portion_size: A larger key group is decoded so many bytes at once.
+            split_size: The approximate size in bytes of a Spark partition.
 
         Returns:
-            Columns ``key`` and ``namespace`` (of a time window: ``start`` and ``end`` in ms, the
-            end exclusive), then a column per state, as ``read_keyed_state`` has them. Elements
-            that a window with an evictor keeps are a struct of ``timestamp`` (null if the record
-            has none) and ``value``. Of a function: the columns of ``schema``.
+            Columns ``key`` and ``namespace`` (for a time window ``start`` and ``end`` in ms, the
+            end exclusive), then a column per state, as for ``read_keyed_state``. Elements of a
+            window with an evictor are a struct of ``timestamp`` (null if the record has none)
+            and ``value``. Of a function: the columns of ``schema``.
 
         Raises:
-            OperatorNotFoundError: No operator has this uid; the message lists those there are.
+            OperatorNotFoundError: No operator has this uid; the message lists all operators.
             StateNotFoundError: The operator has no state of windows, or none that the function
                 asks for.
             KeyTypeError, ValueError, TypeError: As ``read_keyed_state``.
@@ -253,7 +263,8 @@ class SparkSavepoint(SparkTables):
         keys = keys_of_function(asked)
         row_type, arrow_schema = row_types(schema, reader)
         plan = ReaderPlan(self, self.operator(uid), reader, keys)
-        return to_dataframe(self.spark, job.of(plan, arrow_schema), row_type)
+        reading = job.of(plan, arrow_schema)
+        return rows_of_tasks(self.spark, reading.run, reading.scan.splits(), row_type)
 
     def read_timers(  # noqa: PLR0913  # the options of a read
         self,
@@ -273,34 +284,64 @@ class SparkSavepoint(SparkTables):
     ) -> DataFrame:
         """The timers of an operator.
 
+        Options mean the same as for ``read_keyed_state``, which tells more.
+
         Args:
             uid: The operator's uid, or its hash.
             columns: Names of columns, in the order wanted; all by default.
             keys: Reads only rows of these keys, out of their key groups alone.
             key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
-            where: A condition in DuckDB's SQL, by which tasks choose rows before these go to Java.
+            where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them.
             with_key_group: Adds the column ``key_group``.
             with_subtask: Adds the column ``subtask``.
             with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
-            nanoseconds: As ``read_table``: ``refuse`` (an error), ``struct``, ``text`` or
-                ``truncate``.
-            undescribed_subclasses: As ``read_table``: ``refuse`` (an error), ``bytes`` or ``rest``.
-            portion_size: The size in bytes beyond which a key group is decoded in portions.
-            split_size: The approximate size in bytes that a Spark partition reads.
+            nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
+            undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
+            portion_size: A larger key group is decoded so many bytes at once.
+            split_size: The approximate size in bytes of a Spark partition.
 
         Returns:
             Columns ``key``, ``namespace`` if they have one, ``timestamp`` (ms), ``time_domain``
             (``EVENT_TIME`` or ``PROCESSING_TIME``) and ``service``.
 
         Raises:
-            OperatorNotFoundError: No operator has this uid; the message lists those there are.
+            OperatorNotFoundError: No operator has this uid; the message lists all operators.
             StateNotFoundError: The operator has no timers.
-            KeyTypeError: A key is none of the operator's.
-            ConditionError: ``where`` can't be understood, or is about a column that there is not.
-            TypeError, ValueError: An option is wrong.
+            KeyTypeError, ConditionError, TypeError, ValueError: As ``read_keyed_state``.
 
         Example:
             >>> savepoint.read_timers("stateful").groupBy("time_domain").count().show()
         """
         asked = SourceOptions.of(locals())
         return read_rows(self, f"{self.operator(uid).name}.{TIMERS}", asked)
+
+
+def _read_merged(
+    savepoint: SparkTables, name: str, merge: Mapping[str, ReadMerge], asked: SourceOptions
+) -> DataFrame:
+    """The rows of a table of local state; see ``SparkSavepoint.read_local_state``."""
+    operator, table = savepoint.table(name)
+    states = mergeable_states(table.states, merge, name)
+    expressions = {state: value for state, value in merge.items() if isinstance(value, Column)}
+    functions = {state: value for state, value in merge.items() if not isinstance(value, Column)}
+    merges = {state: merge_instances(states[state], value) for state, value in functions.items()}
+    rules = {state: value for state, value in functions.items() if isinstance(value, str)}
+    if len(rules) == len(functions):
+        rows = read_rows(
+            savepoint, name, replace(asked, read=replace(asked.read, merge=rules or None))
+        )
+    else:
+        if asked.where is not None:
+            raise ValueError("where goes with rules that merge, not with functions: leave it out")
+        scan = operator.scan(table, replace(asked.read, merge=merges))
+        rows = TableRows(scan).to_dataframe(savepoint.spark)
+    return _with_expressions(rows, expressions)
+
+
+def _with_expressions(rows: DataFrame, expressions: Mapping[str, Column]) -> DataFrame:
+    """The rows with expressions in the place of arrays of instances."""
+    for name in expressions:
+        if name not in rows.columns:
+            known = ", ".join(rows.columns)
+            raise StateNotFoundError(f"there is no column of state {name!r}; there are: {known}")
+    return rows.withColumns(dict(expressions))

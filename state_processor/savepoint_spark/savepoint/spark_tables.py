@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_database.rows.filtered_scan import FilteredScan
 from savepoint_database.snapshot.key_types import key_types_json
+from savepoint_database.snapshot.sql_tables import SqlTables
+from savepoint_database.types.sql_names import sql_name
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.key_groups.ranges import PORTION_SIZE
 from savepoint_formats.scan.read_options import ReadOptions
@@ -16,7 +18,7 @@ from savepoint_formats.values.kryo.descriptions import kryo_classes_json
 from savepoint_spark.reading.data_source import FORMAT, SavepointDataSource, path_options
 from savepoint_spark.reading.metadata_function import register_metadata_function
 from savepoint_spark.reading.source_options import SourceOptions
-from savepoint_spark.savepoint.registered_views import RegisteredViews, unread_views
+from savepoint_spark.savepoint.registered_views import RegisteredViews
 from savepoint_spark.savepoint.savepoint import Savepoint
 from savepoint_spark.savepoint.spark_verbs import SparkAuditVerbs
 from savepoint_spark.savepoint.writer import SavepointWriter
@@ -48,7 +50,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
     @classmethod
     def of(cls, spark: SparkSession, opened: Savepoint) -> Self:
         """A savepoint in a session; see ``Savepoint.load``."""
-        # The others were warned of, once.
+        # Uids without an operator are left out: opening has warned of them.
         known = tuple(
             operator.uid
             for operator in opened.operators()
@@ -56,11 +58,11 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         )
         spark.dataSource.register(SavepointDataSource)
         register_metadata_function(spark)
-        parts = (opened.path, opened.metadata, opened.directory, opened.kryo, opened.operators())
-        return cls(*parts, spark, known)
+        values = (opened.path, opened.metadata, opened.directory, opened.kryo, opened.operators())
+        return cls(*values, spark, known)
 
     def writer(self) -> SavepointWriter:
-        """What writes a savepoint that is based on this one; as yet a copy of it."""
+        """A writer of a copy of this savepoint."""
         return SavepointWriter.of(self, self.spark)
 
     def read_table(  # noqa: PLR0913  # the options of a read
@@ -84,45 +86,33 @@ class SparkTables(SparkAuditVerbs, Savepoint):
     ) -> DataFrame:
         """The rows of any table.
 
+        Options mean the same as for ``read_keyed_state``, which tells more.
+
         Args:
-            table: Its full name, ``<operator>.<table>``, the operator by its uid or hash.
+            table: Its full name, ``<operator>.<table>``, with the operator's uid or hash.
             columns: Names of columns, in the order wanted; all by default.
-            keys: Reads only rows of these keys, out of their key groups alone. A key is as Python
-                has it: a struct is a dict.
+            keys: Reads only rows of these keys, out of their key groups alone.
             key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
-            where: A condition in DuckDB's SQL, by which tasks choose rows before these go to Java.
-                It may be about columns that are not wanted. To it, times are timestamps, whatever
-                ``nanoseconds`` says.
-            flat: The name of a list or map state. A row is then an element (``list_index``,
-                ``list_value``) or an entry (``map_key``, ``map_value``), not a key.
-            merge: State -> the rule by which its instances of local state become one value:
-                ``sum``, ``min``, ``max`` or ``concat``.
-            with_key_group: Adds the column ``key_group``, also to ``columns``.
+            where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them.
+            flat: A list or map state; each element or entry becomes a row.
+            merge: State -> rule that merges its local instances: ``sum``, ``min``, ``max`` or ``concat``.
+            with_key_group: Adds the column ``key_group``.
             with_subtask: Adds the column ``subtask``; each copy of broadcast state is then read.
             with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
-            with_times: Makes values with TTL a struct of ``timestamp``, the time of their last
-                access, and ``value``.
-            nanoseconds: What times become that have digits below Spark's microseconds. ``refuse``
-                raises ``InexactTimeError`` where such a digit is not 0. ``struct`` (``seconds`` and
-                ``nanos`` since the epoch) and ``text`` have all digits and can be written again.
-                ``truncate`` cuts them off.
-            undescribed_subclasses: What a POJO becomes whose subclass no snapshot describes.
-                ``refuse`` raises ``UndecodableError``. ``bytes`` shows its bytes and the reason in
-                a field ``$undecoded``; fields that it hides are null. ``rest`` also leaves out
-                elements and entries that it hides.
-            portion_size: The size in bytes beyond which a key group is decoded in portions of that
-                size; None never divides one.
-            split_size: The approximate size in bytes that a Spark partition reads; None lets the
-                scan choose it.
+            with_times: Makes values with TTL a struct of ``timestamp`` (last access) and ``value``.
+            nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
+            undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
+            portion_size: A larger key group is decoded so many bytes at once.
+            split_size: The approximate size in bytes of a Spark partition.
 
         Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            OperatorNotFoundError: There is no such operator; the message lists all operators.
             StateNotFoundError: The operator has no such table; the message lists its tables.
-            ColumnNotFoundError: A column is wanted that there is not.
-            ConditionError: ``where`` can't be understood, or is about a column that there is not.
-            KeyTypeError: A key is none of the table's.
+            ColumnNotFoundError: There is no such column.
+            ConditionError: ``where`` is wrong, or uses a missing column.
+            KeyTypeError: A key has another type than the table's.
             TypeError: An option has a wrong type, such as a text for a list of keys.
-            ValueError: An option has a value that it can't have.
+            ValueError: An option has an impossible value.
 
         Example:
             >>> savepoint.read_table("summarize.keyed_state", with_key_group=True).show()
@@ -144,22 +134,23 @@ class SparkTables(SparkAuditVerbs, Savepoint):
     ) -> DataFrame:
         """A list state of an operator, a row per element.
 
+        Options mean the same as for ``read_keyed_state``, which tells more.
+
         Args:
             uid: The operator's uid, or its hash.
             name: The state.
             columns: Names of columns, in the order wanted; all by default.
-            where: A condition in DuckDB's SQL, by which tasks choose rows before these go to Java.
+            where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them.
             with_subtask: Adds the column ``subtask``.
-            nanoseconds: As ``read_table``: ``refuse`` (an error), ``struct``, ``text`` or
-                ``truncate``.
-            undescribed_subclasses: As ``read_table``: ``refuse`` (an error), ``bytes`` or ``rest``.
-            split_size: The approximate size in bytes that a Spark partition reads.
+            nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
+            undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
+            split_size: The approximate size in bytes of a Spark partition.
 
         Returns:
             Column ``value`` of the element's type.
 
         Raises:
-            OperatorNotFoundError: No operator has this uid; the message lists those there are.
+            OperatorNotFoundError: No operator has this uid; the message lists all operators.
             StateNotFoundError: It has no such state, or one of another kind.
             ColumnNotFoundError, ConditionError, TypeError, ValueError: An option is wrong.
 
@@ -206,23 +197,24 @@ class SparkTables(SparkAuditVerbs, Savepoint):
     ) -> DataFrame:
         """A broadcast state of an operator, a row per entry of one of its copies.
 
+        Options mean the same as for ``read_keyed_state``, which tells more.
+
         Args:
             uid: The operator's uid, or its hash.
             name: The state.
             columns: Names of columns, in the order wanted; all by default.
             keys: Reads only the entries of these keys.
-            where: A condition in DuckDB's SQL, by which tasks choose rows before these go to Java.
+            where: A condition in DuckDB's SQL; tasks choose rows by it before Java gets them.
             with_subtask: Reads the copy of each subtask, and adds the column ``subtask``.
-            nanoseconds: As ``read_table``: ``refuse`` (an error), ``struct``, ``text`` or
-                ``truncate``.
-            undescribed_subclasses: As ``read_table``: ``refuse`` (an error), ``bytes`` or ``rest``.
-            split_size: The approximate size in bytes that a Spark partition reads.
+            nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
+            undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
+            split_size: The approximate size in bytes of a Spark partition.
 
         Returns:
             Columns ``key`` and ``value``.
 
         Raises:
-            OperatorNotFoundError: No operator has this uid; the message lists those there are.
+            OperatorNotFoundError: No operator has this uid; the message lists all operators.
             StateNotFoundError: It has no such state, or one of another kind.
             ColumnNotFoundError, ConditionError, TypeError, ValueError: An option is wrong.
 
@@ -256,12 +248,11 @@ class SparkTables(SparkAuditVerbs, Savepoint):
     ) -> dict[str, str]:
         """Makes each operator a database of Spark SQL, and each table a view in it.
 
-        That reads what the files tell of their types, and no state: a view is planned when a
-        query uses it.
+        This reads the types in the files, but no state: a view is planned when a query uses it.
 
-        Spark's names consist of letters, digits and ``_``; what else a uid or a state's name has
-        becomes ``_``, and a number behind it tells apart what would be the same. Databases of
-        these names are used if they are there; views of these names are replaced.
+        Spark's names consist of letters, digits and ``_``. Any other character of a uid or state
+        becomes ``_``, and a number is appended to names that would be equal. Existing databases of
+        these names are used, existing views are replaced.
 
         Args:
             nanoseconds: As for ``read_keyed_state``.
@@ -272,7 +263,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
             Name in SQL -> full name of the table.
 
         Warns:
-            UnreadTableWarning: A table is left out, as its files are missing or damaged.
+            UnreadTableWarning: A table is left out because its files are missing or damaged.
 
         Example:
             >>> savepoint.register()
@@ -283,43 +274,42 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         return RegisteredViews(self, asked, times).show_all()
 
     def unread_views(self) -> dict[str, str]:
-        """Name in SQL -> why ``register`` left it out."""
-        return unread_views(self)
+        """Name in SQL -> reason why ``register`` left it out."""
+        tables = SqlTables(self.operators())
+        unread = {
+            table.spark_sql: str(table.problem) for table in tables if table.problem is not None
+        }
+        ambiguous = {
+            f"{sql_name(database)}.{sql_name(name)}": str(tables.unknown(database, name))
+            for database, name in sorted(tables.without_table())
+        }
+        return {**unread, **ambiguous}
 
     def source_options(self, table: str, options: SourceOptions) -> dict[str, str]:
-        """The options of the data source that reads a table as it is read here, as texts."""
-        given = {"table": table, **path_options(self.directory.rules)}
+        """The options of the data source for reading a table, as texts."""
+        texts = {"table": table, **path_options(self.directory.rules)}
         if self.uids:
-            given["uids"] = json.dumps(self.uids)
+            texts["uids"] = json.dumps(self.uids)
         if self.kryo.classes:
-            given["kryoClasses"] = kryo_classes_json(self.kryo.classes)
+            texts["kryoClasses"] = kryo_classes_json(self.kryo.classes)
         keys = {
             operator.id: operator.key_type
             for operator in self.operators()
             if operator.key_type is not None
         }
         if keys:
-            given["keyTypes"] = key_types_json(keys)
-        return {**given, **options.texts()}
+            texts["keyTypes"] = key_types_json(keys)
+        return {**texts, **options.texts()}
 
 
 def read_rows(savepoint: SparkTables, table: str, asked: SourceOptions) -> DataFrame:
-    """The rows of a table of a savepoint.
-
-    Args:
-        savepoint: The savepoint.
-        table: The full name of the table.
-        asked: The options of the read.
-
-    Raises:
-        SavepointError: As ``SparkTables.read_table``.
-    """
+    """The rows of a table; errors as for ``SparkTables.read_table``."""
     operator, shown = savepoint.table(table)
-    # Raised here, an error is what it is; from the data source it comes as one of Spark's.
+    # Checked here, because Spark would wrap errors of the data source in its own.
     scan = operator.scan(shown, asked.read)
     scan.check()
     if asked.where is not None:
         FilteredScan.of(scan, asked.where)
-    given = savepoint.source_options(table, asked)
-    reader = savepoint.spark.read.format(FORMAT).options(**given)
+    texts = savepoint.source_options(table, asked)
+    reader = savepoint.spark.read.format(FORMAT).options(**texts)
     return reader.load(savepoint.directory.absolute_uri)

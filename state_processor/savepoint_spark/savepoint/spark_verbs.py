@@ -1,4 +1,4 @@
-"""What those ask who look after a job, answered by the tasks of Spark."""
+"""Audits of a savepoint by tasks of Spark: counts, checks, statistics and differences."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class SparkAuditVerbs(AuditVerbs):
-    """The verbs whose work a session shares; the others of ``AuditVerbs`` run in the driver."""
+    """Audits that a session divides among tasks; the others of ``AuditVerbs`` run in the driver."""
 
     spark: SparkSession
 
@@ -62,28 +62,27 @@ class SparkAuditVerbs(AuditVerbs):
         portion_size: int | None = PORTION_SIZE,
         split_size: int | None = None,
     ) -> int:
-        """The number of rows of a table, which tasks count: no row goes to Java.
+        """The number of rows of a table, counted by tasks: no row goes to Java.
 
-        ``read_table(table).count()`` with the same options gives the same and takes longer. Spark does not say to a
-        data source in Python that it needs no column, so all of them are decoded and sent.
+        ``read_table(table).count()`` with the same options gives the same and takes longer: Spark
+        does not tell a Python data source that it needs no column, so all of them are decoded and
+        sent.
 
         Args:
-            table: Its full name, ``<operator>.<table>``, the operator by its uid or hash.
-            columns: Changes no number, but each of them must be there.
+            table: Its full name, ``<operator>.<table>``, with the operator's uid or hash.
+            columns: Changes no number, but each of them must exist.
             keys: Counts only rows of these keys.
             key_groups: Counts only rows of these key groups: ``3`` or ``"0-15"``.
             where: A condition in DuckDB's SQL: counts only rows that fulfil it.
-            flat: The name of a list or map state: counts its elements or entries.
-            merge: State -> what merges its instances of local state, for ``where`` alone.
-            with_key_group: Lets ``where`` be about ``key_group``.
-            with_subtask: Counts each copy of broadcast state; lets ``where`` be about ``subtask``.
-            with_scope: Lets ``where`` be about ``scope``.
-            with_times: Makes values with TTL a struct of ``timestamp`` and ``value``, for ``where``
-                alone.
+            flat: A list or map state: counts its elements or entries.
+            merge: State -> rule or function that merges its local instances, for ``where`` alone.
+            with_key_group: Lets ``where`` use ``key_group``.
+            with_subtask: Counts each copy of broadcast state; lets ``where`` use ``subtask``.
+            with_scope: Lets ``where`` use ``scope``.
+            with_times: Lets ``where`` see values with TTL as a struct of ``timestamp`` and ``value``.
             nanoseconds: Changes no number.
-            undescribed_subclasses: What POJOs become whose subclass no snapshot describes. ``rest``
-                leaves out elements and entries that they hide, as a read does.
-            portion_size: The size in bytes beyond which a key group is decoded in portions.
+            undescribed_subclasses: As for ``read_table``; ``rest`` leaves out what such a POJO hides.
+            portion_size: A larger key group is decoded so many bytes at once.
             split_size: The approximate size in bytes that a task reads.
 
         Raises:
@@ -105,7 +104,7 @@ class SparkAuditVerbs(AuditVerbs):
         return sum(done_by_tasks(self.spark, count, splits))
 
     def verify(self, depth: Depth = "deep") -> Verification:
-        """As ``Savepoint.verify``; tasks look at what lies behind the headers of files.
+        """Like ``Savepoint.verify``; tasks read everything behind the headers of files.
 
         Example:
             >>> savepoint.verify().is_whole
@@ -121,7 +120,7 @@ class SparkAuditVerbs(AuditVerbs):
         ttl: Mapping[str, timedelta] | None = None,
         top: int = 10,
     ) -> SavepointStatistics:
-        """As ``Savepoint.stats``; tasks count keyed state, some key groups each.
+        """Like ``Savepoint.stats``; tasks count keyed state, some key groups each.
 
         Example:
             >>> report = savepoint.stats()
@@ -133,38 +132,36 @@ class SparkAuditVerbs(AuditVerbs):
     def diff(
         self, other: Snapshot | PathText, table: str | None = None, *, with_times: bool = False
     ) -> SparkSavepointDiff:
-        """As ``Savepoint.diff``, by tasks; ``to_dataframe`` gives the rows that differ.
+        """Like ``Savepoint.diff``, by tasks; ``to_dataframe`` returns the rows that differ.
 
         Example:
             >>> savepoint.diff("s3://jobs/orders/savepoint-5e6f").to_dataframe("a.timers").show()
         """
         diff = super().diff(other, table, with_times=with_times)
-        return SparkSavepointDiff.of(diff, self.spark)
+        return SparkSavepointDiff(
+            diff.before, diff.after, diff.table_name, with_times, spark=self.spark
+        )
 
 
 def checked_by_tasks(
     spark: SparkSession, parts: Iterable[Part], task_size: int = PART_SIZE
 ) -> Iterator[CheckedEntries]:
-    """The faults of parts of operators, in their order; a task reads about ``task_size`` bytes."""
-    shares: list[list[Part]] = []
+    """The faults of parts of operators, in order; a task reads about ``task_size`` bytes."""
+    tasks: list[list[Part]] = []
     size = task_size
     for part in parts:
         if size >= task_size:
-            shares.append([])
+            tasks.append([])
             size = 0
-        shares[-1].append(part)
+        tasks[-1].append(part)
         size += part.size
-    return chain.from_iterable(done_by_tasks(spark, _checked, shares))
-
-
-def _checked(parts: Iterable[Part]) -> list[CheckedEntries]:
-    return list(looked_at(parts))
+    return chain.from_iterable(done_by_tasks(spark, lambda parts: list(looked_at(parts)), tasks))
 
 
 def _counted_by_tasks(
     spark: SparkSession, weighed: WeighedOperator, states: Sequence[State]
 ) -> KeyedCounts:
-    """The counts of ``WeighedOperator.keyed`` over all key groups, some of which each task has."""
+    """The counts of ``WeighedOperator.keyed`` over all key groups."""
     states, total = tuple(states), weighed.keyed(states, ())
     parts = [(part,) for part in weighed.parts()]
     for counts in done_by_tasks(spark, partial(weighed.keyed, states), parts):

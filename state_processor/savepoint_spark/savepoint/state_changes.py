@@ -1,7 +1,7 @@
-"""Changes of states and their types: what a job that has changed needs to find in its savepoint.
+"""Changes of states and their types: a changed job finds its state again.
 
-Names change in headers alone: values pass through as the bytes that they are, and so does all state
-that is not named here. Fields change in columns: what has them is decoded, and encoded anew.
+Names change in headers alone. Values and all other state pass through as bytes. Where fields
+change, values are decoded and encoded anew.
 """
 
 from __future__ import annotations
@@ -27,39 +27,36 @@ if TYPE_CHECKING:
 
 
 class StateChanges:
-    """What can be changed of the states of a savepoint that is to be written.
-
-    Each method gives a writer in which later ones see what earlier ones have changed.
-    """
+    """Changes of states; each returns a writer, and later ones see the results of earlier ones."""
 
     __slots__ = ()
 
     @abstractmethod
     def writer(self) -> SavepointWriter:
-        """What writes the savepoint."""
+        """The writer of the savepoint, as changed so far."""
 
     def rename_class(self, old: str, new: str, *, uid: str | None = None) -> SavepointWriter:
-        """Gives a class of Java another name wherever serializers and values name it.
+        """Gives a Java class another name wherever serializers and values name it.
 
         Kryo writes the names of classes that are not registered into values, and so does Flink for
-        subclasses of POJOs. Where no serializer of an operator names the class, its values are read
-        up to the first that does. Key groups stay as they are, for the hash code of a key does not
-        follow from the name of its class.
+        subclasses of POJOs. If no serializer of an operator names the class, its values are read up
+        to the first that does. Key groups stay, because the hash code of a key does not depend on
+        the name of its class.
+
+        ``write`` raises ``SchemaChangeError`` if a value contains the name in bytes that can't be
+        parsed: those of Java's serialization, or of a class that must be described.
 
         Args:
-            old: The present name, as ``Class.getName`` gives it: inner classes with ``$``. Those
-                are classes of their own, to be renamed one by one.
-            new: The name that the class has in the new job.
+            old: The present name, as ``Class.getName`` gives it: inner classes with ``$``. Inner
+                classes are renamed one by one.
+            new: The name of the class in the new job.
             uid: The operator; all by default.
 
         Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            OperatorNotFoundError: There is no such operator; the message lists all operators.
             ClassNotNamedError: Neither a serializer nor a value names the class; the message lists
-                what serializers name.
-            SchemaChangeError: A serializer names it where it cannot be changed, as in a Java object.
-
-        ``write`` raises ``SchemaChangeError`` if a value holds the name in bytes that nobody can
-        tell apart: those of Java's serialization, or of a class that has to be described.
+                the classes that serializers name.
+            SchemaChangeError: A serializer names it where it can't change, as in a Java object.
 
         Example:
             >>> savepoint.rename_class("shop.Customer", "shop.Client").write("s3://jobs/renamed")
@@ -70,7 +67,7 @@ class StateChanges:
             operator.name: operator.change for operator in planned if operator.source is not None
         }
         operators = {name: change for name, change in changes.items() if change is not None}
-        # All of them are tried, for each may have the name where it cannot be changed.
+        # Tries all of them, because each may have the name where it cannot be changed.
         named = [name for name, operator in operators.items() if operator.renames(rename)]
         if not named:
             names = (operator.class_names() for operator in operators.values())
@@ -88,11 +85,11 @@ class StateChanges:
         Args:
             uid: The operator's uid, or the hash of one.
             old: The state.
-            new: The name that its descriptor has in the new job.
+            new: The name of its descriptor in the new job.
 
         Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
-            StateNotFoundError: It has no such state; the message lists those there are.
+            OperatorNotFoundError: There is no such operator; the message lists all operators.
+            StateNotFoundError: It has no such state; the message lists its states.
             StateExistsError: Another state has the new name.
 
         Example:
@@ -112,23 +109,23 @@ class StateChanges:
     ) -> SavepointWriter:
         """Gives a field of the POJOs in a state another name.
 
-        Fields lie in the order of their names: where that changes, values are encoded anew.
+        Fields lie in the order of their names: if that order changes, values are encoded anew.
 
         Args:
             uid: The operator's uid, or the hash of one.
             state: The state: its values, elements, or the values of its map are the POJOs.
-            old: The field; of a POJO inside the POJO behind the fields around it: ``address.zip``.
+            old: The field; for a POJO inside the POJO with the fields around it: ``address.zip``.
             new: The new name, alone.
-            nanoseconds: As for ``update_state``: where values are encoded anew, and have times with
-                nanoseconds, ``struct`` keeps these.
+            nanoseconds: As for ``update_state``: if values with nanoseconds are encoded anew,
+                ``struct`` preserves them.
             undescribed_subclasses: ``bytes`` shows POJOs of subclasses that no snapshot describes
-                as bytes, so that the table can be read. Those of other states stay what they are;
-                ``write`` raises ``SchemaChangeError`` if one is a value of this state, for it has
-                the fields of the POJO, too.
+                as bytes, so that the table can be read. Those of other states stay. ``write``
+                raises ``SchemaChangeError`` for one in this state, because it also has the
+                fields of the POJO.
 
         Raises:
             OperatorNotFoundError, StateNotFoundError: As ``rename_state``.
-            FieldNotFoundError: There is no such field; the message lists those there are.
+            FieldNotFoundError: There is no such field; the message lists all fields.
             SchemaChangeError: The values are no POJOs, have values of subclasses beside them, or
                 have a field of the new name.
 
@@ -159,20 +156,21 @@ class StateChanges:
         Args:
             uid: The operator's uid, or the hash of one.
             state: The state.
-            name: The field, as in ``rename_field``; of a row of SQL the next one, ``f<n>``.
-            field_type: The type of a POJO's field, or its name: ``"LONG"``; of a row's the words
-                of SQL: ``"BIGINT"``.
-            value: What the field holds: a value of Python, or an expression over the columns of
-                the state's table; null by default, which a primitive field of Java can't be.
-            nanoseconds: As for ``rename_field``; the value sees and gives times so, too.
+            name: The field, as in ``rename_field``; for a row of SQL the next one, ``f<n>``.
+            field_type: The type of a POJO's field, or its name: ``"LONG"``; for a row the words of
+                SQL: ``"BIGINT"``.
+            value: The field's value: a value of Python, or an expression over the columns of the
+                state's table; null by default, which a primitive field of Java can't be.
+            nanoseconds: As for ``rename_field``; also the form in which the value sees and gives
+                times.
             undescribed_subclasses: As for ``rename_field``.
 
         Raises:
             OperatorNotFoundError, StateNotFoundError, FieldNotFoundError: As ``rename_field``.
-            SchemaChangeError: There is such a field, or the values are neither POJOs nor rows.
+            SchemaChangeError: The field exists, or the values are neither POJOs nor rows.
             ColumnTypeError: The value does not fit the type.
-            TypeError: The type is none for such a field.
-            ValueError: The text is that of no type for such a field.
+            TypeError: Such a field can't have this type.
+            ValueError: The text is no type for such a field.
 
         Example:
             >>> savepoint.add_field("stateful", "customer", "vip", Types.BOOLEAN(), False)
@@ -197,7 +195,7 @@ class StateChanges:
     ) -> SavepointWriter:
         """Leaves a field of the POJOs, or of the rows of SQL, in a state out.
 
-        Arguments and errors are those of ``rename_field``. The fields behind that of a row move up.
+        Arguments and errors are those of ``rename_field``. Later fields of a row move up.
 
         Example:
             >>> savepoint.drop_field("stateful", "customer", "tags").write("s3://jobs/smaller")
@@ -222,14 +220,8 @@ class StateChanges:
     ) -> SavepointWriter:
         """Gives a field a type that holds all values of the present one.
 
-        Args:
-            uid: The operator's uid, or the hash of one.
-            state: The state.
-            name: The field, as in ``rename_field``.
-            field_type: The new type, as in ``add_field``: ``LONG`` for ``INT``, ``DOUBLE`` for
-                ``FLOAT``, a ``DECIMAL`` of more digits.
-            nanoseconds: As for ``rename_field``.
-            undescribed_subclasses: As for ``rename_field``.
+        ``name`` and the options are those of ``rename_field``. ``field_type`` is written as for
+        ``add_field``: ``LONG`` for ``INT``, ``DOUBLE`` for ``FLOAT``, a ``DECIMAL`` of more digits.
 
         Raises:
             OperatorNotFoundError, StateNotFoundError, FieldNotFoundError: As ``rename_field``.
@@ -256,7 +248,11 @@ class StateChanges:
         nanoseconds: Nanoseconds = "refuse",
         undescribed_subclasses: UndescribedSubclasses = "refuse",
     ) -> SavepointWriter:
-        """Gives a state other values of its type; what has a time to live keeps its time.
+        """Gives a state other values of its type; values with a time to live keep their time.
+
+        ``write`` raises ``SchemaChangeError`` if Spark can't hold a value of the state exactly,
+        such as nanoseconds unless ``nanoseconds`` says how they are shown. It raises
+        ``UnencodableError`` if a POJO that was not decoded has changed.
 
         Args:
             uid: The operator's uid, or the hash of one.
@@ -264,22 +260,18 @@ class StateChanges:
             expression: The new value, over the columns of the state's table: ``key`` and all
                 states of the key, or ``value``. A key whose new value is null has nothing in the
                 state any more.
-            where: Which rows it is for; all by default.
-            nanoseconds: What times with nanoseconds are in those columns: ``struct`` or ``text``,
-                which the expression is to give as well, as ``read_keyed_state`` has them.
+            where: Condition for the rows to change; all by default.
+            nanoseconds: The form of times with nanoseconds in those columns: ``struct`` or ``text``
+                as for ``read_keyed_state``. The expression must give the same form.
             undescribed_subclasses: ``bytes`` shows POJOs of subclasses that no snapshot describes
-                in a field ``$undecoded`` of POJOs, as ``read_keyed_state`` does. The table can be
-                changed then, and such a value is written back as its bytes; the expression is to
-                leave it as it is: ``payment.withField(…)``, where ``$undecoded`` is null.
+                in a field ``$undecoded`` of POJOs, as ``read_keyed_state`` does. Such a value is
+                written back as its bytes, and the expression must leave it as it is: use
+                ``payment.withField(…)`` only where ``$undecoded`` is null.
 
         Raises:
             OperatorNotFoundError, StateNotFoundError: As ``rename_state``.
             ColumnTypeError: The expression does not fit the type of the state.
-            AnalysisException: It is none that Spark can make of the columns.
-
-        ``write`` raises ``SchemaChangeError`` if a value of the state is none that Spark can hold
-        exactly, as are nanoseconds unless ``nanoseconds`` says how they are shown; and
-        ``UnencodableError`` if a POJO that was not decoded is no longer what it was.
+            AnalysisException: Spark can't evaluate it over the columns.
 
         Example:
             >>> from pyspark.sql.functions import abs
@@ -303,18 +295,18 @@ class StateChanges:
     ) -> SavepointWriter:
         """Leaves keys of an operator out: all their states, windows and timers.
 
+        ``write`` raises ``UnencodableError`` if keys have a type that can't be written, and
+        ``UnstableHashError`` if nobody can tell where a key ends.
+
         Args:
             uid: The operator's uid, or the hash of one.
-            where: Which keys: those that have a row which fits in a table of the operator that
-                has the columns in question.
-            undescribed_subclasses: As for ``update_state``, for the condition to see.
+            where: A condition: keys are deleted that fulfil it in a row of any table of the
+                operator that has the columns in question.
+            undescribed_subclasses: As for ``update_state``; the condition sees them so.
 
         Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            OperatorNotFoundError: There is no such operator; the message lists all operators.
             ColumnNotFoundError: No table of the operator's keyed state has the columns.
-
-        ``write`` raises ``UnencodableError`` if keys are of a type that can't be written, and
-        ``UnstableHashError`` if nobody can tell where a key ends.
 
         Example:
             >>> savepoint.delete_keys("summarize", "total = 0").write("s3://jobs/cleaned")
@@ -326,27 +318,25 @@ class StateChanges:
         )
 
     def merge_local(self, uid: str, merge: Mapping[str, Merge] | None = None) -> SavepointWriter:
-        """Makes ordinary keyed state of the local one of an operator, for Flink to restore.
+        """Makes the local state of an operator ordinary keyed state, which Flink can restore.
 
-        The instances that a key has in all subtasks become one, in the subtask that owns its key
-        group. Those of lists are appended.
+        The instances of a key in all subtasks become one, in the subtask that owns its key group.
+        Lists are appended. ``write`` raises ``MergeError`` if instances can't be merged, such as
+        longs with too large a sum.
 
         Args:
             uid: The operator's uid, or the hash of one.
             merge: State -> how two instances become one, for each state that is no list: a rule
-                by its name (``sum``, ``min``, ``max``, ``concat``), a function of two values (of a
-                reducing state its reduce function, of a map state for the values of a user key),
-                or an object with such a function ``merge``, as is an ``AggregateFunction``.
+                by its name (``sum``, ``min``, ``max``, ``concat``), a function of two values (for a
+                reducing state its reduce function, for a map state on the values of a user key),
+                or an object with such a function ``merge``, like an ``AggregateFunction``.
 
         Raises:
-            OperatorNotFoundError: There is no such operator; the message lists those there are.
+            OperatorNotFoundError: There is no such operator; the message lists all operators.
             StateNotFoundError: It has no local state, or none of a name in ``merge``.
             MergeError: A state that is no list is not in ``merge``.
             ColumnTypeError: A rule cannot merge values of a state's type.
             ValueError: There is no such rule, or a list is in ``merge``.
-
-        ``write`` raises ``MergeError`` if of some instances nothing can be made, as of longs whose
-        sum no long holds.
 
         Example:
             >>> merged = savepoint.merge_local("count_words", {"count": "sum"})
@@ -364,7 +354,7 @@ class StateChanges:
         *,
         has_expressions: bool = False,
     ) -> SavepointWriter:
-        """The savepoint with a change of the values of a state; Spark alone knows expressions."""
+        """Changes values of a state; only expressions need a session."""
         from savepoint_spark.changing.value_changes import ValueChanges  # noqa: PLC0415  # Spark is slow
 
         writer = self.writer()

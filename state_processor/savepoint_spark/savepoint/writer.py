@@ -1,13 +1,13 @@
-"""Savepoints that are made: from nothing, or from another one with some operators changed.
+"""Writers of savepoints: new ones, or existing ones with changed operators.
 
-What is not changed is copied: its files as they are, byte for byte, and its handles. So state that
-nobody can decode survives, native formats do, and it costs no more than its bytes.
+Unchanged operators are copied byte for byte, with their handles. So state that nobody can decode
+survives, native formats do, and copying costs no more than its bytes.
 
-A savepoint made from nothing has version 3 of ``_metadata``, which Flink reads from 1.11 on, or 5 if it
-has objects that only the Kryo of Flink 2.x reads. One
-that is based on another has the version of that, for its handles, names of operators and properties
-are made for it: the Flink that wrote the one restores the other. Version 2 alone becomes 3, for
-before Flink 1.11 no file is named relative to its directory.
+A new savepoint has version 3 of ``_metadata``, which Flink reads from 1.11 on, or version 5 if it
+has objects that only the Kryo of Flink 2.x reads. A savepoint based on another has that one's
+version, because handles, operator names and properties depend on it: the Flink that wrote the one
+restores the other. Only version 2 becomes 3, because before Flink 1.11 no file is named relative to
+its directory.
 """
 
 from __future__ import annotations
@@ -20,15 +20,13 @@ from typing import TYPE_CHECKING, Self
 from savepoint_database.snapshot.operator_names import id_called
 from savepoint_formats.errors import MigrationError
 from savepoint_formats.locations.location import path_text
+from savepoint_formats.metadata import MetadataVersion
 from savepoint_formats.new_snapshot.copying import no_progress
 from savepoint_formats.new_snapshot.directory import WriteMode
 from savepoint_formats.printable import html_table, without_secrets
 from savepoint_spark.savepoint.changes import SavepointChanges
-from savepoint_spark.savepoint.planned_operator import (
-    PlannedOperator,
-    expect_parallelism,
-)
-from savepoint_spark.savepoint.write import SavepointWrite
+from savepoint_spark.savepoint.planned_operator import PlannedOperator, expect_parallelism
+from savepoint_spark.savepoint.write import planned_savepoint, written_savepoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,17 +44,17 @@ _DEFAULT_MAX_PARALLELISM = 128
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SavepointWriter(SavepointChanges):
-    """A savepoint that is to be written; nothing happens before ``write``.
+    """A savepoint that will be written; nothing happens before ``write``.
 
-    Each method gives another writer, and leaves this one as it is.
+    Each method returns another writer, and leaves this one as it is.
 
     Attributes:
         spark: The session for jobs; operators that are only copied need none.
         source: The savepoint that the new one is based on.
-        operators: The operators that it will have.
+        operators: The operators of the new savepoint.
         parallelism: The number of subtasks of new operators.
         max_parallelism: The number of key groups of new operators.
-        is_canonical: Whether it says of itself that it is a canonical savepoint.
+        is_canonical: Whether its metadata calls it a canonical savepoint.
         is_of_flink_2: Whether it is one of Flink 2.x, though the source is one of 1.x.
 
     Example:
@@ -79,19 +77,18 @@ class SavepointWriter(SavepointChanges):
         return f"SavepointWriter(of {source}, operators: {actions or 'none'})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
         rows = ((operator.name, operator.action) for operator in self.operators)
         return html_table(repr(self), ("operator", "action"), rows)
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` if the parallelism is none that Flink allows."""
+        """Raises ``ValueError`` if Flink does not allow the parallelism."""
         expect_parallelism(self.parallelism, self.max_parallelism)
 
     @classmethod
     def of(cls, source: Savepoint, spark: SparkSession | None) -> Self:
         """A savepoint that is based on another one.
 
-        New operators get the greatest parallelism and max parallelism that its operators have.
+        New operators get the greatest parallelism and max parallelism of its operators.
         """
         operators = tuple(PlannedOperator.copy_of(operator) for operator in source.operators())
         return cls(
@@ -106,14 +103,14 @@ class SavepointWriter(SavepointChanges):
         )
 
     def writer(self) -> Self:
-        """The writer itself, as that of a savepoint is what writes a copy of it."""
+        """The writer itself."""
         return self
 
     def operator(self, uid: str) -> PlannedOperator:
-        """The operator of this uid, this hash of a uid, or a hash that begins so, as planned.
+        """The planned operator with this uid, this hash of a uid, or a unique beginning of a hash.
 
         Raises:
-            OperatorNotFoundError: There is none; the message lists those there are.
+            OperatorNotFoundError: There is none; the message lists all operators.
             AmbiguousOperatorError: Several hashes begin so; the message lists them.
         """
         path = "the new savepoint" if self.source is None else self.source.path
@@ -123,31 +120,30 @@ class SavepointWriter(SavepointChanges):
 
     @property
     def needs_session(self) -> bool:
-        """Whether some of its state is made by Spark, and not just copied."""
+        """Whether Spark makes some of its state."""
         return any(planned.transformation is not None for planned in self.operators)
 
     def with_session(self, spark: SparkSession) -> Self:
-        """The same savepoint, made by this session."""
+        """The writer with this session for its jobs."""
         return replace(self, spark=spark)
 
     def plan(
         self, path: PathText, mode: WriteMode | str = WriteMode.ERROR, *, check: bool = False
     ) -> PlannedSavepoint:
-        """What ``write`` would write; writes nothing.
+        """Plans ``write``, and writes nothing.
 
         Args:
             path: As for ``write``.
             mode: As for ``write``.
-            check: Reads the state of operators that change, so that what ``write`` would refuse
-                of it is refused now: state that passes through, and values whose fields change,
-                without Spark; by Spark what expressions and DataFrames give. Hash codes are
-                inferred where ``write`` infers them. It takes as long as reading it. What is only
-                copied is not read.
+            check: Reads the state of operators that change, and raises the errors that ``write``
+                would raise. State that passes through and values with changed fields need no
+                Spark, expressions and DataFrames do. Hash codes are inferred as by ``write``.
+                It takes as long as reading the state. Copied operators are not read.
 
         Raises:
             SavepointError: As ``write`` does.
         """
-        return self._write.plan(path_text(path), mode, check=check)
+        return planned_savepoint(self, path_text(path), mode, check=check)
 
     def write(
         self,
@@ -157,48 +153,37 @@ class SavepointWriter(SavepointChanges):
     ) -> WrittenSavepoint:
         """Writes the savepoint.
 
-        ``_metadata`` comes last: if anything fails, no savepoint is there, or the one that was.
+        ``_metadata`` comes last: if anything fails, there is no savepoint, or still the old one.
 
         Args:
-            path: A directory that is empty, or not there yet; a local path, or a URI of a file
-                system that pyarrow knows.
-            mode: ``overwrite`` if a savepoint that lies there is to be replaced, else ``error``.
+            path: An empty or missing directory; a local path, or a URI of a file system that
+                pyarrow knows.
+            mode: ``overwrite`` to replace a savepoint that lies there, else ``error``.
             on_progress: Is called with the bytes of each step of copying, from several threads.
 
         Raises:
-            SavepointExistsError: A savepoint lies there, and it is not to be replaced.
+            SavepointExistsError: A savepoint lies there, and must not be replaced.
             NotASavepointError: Something lies there that is no savepoint.
-            StateFileNotFoundError: A file of an operator that is to be copied is gone.
+            StateFileNotFoundError: A file of a copied operator is gone.
             EmptySavepointError: There are no operators.
-            ValueError: State is to be made, and there is no session for it.
-            SavepointError: What a transformation or the file system finds wrong.
+            ValueError: State must be made, and there is no session for it.
+            SavepointError: A transformation or the file system fails.
 
         Example:
             >>> savepoint.remove_operator("sink").write("s3://jobs/new", mode="overwrite")
         """
-        return self._write.run(path_text(path), mode, on_progress)
-
-    @property
-    def _write(self) -> SavepointWrite:
-        return SavepointWrite(
-            self.spark,
-            self.source,
-            self.operators,
-            is_canonical=self.is_canonical,
-            is_of_flink_2=self.is_of_flink_2,
-        )
+        return written_savepoint(self, path_text(path), mode, on_progress)
 
     @property
     def metadata_version(self) -> int:
-        """The version that its ``_metadata`` will have."""
-        return self._write.metadata_version
+        """The version of its ``_metadata``."""
+        least = (
+            MetadataVersion.OPERATOR_NAMES if self.is_of_flink_2 else MetadataVersion.CHANNEL_STATE
+        )
+        return least if self.source is None else max(self.source.metadata.version, least)
 
     def session(self) -> SparkSession:
-        """The session.
-
-        Raises:
-            ValueError: There is none.
-        """
+        """The session; ``ValueError`` if there is none."""
         if self.spark is None:
             raise ValueError(
                 "state is changed by Spark: open the savepoint with Savepoint.load(spark, path)"
@@ -209,7 +194,7 @@ class SavepointWriter(SavepointChanges):
         """The writer with an operator changed, perhaps once more.
 
         Raises:
-            MigrationError: It is migrated, and the change needs the values that migration makes.
+            MigrationError: It is migrated, and the change needs values that migration makes.
         """
         planned = self.operator(uid)
         changed = planned.changed(change)

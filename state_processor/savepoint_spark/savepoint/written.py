@@ -1,4 +1,4 @@
-"""What a written savepoint tells of itself, and one that is about to be written."""
+"""Summaries of savepoints: written, or about to be written."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WrittenOperator:
-    """An operator of a savepoint that was written, or is to be.
+    """An operator of a savepoint that was written, or is planned.
 
     Attributes:
-        operator: Its uid, or the hash where that is not known.
+        operator: Its uid, or the hash if that is not known.
         hash: The hash of its uid.
-        action: What was done: ``copied``, ``renamed from ...``, ``converted``, ``changed``,
+        action: The action: ``copied``, ``renamed from ...``, ``converted``, ``changed``,
             ``written``.
         files: The number of its files; None if that is not known beforehand.
-        size: Their bytes; what lies in ``_metadata`` itself is not among them.
-        hash_code: What its keys are hashed by, where they were hashed anew and their type does not
-            say it: the shape of a ``hashCode``, inferred from the savepoint or given by the user.
+        size: Their bytes, without state inside ``_metadata``.
+        hash_code: The shape of the ``hashCode`` of its keys, inferred or given by the user, if
+            they were hashed anew and their type does not tell it.
     """
 
     operator: str
@@ -42,14 +42,14 @@ class PlannedSavepoint:
     """A savepoint that is about to be written.
 
     Attributes:
-        path: Where to.
+        path: The target.
         replaces: Whether a savepoint lies there, and is replaced.
         metadata_version: The version of its ``_metadata``.
         copied_files: The number of files that are copied.
         copied_size: Their bytes.
-        left_out: What the savepoint that it is based on has, but it has not: operators, and of
-            operators that are made anew the states that are not, as ``uid.state``.
-        operators: What it consists of.
+        left_out: Operators that only the old savepoint has, and lost states of operators that
+            are made anew, as ``uid.state``.
+        operators: Its operators.
     """
 
     path: str
@@ -65,7 +65,6 @@ class PlannedSavepoint:
         return f"PlannedSavepoint({without_secrets(self.path)!r}, {count} operators, {self.copied_size} bytes to copy)"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
         return html_table(repr(self), *_operators(self.operators))
 
 
@@ -74,14 +73,14 @@ class WrittenSavepoint:
     """A savepoint that was written.
 
     Attributes:
-        path: Where it is.
+        path: Its place.
         metadata_version: The version of its ``_metadata``.
         files: The number of its files, ``_metadata`` among them.
         size: Their bytes.
-        seconds: How long it took.
-        left_out: What the savepoint that it is based on has, but it has not: operators, and of
-            operators that are made anew the states that are not, as ``uid.state``.
-        operators: What it consists of.
+        seconds: The duration of writing.
+        left_out: Operators that only the old savepoint has, and lost states of operators that
+            were made anew, as ``uid.state``.
+        operators: Its operators.
     """
 
     path: str
@@ -97,7 +96,6 @@ class WrittenSavepoint:
         return f"WrittenSavepoint({without_secrets(self.path)!r}, {count} operators, {self.size} bytes)"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
         return html_table(repr(self), *_operators(self.operators))
 
 

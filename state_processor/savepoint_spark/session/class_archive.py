@@ -1,11 +1,10 @@
-"""Spark's classes as Java left them, kept for the next process of this machine.
+"""Spark's classes in an archive of Java, for the next start on this machine.
 
-Java takes half of a session's start for loading and checking some 15,000 classes. It can write what
-it made of them into an archive when a process ends, and map that archive when the next one starts.
-The first session of a machine leaves one, of about 170 MB; the later ones use it.
+Java takes half of a session's start to load and check some 15,000 classes. It can write them into
+an archive of about 170 MB when the first process ends, and map the archive in later processes.
 
-What Java thinks of an archive is its own affair: one of another Java, of other files of Spark or one
-that was not written to its end is passed over, and the classes are loaded from their files.
+Java passes over an archive of another Java, of other files of Spark, or one that is incomplete. It
+then loads the classes from their files.
 """
 
 from __future__ import annotations
@@ -22,28 +21,22 @@ if TYPE_CHECKING:
 
     from savepoint_spark.session.java_runtime import Java
 
-# Java 21 refuses an archive of as long a class path as Spark has.
+# Java 21 refuses an archive for a class path as long as Spark's.
 _RELEASES = (17,)
 
-# So many environments of this machine keep theirs; the one that was used last stays.
-_KEPT = 2
+# Number of archives on this machine; the ones that were used last stay.
+_MOST_ARCHIVES = 2
 
-# Else it prints what it can't keep, a line for each class.
+# By default, Java prints a line for each class that it can't archive.
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 
 
 def archive_options(java: Java) -> str:
-    """The options with which Java uses the archive of this machine, or leaves one at its end.
+    """The Java options, as a command line has them, that use the archive or write it at the end.
 
-    Args:
-        java: What Spark runs on.
+    They are empty for a Java that can't, and if the user's cache folder can't be written to.
 
-    Returns:
-        Options as a command line has them; none where this Java keeps no archive, or where this
-        user's folder of caches can't be written to.
-
-    Source:
-        ``-XX:ArchiveClassesAtExit`` and ``-XX:SharedArchiveFile`` are those of JEP 350.
+    Source: ``-XX:ArchiveClassesAtExit`` and ``-XX:SharedArchiveFile`` are those of JEP 350.
     """
     if java.release not in _RELEASES:
         return ""
@@ -69,14 +62,14 @@ def _path(java: Java) -> Path:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether an archive was written to its end: Java writes the magic number last."""
+    """Whether an archive is complete: Java writes the magic number last."""
     with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
         return any(file.read(4))
     return False
 
 
 def _make_room(folder: Path) -> None:
-    """Removes archives that were not used for the longest time."""
+    """Removes the archives that were not used for the longest time."""
     archives = sorted(folder.glob("*.jsa"), key=lambda archive: archive.stat().st_mtime)
-    for archive in archives[: 1 - _KEPT]:
+    for archive in archives[: 1 - _MOST_ARCHIVES]:
         archive.unlink()

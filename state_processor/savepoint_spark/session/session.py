@@ -1,4 +1,4 @@
-"""A Spark session of this machine, for those who have none of their own."""
+"""A Spark session on this machine, for users without one."""
 
 from __future__ import annotations
 
@@ -11,18 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.extras import imported
 from savepoint_spark.session.class_archive import archive_options
-from savepoint_spark.session.java_process import (
-    folder_settings,
-    leave_folder_to_java,
-    start_java,
-)
+from savepoint_spark.session.java_process import folder_settings, leave_folder_to_java, start_java
 from savepoint_spark.session.java_runtime import ensure_java
 from savepoint_spark.workers.start import forked_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Spark puts an archive on the path by a relative name.
+# Absolute, because Spark puts an archive on the path by a relative name.
 _LOGGING = Path(__file__).absolute().with_name("log4j2.properties")
 _LOGGING_OPTION = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
 
@@ -34,7 +30,7 @@ _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
-    # What never leaves the machine is written faster than it is compressed.
+    # Writing to the local disk is faster than compressing.
     "spark.shuffle.compress": "false",
     # 200 by default, each of which starts workers: too many for one machine.
     "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
@@ -42,15 +38,10 @@ _DEFAULTS = {
 
 
 def expect_session(spark: object, call: str) -> None:
-    """Raises ``TypeError`` if something else is given where a session of Spark is expected.
-
-    Args:
-        spark: What is given.
-        call: The call, as it should be.
-    """
+    """Raises ``TypeError`` for anything but a session; ``call`` shows the right call."""
     if not hasattr(spark, "dataSource"):
         raise TypeError(
-            f"{spark!r} is no session of Spark: call Savepoint.{call} with spark = local_session(),"
+            f"{spark!r} is not a session of Spark: call Savepoint.{call} with spark = local_session(),"
             " or Savepoint.open(path), which needs none"
         )
 
@@ -58,22 +49,22 @@ def expect_session(spark: object, call: str) -> None:
 def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
     """A session on this machine, on its own Java or the one that comes with this package.
 
-    The first one leaves an archive of Spark's classes in the user's folder of caches (about 170 MB),
-    if the machine's own Java is a 17; the later ones start in half the time. Settings of
-    ``spark.driver.extraJavaOptions`` go in the place of that.
+    With Java 17, the first session leaves an archive of Spark's classes (about 170 MB) in the
+    user's cache folder; later sessions start in half the time. A setting
+    ``spark.driver.extraJavaOptions`` replaces these options.
 
     On Linux its Python workers are forked from a process that has imported what they need. That
-    process ends with this one. It needs the Spark and the Python of this process: where
-    ``SPARK_HOME`` or ``PYSPARK_PYTHON`` name others, Spark starts its workers itself.
+    process ends with this one. It needs the Spark and the Python of this process: if ``SPARK_HOME``
+    or ``PYSPARK_PYTHON`` name others, Spark starts its workers itself.
 
     Args:
-        master: As Spark has it.
-        settings: Settings of Spark, dots written as two underscores; they go before ours.
+        master: Spark's master.
+        settings: Settings of Spark, dots written as two underscores; they override ours.
 
     Raises:
         MissingPackageError: PySpark is not installed.
         RuntimeError: There is no Java, nor can there be one from a package.
-        JobError: Java did not start, over a setting for instance.
+        JobError: Java did not start, for instance because of a setting.
 
     Example:
         >>> spark = local_session(spark__driver__memory="4g")
@@ -82,13 +73,13 @@ def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
     java = ensure_java()
     # Workers must find what this interpreter finds, whether or not its environment is active.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    given = {
+    asked = {
         "spark.master": master,
         "spark.app.name": "savepoint",
         **{name.replace("__", "."): value for name, value in settings.items()},
     }
     if active_session() is not None:
-        return _session(given)
+        return _session(asked)
     with forked_workers(master):
         # On a cluster, workers have folders of their own.
         folder = folder_settings(is_alone=master.startswith("local"))
@@ -99,52 +90,51 @@ def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
             "spark.driver.extraJavaOptions": " ".join(options),
             "spark.driver.memory": f"{_heap_size() >> 20}m",
         }
-        start_java({**ours, **given})
-        spark = _session({**ours, **given})
+        start_java({**ours, **asked})
+        spark = _session({**ours, **asked})
         leave_folder_to_java()
         return spark
 
 
 def _session(settings: dict[str, Any]) -> SparkSession:
-    """The session with these settings."""
     from pyspark.sql import SparkSession  # noqa: PLC0415  # Spark is slow to import
 
     spark = SparkSession.builder.config(map=settings).getOrCreate()
-    # It prints every error of a query as JSON, before the error itself is raised.
+    # This logger prints every error of a query as JSON, before the error itself is raised.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     return spark
 
 
 def is_remote(spark: SparkSession) -> bool:
-    """Whether a session is one of Spark Connect, whose Java is not that of this process."""
+    """Whether a session is one of Spark Connect, whose Java is in another process."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
 def remote_error(what: str) -> ValueError:
-    """What is refused to a session of Spark Connect."""
+    """The error for calls that Spark Connect can't serve."""
     return ValueError(
-        f"{what}: Spark Connect does not offer what that needs; use a session in the process of"
+        f"{what}: Spark Connect does not support that; use a session in the process of"
         " the driver, such as local_session()"
     )
 
 
 def tasks_at_once(spark: SparkSession) -> int:
-    """How many tasks a session runs at once."""
+    """The number of tasks that a session runs at once."""
     if not is_remote(spark):
         return spark.sparkContext.defaultParallelism
-    # Spark divides numbers into as many parts, where nobody says how many there are to be.
-    parts = spark.range(_NUMBERS).selectExpr("spark_partition_id() AS part")
-    (last,) = parts.selectExpr("max(part)").collect()[0]
+    # By default, Spark divides numbers into as many partitions.
+    ids = spark.range(_NUMBERS).selectExpr("spark_partition_id() AS id")
+    (last,) = ids.selectExpr("max(id)").collect()[0]
     return int(last) + 1
 
 
 @dataclass(frozen=True, slots=True)
 class TaskCount:
-    """The tasks of the stages that a session works at now.
+    """The tasks of the stages that a session runs now.
 
     Attributes:
-        done: How many are done.
-        total: How many there are.
+        done: Number of tasks that are done.
+        total: Number of all tasks.
     """
 
     done: int
@@ -152,10 +142,7 @@ class TaskCount:
 
 
 def task_count(spark: SparkSession) -> TaskCount:
-    """How far a session is with what it works at.
-
-    Args:
-        spark: The session.
+    """Progress of a session with its current stages.
 
     Raises:
         ValueError: It is one of Spark Connect, which does not tell.
@@ -178,7 +165,7 @@ def task_count(spark: SparkSession) -> TaskCount:
 
 
 def _heap_size() -> int:
-    """The most memory that Java may take, in bytes: a quarter of the machine's, as without Spark."""
-    # Spark says 1 GiB, which is little for a session that does all the work itself.
+    """The memory limit of Java in bytes: a quarter of the machine's, within limits."""
+    # Spark's default of 1 GiB is little for a session that does all the work itself.
     quarter = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
     return min(max(quarter, 1 << 30), 4 << 30)

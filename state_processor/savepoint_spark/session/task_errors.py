@@ -1,8 +1,7 @@
-"""Errors of tasks, as what they were raised as.
+"""Raises errors of tasks as the classes that tasks raised.
 
-Spark tells of an error in a task by its traceback. Whoever wrote the savepoint wants the error:
-the same class, the same words. Where a task had no chance to raise any, because its process was
-killed too often, or Java itself has ended, Spark tells of it by a page of its own frames.
+Spark reports an error of a task as a traceback; users want the same class and the same words. If a
+process was killed too often, or Java has ended, Spark reports a page of its own frames instead.
 """
 
 from __future__ import annotations
@@ -28,11 +27,7 @@ _AT = re.compile(r"(.*) at byte (-?\d+): (.*)")
 
 @contextmanager
 def typed_errors() -> Iterator[None]:
-    """Raises the ``SavepointError`` that a task has raised, instead of Spark's error.
-
-    Raises:
-        SavepointError: That of the task; a ``JobError`` where tasks have died.
-    """
+    """Raises the ``SavepointError`` of a task, or ``JobError`` if tasks have died."""
     try:
         yield
     except PySparkException as error:
@@ -57,7 +52,7 @@ def _kinds(root: type[SavepointError]) -> Iterator[type[SavepointError]]:
 
 
 def _error(kind: type[SavepointError], message: str) -> SavepointError:
-    """An error of this class with these words, which tell already what it is in."""
+    """An error with words that already tell where it happened."""
     if issubclass(kind, FormatError):
         match = _AT.fullmatch(message)
         return kind(match[3], match[1], int(match[2])) if match else SavepointError(message)

@@ -1,4 +1,4 @@
-"""Work that tasks of Spark share: each does it for some of the things that are given."""
+"""Work on some items, shared by tasks of Spark."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import pyarrow as pa
 
+from savepoint_database.types.user_frames import user_frames_first
 from savepoint_spark.session.task_errors import typed_errors
 
 if TYPE_CHECKING:
@@ -17,67 +18,66 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-Given = TypeVar("Given")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 def rows_of_tasks(
     spark: SparkSession,
-    work: Callable[[Given], Iterable[pa.RecordBatch]],
-    given: Sequence[Given],
+    work: Callable[[Item], Iterable[pa.RecordBatch]],
+    items: Sequence[Item],
     columns: StructType | str,
-    tasks: int | None = None,
 ) -> DataFrame:
-    """The rows that the work makes of all that is given; it is done when they are asked for.
-
-    Args:
-        spark: The session.
-        work: Makes the rows of one thing, in a task.
-        given: The things.
-        columns: The columns of the rows.
-        tasks: How many tasks there are; by default each thing has one of its own.
-    """
-    count = len(given)
-    numbers = spark.range(0, count, 1, max(count if tasks is None else tasks, 1))
-    return numbers.mapInArrow(_Task(work, given).run, columns)
+    """The rows of the work on each item, in a task of its own; lazy, like any DataFrame."""
+    count = len(items)
+    numbers = spark.range(0, count, 1, max(count, 1))
+    return numbers.mapInArrow(TaskWork(work, items).run, columns)
 
 
 def done_by_tasks(
-    spark: SparkSession, work: Callable[[Given], Result], given: Sequence[Given]
+    spark: SparkSession, work: Callable[[Item], Result], items: Sequence[Item]
 ) -> list[Result]:
-    """The results of work on all that is given, in that order: a few objects, small ones.
-
-    Raises:
-        SavepointError: As the work has raised it.
-    """
-    if not given:
+    """The results of the work on each item, in order; meant for a few small objects."""
+    if not items:
         return []
     pickled = partial(_pickled, work)
     with typed_errors():
         rows = rows_of_tasks(
-            spark, pickled, list(enumerate(given)), "number BIGINT, result BINARY"
+            spark, pickled, list(enumerate(items)), "number BIGINT, result BINARY"
         ).toArrow()
     results = dict(zip(*(column.to_pylist() for column in rows.columns), strict=True))
-    # Our own tasks have made them.
-    return [pickle.loads(results[number]) for number in range(len(given))]
+    # Safe to unpickle, because our own tasks have made them.
+    return [pickle.loads(results[number]) for number in range(len(items))]
+
+
+def run_through(rows: DataFrame) -> None:
+    """Makes all rows and drops them, so that tasks raise their errors.
+
+    Raises:
+        SavepointError: The error of a task.
+        PySparkException: Spark itself can't do it, such as dividing by zero.
+    """
+    with typed_errors():
+        rows.write.format("noop").mode("overwrite").save()
 
 
 def _pickled(
-    work: Callable[[Given], Result], numbered: tuple[int, Given]
+    work: Callable[[Item], Result], numbered: tuple[int, Item]
 ) -> Iterator[pa.RecordBatch]:
-    number, given = numbered
-    columns = [pa.array([number]), pa.array([pickle.dumps(work(given))], pa.binary())]
+    number, item = numbered
+    columns = [pa.array([number]), pa.array([pickle.dumps(work(item))], pa.binary())]
     yield pa.RecordBatch.from_arrays(columns, ["number", "result"])
 
 
 @dataclass(frozen=True, slots=True)
-class _Task(Generic[Given]):
-    """The work, and all that is given; the rows of a task are the numbers of what is its own."""
+class TaskWork(Generic[Item]):
+    """The work and all items; the rows of a task are the numbers of its own items."""
 
-    work: Callable[[Given], Iterable[pa.RecordBatch]]
-    given: Sequence[Given]
+    work: Callable[[Item], Iterable[pa.RecordBatch]]
+    items: Sequence[Item]
 
+    @user_frames_first
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from self.work(self.given[number])
+                yield from self.work(self.items[number])

@@ -1,4 +1,5 @@
-"""How Spark's Python workers start: forked from a process that has imported what they need.
+"""The start of Spark's Python workers: forked from a process that has imported what they need.
 
-``start`` runs in the driver, ``fork_server`` beside it, ``daemon`` for each daemon that Spark starts.
+``start`` runs in the driver, ``fork_server`` beside it, ``daemon`` for each daemon that Spark
+starts.
 """

@@ -1,12 +1,11 @@
-"""What Spark starts in the place of a daemon of its Python workers.
+"""The program that Spark starts instead of a daemon of its Python workers.
 
-Spark starts a daemon per kind of worker, each of which imports Spark, Pandas and Arrow before it
-does anything. This program hands its input, output, environment and folder to the fork server,
-which forks a daemon that has imported all that. Then it stands for that daemon: it ends when the
-daemon does, and passes on that Spark wants it to end.
+Spark starts a daemon per kind of worker, and each one would import Spark, Pandas and Arrow. This
+program hands its streams, environment and folder to the fork server, which forks a ready daemon.
+Then it stands for that daemon: it ends with the daemon, and passes on Spark's request to end.
 
-Wherever something is in the way, it becomes Spark's own daemon. It imports nothing of this package,
-and little else, for Spark waits for it.
+If anything fails, it becomes Spark's own daemon. It imports little, and nothing of this package,
+because Spark waits for it.
 
 ::
 
@@ -22,9 +21,9 @@ import socket
 import sys
 
 NUMBER_SIZE = 8
-"""How many bytes a pid or a length has between these processes; big-endian."""
+"""Bytes of a pid or a length between these processes; big-endian."""
 
-# No variable, argument or folder has it.
+# No variable, argument or folder contains it.
 _BETWEEN = b"\0"
 
 
@@ -38,12 +37,7 @@ def main() -> None:
 
 
 def send_request(to: socket.socket, worker: str) -> None:
-    """Asks for a daemon that has the input, output, errors, folder and variables of this process.
-
-    Args:
-        to: The fork server.
-        worker: The module that the daemon's workers run.
-    """
+    """Asks the fork server for a daemon with this process's streams, folder and variables."""
     variables = (name + b"=" + value for name, value in os.environb.items())
     text = _BETWEEN.join([worker.encode(), os.getcwdb(), *variables])
     socket.send_fds(to, [len(text).to_bytes(NUMBER_SIZE, "big")], [0, 1, 2])
@@ -51,11 +45,7 @@ def send_request(to: socket.socket, worker: str) -> None:
 
 
 def receive_request(sender: socket.socket) -> tuple[list[int], str, bytes, dict[bytes, bytes]]:
-    """What ``send_request`` has sent: input, output and errors; worker; folder; variables.
-
-    Raises:
-        ValueError: The sender ended before it had sent all.
-    """
+    """Streams, worker, folder and variables of ``send_request``; ``ValueError`` if cut off."""
     size, streams, *_ = socket.recv_fds(sender, NUMBER_SIZE, 3)
     with sender.makefile("rb") as rest:
         worker, folder, *variables = rest.read(int.from_bytes(size, "big")).split(_BETWEEN)
@@ -64,7 +54,7 @@ def receive_request(sender: socket.socket) -> tuple[list[int], str, bytes, dict[
 
 
 def _forked(address: str, worker: str) -> int | None:
-    """A descriptor of the process of a daemon; None where the fork server makes none."""
+    """A descriptor of the forked daemon's process; None if the fork server makes none."""
     try:
         with socket.socket(socket.AF_UNIX) as server:
             server.connect(address)
@@ -76,7 +66,7 @@ def _forked(address: str, worker: str) -> int | None:
 
 
 def _stand_for(daemon: int) -> None:
-    """Waits until a process has ended; it is to end when this one is."""
+    """Waits until a process has ended, and passes a request to end on to it."""
 
     def end(*_: object) -> None:
         try:
@@ -85,7 +75,7 @@ def _stand_for(daemon: int) -> None:
             sys.exit()
 
     signal.signal(signal.SIGTERM, end)
-    # The daemon has them: Spark is to notice when that closes them.
+    # The daemon has them too: Spark must notice when the daemon closes them.
     for stream in range(3):
         os.close(stream)
     poller = select.poll()

@@ -1,8 +1,8 @@
-"""The process that Spark's Python daemons are forked from, with all imported that workers need.
+"""The process from which Spark's Python daemons are forked, with all imports that workers need.
 
-It imports Spark's workers, Arrow and what this package does in tasks, and waits for what ``daemon``
-asks. It runs nothing else, and ends when the process that started it does. Machine code that this
-machine has kept is loaded once Java has started, for until then each keeps the other waiting.
+It imports Spark's workers, Arrow and the modules for tasks, and waits for requests of ``daemon``.
+It runs nothing else, and ends with the process that started it. Cached machine code is loaded after
+Java's start, because earlier the two would slow each other down.
 
 ::
 
@@ -40,21 +40,21 @@ _MODULES = (
     "savepoint_spark.writing.keyed_files",
     "savepoint_spark.writing.run_encoding",
 )
-"""What workers import sooner or later. It is of rooms that stand on this one, so it has names here."""
+"""Modules that workers import. They are names here, because higher rooms have some of them."""
 
-# The daemons that look for data sources and make ours; rows are read by later ones.
+# The first daemons look for data sources and make ours; later ones read rows.
 _DAEMONS_BEFORE_ROWS = 2
 
-# What Python and its libraries ask once, when they begin; the others are Spark's, for its processes.
+# Variables that Python and its libraries read once, at their start; Spark sets the others itself.
 _ASKED = (b"PYTHON", b"LANG", b"LC_", b"NUMBA_", b"ARROW_", b"OMP_", b"OPENBLAS_", b"MKL_")
 _OF_SPARK = (b"PYTHON_", b"PYTHONPATH", b"PYTHONUNBUFFERED")
 
 
 def main() -> None:
-    """Serves until the process that started it has ended; each daemon goes on from here."""
+    """Serves until the process that started it has ended; each fork becomes a daemon."""
     listener, starter = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
     address = listener.getsockname()
-    # As Java and all that it starts: what stops a terminal's program is for the driver alone.
+    # Like Java and its processes: only the driver is stopped from a terminal.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end = os.pidfd_open(starter)
     if os.getppid() == starter:
@@ -63,20 +63,20 @@ def main() -> None:
         if sender is not None:
             _become_a_daemon(sender)
         else:
-            # A driver that was killed could not remove it.
+            # A killed driver could not remove its folder.
             shutil.rmtree(os.path.dirname(address), ignore_errors=True)
 
 
 def _prepare() -> None:
-    """Imports what workers need, and sets it apart from what they look through for garbage."""
+    """Imports what workers need, and excludes it from their garbage collection."""
     for name in _MODULES:
         importlib.import_module(name)
     keep_what_is_imported()
 
 
 def _request(listener: socket.socket, end: int) -> socket.socket | None:
-    """In each fork who asks for a daemon; None in this process, when it is to end."""
-    # Nobody asks how a daemon ended.
+    """A request, in each fork; None in this process, when it must end."""
+    # Nobody waits for daemons, so none becomes a zombie.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     poller = select.poll()
     poller.register(listener, select.POLLIN)
@@ -97,13 +97,13 @@ def _request(listener: socket.socket, end: int) -> socket.socket | None:
 
 
 def _load_machine_code() -> None:
-    """Loads what this machine has kept, with numba, and sets that apart, too."""
+    """Loads numba and the cached machine code."""
     importlib.import_module("savepoint_formats.program.kernel.machine_code").load_kernels()
     keep_what_is_imported()
 
 
 def _become_a_daemon(sender: socket.socket) -> None:
-    """Runs as a daemon of Spark, in the place of the process that asks for it."""
+    """Runs as a daemon of Spark in the place of the process that asks for it."""
     with sender:
         streams, worker, folder, variables = receive_request(sender)
         if not _is_as_begun(variables):
@@ -120,10 +120,10 @@ def _become_a_daemon(sender: socket.socket) -> None:
 
 
 def _end_when_unheard(worker: Callable[..., int], *arguments: object) -> int:
-    """Runs a worker, which ends without a word when Java does not listen any more.
+    """Runs a worker that ends silently once Java stops listening.
 
-    That is so with each LIMIT and ``show()``, and Spark's daemon prints the error with its traceback.
-    What goes wrong in a task is told to Java, and is not raised here.
+    That happens with each LIMIT and ``show()``, and Spark's daemon would print a traceback. Errors
+    of tasks are sent to Java, and not raised here.
     """
     try:
         return worker(*arguments)
@@ -147,7 +147,7 @@ def _take_over(folder: bytes, variables: dict[bytes, bytes]) -> None:
     os.environb.clear()
     os.environb.update(variables)
     time.tzset()
-    # It is asked for anew: Spark's processes have another.
+    # Found anew on the next use: Spark's processes have another folder.
     tempfile.tempdir = None
     os.chdir(folder)
     asked = os.environ.get("PYTHONPATH", "").split(os.pathsep)

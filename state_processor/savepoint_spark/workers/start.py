@@ -1,4 +1,4 @@
-"""Has Spark's Python daemons forked from a process that is ready, instead of started one by one.
+"""Has Spark's Python daemons forked from a ready process, instead of started one by one.
 
 The first read of a session starts four daemons and a worker of each. Each of these would import
 Spark, Pandas and Arrow; the fork server does so once, while Java starts.
@@ -30,24 +30,21 @@ if [ "$1 $2" = "-m pyspark.daemon" ]; then
 fi
 exec {python} "$@"
 """
-"""What Spark takes for Python."""
+"""The program that Spark starts as Python."""
 
 
 class _Running:
-    """What Spark takes for Python, once the fork server runs."""
+    """The program that replaces Python for Spark, once the fork server runs."""
 
     python = ""
 
 
 @contextmanager
 def forked_workers(master: str) -> Iterator[None]:
-    """Java that starts, and a session that is made, in here have their daemons forked.
+    """Lets a session that starts inside this context fork its daemons.
 
-    Nothing changes where that can't be: on a cluster, where processes can't be watched (that takes
-    Linux), for another Python or another Spark than this process has, or if Java runs already.
-
-    Args:
-        master: What the session is to run on.
+    Nothing changes where that can't be: on a cluster, without Linux (which can watch processes),
+    for another Python or another Spark than this process has, or if Java runs already.
     """
     usual = os.environ["PYSPARK_PYTHON"]
     if master.startswith("local") and usual == sys.executable:
@@ -57,7 +54,7 @@ def forked_workers(master: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # What else this process starts has no part in it.
+        # Other processes of this one start as usual.
         os.environ["PYSPARK_PYTHON"] = usual
 
 
@@ -70,11 +67,7 @@ def _can_start() -> bool:
 
 
 def _started() -> str:
-    """Starts the fork server, which ends with this process.
-
-    Returns:
-        The path of what Spark is to take for Python; empty if there can be none.
-    """
+    """Starts the fork server; returns the program that replaces Python for Spark, or nothing."""
     folder = Path(tempfile.mkdtemp(prefix="savepoint-workers-"))
     atexit.register(_in(os.getpid(), lambda: shutil.rmtree(folder, ignore_errors=True)))
     address, python = folder / "socket", folder / "python"
@@ -89,7 +82,7 @@ def _started() -> str:
             return ""  # the path of a folder for temporary files may be too long
         listener.listen()
         _serve(listener)
-    # Nothing can be run where files are mounted without that right.
+    # A mount may forbid programs.
     return str(python) if os.access(python, os.X_OK) else ""
 
 
@@ -97,7 +90,7 @@ def _serve(listener: socket.socket) -> None:
     numbers = (str(listener.fileno()), str(os.getpid()))
     server = subprocess.Popen(
         [sys.executable, "-u", "-m", "savepoint_spark.workers.fork_server", *numbers],
-        # As Spark has it for its workers. Without the second one, libraries start threads.
+        # As Spark sets them for its workers. Without the second one, libraries start threads.
         env={"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", **os.environ},
         pass_fds=[listener.fileno()],
         stdin=subprocess.DEVNULL,
@@ -110,7 +103,7 @@ def _serve(listener: socket.socket) -> None:
 
 
 def _in(process: int, what: Callable[[], object]) -> Callable[[], None]:
-    """What is done in a process, but not in its forks."""
+    """A function that runs in a process, but not in its forks."""
 
     def do() -> None:
         if os.getpid() == process:

@@ -1,4 +1,4 @@
-"""What a Python worker of Spark looks through after each task."""
+"""Limits the garbage collection of Spark's Python workers."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ import sys
 
 
 class _Kept:
-    """How many modules there were when what they hold was last set apart."""
+    """The number of modules when they were last frozen."""
 
     modules = 0
 
 
 def keep_what_is_imported() -> None:
-    """Sets modules apart from what this process looks through for garbage; for the end of a task.
+    """Excludes imported modules from garbage collection, at the end of a task.
 
-    Spark has a worker collect garbage after each task. That takes 0.1 s where numba, Pandas and
-    Arrow are imported, as long as half a million rows take, and they hold no garbage. What was set
-    apart still goes when nothing refers to it.
+    Spark has a worker collect garbage after each task. With numba, Pandas and Arrow imported, that
+    takes 0.1 s, as long as half a million rows, and finds nothing. Unused objects are still freed.
     """
     if len(sys.modules) > _Kept.modules:
         gc.collect()

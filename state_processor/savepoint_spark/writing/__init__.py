@@ -1,1 +1,1 @@
-"""Rows become runs, and runs become the files of an operator."""
+"""New state on its way from rows to the files of a savepoint."""

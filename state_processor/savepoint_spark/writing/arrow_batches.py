@@ -1,4 +1,4 @@
-"""How much Spark hands to Python at once."""
+"""The size of the batches that Spark hands to Python."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ from pyspark.sql import DataFrame
 
 _SIZE = "spark.sql.execution.arrow.maxBytesPerBatch"
 _GREATEST = 2**31 - 1
-"""What Spark takes for no limit."""
+"""Spark takes this for no limit."""
 
 
 def in_arrow_batches_of(size: int, data: DataFrame) -> DataFrame:
-    """The same rows, whose query hands batches of about a size to Python.
+    """The rows, in batches of at most ``size`` bytes unless a single row has more.
 
-    Args:
-        size: The most bytes of a batch, unless a row alone has more.
-        data: The rows; their session keeps its own setting. Over Spark Connect, which lets nobody
-            copy a session, that setting holds.
+    The session keeps its own setting. Spark Connect lets nobody copy a session, so there that
+    setting holds.
     """
     if not hasattr(data, "_jdf"):
         return data
-    # Spark reads settings as stages begin, hence while other queries of the session do so too. It
-    # copies a session for each of its own streams in this way.
+    # Spark reads settings when stages begin, and other queries of the session may run then. Spark
+    # itself copies a session for each of its streams in this way.
     spark = data.sparkSession
     copy = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
     copy.conf.set(_SIZE, str(min(size, _GREATEST)))

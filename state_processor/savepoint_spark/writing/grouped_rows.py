@@ -1,7 +1,7 @@
-"""Rows grouped as Flink tells keys apart.
+"""Rows grouped by keys as Flink tells them apart.
 
-To Spark, which groups by numbers, -0.0 is 0.0. To Flink, which hashes and compares what Java and
-its bytes say, they are two keys.
+Spark groups by numbers, so -0.0 is 0.0. Flink hashes and compares Java's bytes, so they are two
+keys.
 """
 
 from __future__ import annotations
@@ -29,13 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Grouping:
-    """Rows, and the columns by which they are grouped.
-
-    Attributes:
-        data: The rows; a column that has fractions has its text beside it.
-        names: The columns by which they are to be grouped.
-        columns: The columns by which they are, in the same order.
-    """
+    """Rows to be grouped by ``names``; ``columns`` has texts in the place of fractions."""
 
     data: DataFrame
     names: tuple[str, ...]
@@ -43,28 +37,24 @@ class Grouping:
 
     @classmethod
     def of(cls, data: DataFrame, names: tuple[str, ...]) -> Self:
-        """Rows that are to be grouped by these columns.
-
-        Raises:
-            ColumnNotFoundError: There is no such column.
-        """
+        """Rows to be grouped by these columns; ``ColumnNotFoundError`` for a missing one."""
         columns = []
         for name in names:
             column, data_type = column_of(data, name)
             comparable = _comparable(data_type)
             columns.append(name if comparable == data_type else f"text of {name}")
             if comparable != data_type:
-                # Java's texts of two fractions differ if they do, and so do those of two zeros.
+                # Java's texts differ for different fractions, and for the two zeros.
                 data = data.withColumn(columns[-1], column.cast(comparable))
         return cls(data, names, tuple(columns))
 
     @property
     def added(self) -> tuple[str, ...]:
-        """The columns that the rows had not."""
+        """The columns that were added to the rows."""
         return tuple(column for column in self.columns if column not in self.names)
 
     def aggregated(self, *aggregates: Column) -> DataFrame:
-        """A row per group: its columns, and what is aggregated of it."""
+        """A row per group with its columns and aggregates."""
         groups = [column_of(self.data, name)[0] for name in self.columns]
         kept = [
             F.first(column_of(self.data, name)[0]).alias(name)

@@ -1,17 +1,16 @@
-"""Runs on their way from the tasks that make them to those that write the files.
+"""Runs on their way from the tasks that make them to the tasks that write files.
 
-Where a savepoint is written to a directory of the machine, each task that makes runs leaves them in
-a file there, and Spark shuffles where they lie: the runs themselves would go from Python to Java, to
-the shuffle's files, and all the way back. Every task must see that directory anyway, for the files
-of the savepoint are written to it by tasks. Files of runs go when the savepoint is committed, as
-those of failed attempts do. On their way to any other file system, runs are shuffled as they are.
+A savepoint on a local disk: each task leaves its runs in a file there, and Spark shuffles only
+their places. Otherwise the runs would go from Python to Java, to files of the shuffle, and back.
+Committing the savepoint deletes these files, as it does with files of failed attempts. On the way
+to any other file system, runs are shuffled themselves.
 
 The rows are those of ``run_encoding.RUNS``, or of local state, with one more column:
 
 | column    | type   | meaning                                                                  |
 |-----------|--------|--------------------------------------------------------------------------|
-| file      | STRING | the file that the row's ``run`` or ``keys`` lies in, which is then where |
-|           |        | in it: position and size, in 8 bytes each, little endian; or null        |
+| file      | STRING | the file of the row's ``run`` or ``keys``, which then have the place in  |
+|           |        | it: position and size, in 8 bytes each, little endian; or null           |
 """
 
 from __future__ import annotations
@@ -45,25 +44,21 @@ if TYPE_CHECKING:
 FILE = "file"
 
 PLACES = f"{FILE} STRING, places BINARY"
-"""Where runs of a file lie, in the form of ``PlacedRuns.of``."""
+"""The places of runs in a file, as ``PlacedRuns.of`` takes them."""
 
 _PLACE = struct.Struct("<qq")
 _MOST_ASSEMBLED = 16 << 30
 _MOST_OPEN = 256
-"""A task reads from the files of all tasks that made runs, of which there may be thousands."""
+"""Limit of open files: a task reads the files of all tasks that made runs, maybe thousands."""
 
 
 @dataclass(frozen=True)
 class RunSource:
     """Rows, and how a task makes runs of them.
 
-    Attributes:
-        data: The rows.
-        make: Gives the runs of a partition; None if the rows are runs already.
-        columns: The columns of the runs.
-        sections: Gives the sections that all of the runs lie in as they are, if they do.
-        stored_size: The bytes of the savepoint that all rows are of. It has each key once, so that no
-            runs need to meet in a task; None if they are of anything else.
+    Without ``make`` the rows are runs already. ``sections`` gives the stored sections if all runs
+    are whole sections. ``stored_size`` is in bytes, if all rows are of one savepoint: it has each
+    key once, so its runs needn't meet in a task.
     """
 
     data: DataFrame
@@ -73,32 +68,24 @@ class RunSource:
     stored_size: int | None = None
 
     def frame(self) -> DataFrame:
-        """The runs as they are."""
+        """The runs themselves."""
         return self.data if self.make is None else self.data.mapInArrow(self.make, self.columns)
 
     def is_assembled_in(self, target: NewSnapshot) -> bool:
-        """Whether the driver puts the runs together, as it does with sections that it copies.
+        """Whether the driver assembles the runs, as it copies sections.
 
-        It is one machine, which tasks of a cluster are not: so what is large they put together.
+        The driver is one machine, so large runs are assembled by tasks.
         """
         size = self.stored_size
         return target.is_local and size is not None and size <= _MOST_ASSEMBLED
 
     def placed(self, target: NewSnapshot) -> DataFrame:
-        """Where all runs of a savepoint are, once they are left in files: ``PLACES``.
-
-        Args:
-            target: The savepoint that they are for, in a directory of the machine.
-        """
-        assert self.make is not None  # what is of a savepoint is read by tasks
+        """The places of all runs in files of a local ``target``, as ``PLACES``."""
+        assert self.make is not None  # tasks read the runs of a savepoint
         return self.data.mapInArrow(LeftRuns(self.make, target).places, PLACES)
 
     def handed_over(self, target: NewSnapshot) -> DataFrame:
-        """The runs, or where they are, with the column ``file``.
-
-        Args:
-            target: The savepoint that they are for.
-        """
+        """The runs, or their places in files of ``target``, with the column ``file``."""
         if self.make is None or not target.is_local:
             return self.frame().withColumn(FILE, F.lit(None).cast("string"))
         return self.data.mapInArrow(
@@ -108,19 +95,14 @@ class RunSource:
 
 @dataclass(frozen=True, slots=True)
 class LeftRuns:
-    """Makes runs, and leaves them in a file.
-
-    Attributes:
-        make: Makes them.
-        target: The directory that takes the file.
-    """
+    """Makes runs, and leaves them in a file of ``target``."""
 
     make: MakeRuns
     target: NewSnapshot
 
     @user_frames_first
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Where the runs of a partition are."""
+        """The places of a partition's runs."""
         with self.target.create("runs", is_lasting=False) as file:
             for runs in self.make(batches):
                 columns = {name: runs.column(name) for name in runs.schema.names}
@@ -131,7 +113,7 @@ class LeftRuns:
 
     @user_frames_first
     def places(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The same as rows of ``PLACES``, of runs that come without hashes of keys."""
+        """The places as rows of ``PLACES``, for runs without hashes of keys."""
         with self.target.create("runs", is_lasting=False) as file:
             for runs in self.make(batches):
                 values, start = runs.column("run"), file.size
@@ -161,16 +143,16 @@ def _left(values: pa.BinaryArray, file: NewFile) -> pa.BinaryArray:
 
 
 def _bytes_of(values: pa.BinaryArray) -> tuple[NDArray[np.int64], pa.Buffer]:
-    """The bytes of all values, and where in them each begins and the last one ends."""
+    """The bytes of all values, and the offsets in between."""
     _, buffer, data = values.buffers()
     offsets = np.frombuffer(buffer, np.int32)[values.offset :][: len(values) + 1]
     first, end = int(offsets[0]), int(offsets[-1])
-    # Offsets of Arrow have 32 bits, and a file of runs may have more than 2 GiB.
+    # Offsets of Arrow have 32 bits, but a file of runs may have more than 2 GiB.
     return offsets.astype(np.int64) - first, data.slice(first, end - first)
 
 
-class Piece(NamedTuple):
-    """A row of runs; of local state with the subtask that it is of."""
+class RunRow(NamedTuple):
+    """A row of runs; local state also has the subtask."""
 
     key_group: int
     run: bytes | None
@@ -179,7 +161,7 @@ class Piece(NamedTuple):
 
 
 class HandedRuns:
-    """The rows that come to a task, with their runs: a context that keeps files open."""
+    """The rows of a task with their runs: a context that keeps files open."""
 
     def __init__(self, target: NewSnapshot) -> None:
         self._target = target
@@ -192,21 +174,19 @@ class HandedRuns:
         while self._open:
             self._open.popitem()[1].close()
 
-    def pieces(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
-        """The rows; each run is read as the row is asked for.
-
-        Raises:
-            SavepointError: A file is gone, or not what was written to it.
-        """
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[RunRow]:
+        """The rows; each run is read when its row is, and a lost file is a ``SavepointError``."""
         for batch in batches:
             for row in batch.to_pylist():
-                yield self._piece(**row)
+                yield self._with_runs(**row)
 
-    def _piece(self, file: str | None, run: bytes | None, keys: bytes | None, **of: Any) -> Piece:
+    def _with_runs(
+        self, file: str | None, run: bytes | None, keys: bytes | None, **of: Any
+    ) -> RunRow:
         if file is not None:
             run = None if run is None else self._read(file, run)
             keys = None if keys is None else self._read(file, keys)
-        return Piece(run=run, keys=keys, **of)
+        return RunRow(run=run, keys=keys, **of)
 
     def _read(self, file: str, place: bytes) -> bytes:
         position, size = _PLACE.unpack(place)

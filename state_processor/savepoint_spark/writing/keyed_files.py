@@ -1,8 +1,8 @@
 """Runs become files: the reduce side of writing keyed state.
 
-Rows are sent to the subtask that owns their key group, and sorted by it. A task puts the runs of
-each key group together, and writes one canonical file; nothing is held but a run at a time and,
-where no key may occur twice, the hashes of a key group's keys.
+Rows are sent to the subtask of their key group, and sorted by key group. A task writes all runs of
+a key group after each other into a canonical file. It holds one run at a time and, if no key may
+occur twice, the hashes of a key group's keys.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
     from savepoint_formats.pass_through.copied_sections import StoredSections
     from savepoint_formats.state_files.canonical_file import Run
     from savepoint_formats.state_files.header import KeyedBackendHeader
-    from savepoint_spark.writing.handed_runs import Piece
+    from savepoint_spark.writing.handed_runs import RunRow
 
-# A row of runs may have megabytes. By default Spark gathers 64 of them, in memory that grows by
-# doubling; the memory of a small batch is used again for the next one, which is faster as well.
+# A row of runs may have megabytes. By default Spark gathers 64 MB of rows, in memory that grows by
+# doubling. Small batches reuse their memory, and are faster as well.
 _BATCH_SIZE = 1 << 20
 
 _COPIES_AT_ONCE = 4
 
 WRITTEN = "subtask INT, path STRING, size BIGINT, offsets ARRAY<BIGINT>"
-"""What a task tells of a file that it has written."""
+"""The row of a task for a file that it has written."""
 
 WRITTEN_SCHEMA = pa.schema(
     {
@@ -62,14 +62,7 @@ WRITTEN_SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class KeyedFiles:
-    """How the keyed state of an operator becomes files, one per subtask.
-
-    Attributes:
-        target: The savepoint that is being written.
-        header: The header of each file.
-        max_parallelism: That of the operator.
-        parallelism: How many subtasks it has.
-    """
+    """Writes the keyed state of an operator as files, one per subtask."""
 
     target: NewSnapshot
     header: KeyedBackendHeader
@@ -79,56 +72,33 @@ class KeyedFiles:
     order: ClassVar[tuple[str, ...]] = ("key_group",)
 
     def write(self, runs: DataFrame) -> dict[int, KeyGroupsHandle]:
-        """Runs the job that writes the files.
-
-        Args:
-            runs: Runs, as ``handed_runs`` has them.
+        """Runs the job that writes the files; ``runs`` have the form of ``handed_runs``.
 
         Returns:
             Subtask -> handle of its file; subtasks without state have none.
 
         Raises:
             DuplicateKeyError: A key has two rows.
-            SavepointError: What a task has raised.
+            SavepointError: A task has raised it.
         """
         routed = runs.repartitionById(self.parallelism, self.owner())
         files = routed.sortWithinPartitions(*self.order).mapInArrow(self._task, WRITTEN)
         with typed_errors():
             written = [row.asDict() for row in in_arrow_batches_of(_BATCH_SIZE, files).collect()]
-        # Spark begins no task where it sees beforehand that there are no rows.
+        # Spark starts no task if it knows that there are no rows.
         if not written:
             written = [self._written(0, ())]
         return {row["subtask"]: self._handle(**row) for row in written}
 
     def assembled(self, places: DataFrame) -> dict[int, KeyGroupsHandle]:
-        """Runs the job that leaves runs in files, and has the file system put them together.
-
-        Args:
-            places: Rows of ``handed_runs.PLACES``.
-
-        Returns:
-            As for ``write``.
-
-        Raises:
-            SavepointError: What a task has raised, or the file system does not take the files.
-        """
+        """Runs the job that leaves runs in files, and joins these; see ``RunSource.placed``."""
         with typed_errors():
             rows = places.collect()
         return self.copied(PlacedRuns.of((row[FILE], row["places"]) for row in rows))
 
     def copied(self, sections: StoredSections | PlacedRuns) -> dict[int, KeyGroupsHandle]:
-        """Writes the files, of what lies in others; no job of Spark is needed for it.
-
-        Args:
-            sections: Sections, or runs of them.
-
-        Returns:
-            As for ``write``.
-
-        Raises:
-            SavepointError: The file system does not take them, or a file has become shorter.
-        """
-        # One file says which states there are, even if no key has any.
+        """Writes the files from contents of other files, without a job of Spark."""
+        # The first file lists the states, even if no key has any.
         subtasks = [
             subtask
             for subtask in range(self.parallelism)
@@ -145,23 +115,15 @@ class KeyedFiles:
         return file.handle(RelativeFile(path, file.size))
 
     def owner(self) -> Column:
-        """The subtask that a row goes to."""
+        """The subtask of a row."""
         return owner_of("key_group", self.parallelism, self.max_parallelism)
 
     def key_groups(self, subtask: int) -> KeyGroupRange:
-        """The key groups that a subtask has."""
         return KeyGroupRange.of_subtask(subtask, self.parallelism, self.max_parallelism)
 
-    def sections(self, pieces: Iterable[Piece]) -> Iterator[tuple[int, Iterator[Run]]]:
-        """The runs of each key group of a subtask.
-
-        Args:
-            pieces: The rows that came to the subtask, in order.
-
-        Raises:
-            DuplicateKeyError: A key has two rows; it is raised by the runs.
-        """
-        for key_group, of_group in groupby(pieces, lambda piece: piece.key_group):
+    def sections(self, rows: Iterable[RunRow]) -> Iterator[tuple[int, Iterator[Run]]]:
+        """The runs of each key group; they raise ``DuplicateKeyError`` for a key with two rows."""
+        for key_group, of_group in groupby(rows, lambda row: row.key_group):
             yield key_group, runs_of(key_group, of_group)
 
     def _handle(
@@ -176,18 +138,18 @@ class KeyedFiles:
         assert context is not None  # it runs in a task
         subtask = context.partitionId()
         with HandedRuns(self.target) as runs:
-            written = self._written(subtask, runs.pieces(batches))
-        # One file says which states there are, even if no key has any. To the others nobody
-        # refers then, and they go when the savepoint is committed.
+            written = self._written(subtask, runs.rows(batches))
+        # The first file lists the states, even if no key has any. Other empty files are not
+        # referred to, so the commit of the savepoint deletes them.
         if subtask and not any(written["offsets"]):
             return
         yield pa.RecordBatch.from_pylist([written], WRITTEN_SCHEMA)
 
-    def _written(self, subtask: int, pieces: Iterable[Piece]) -> dict[str, Any]:
+    def _written(self, subtask: int, rows: Iterable[RunRow]) -> dict[str, Any]:
         """Writes the file of a subtask; returns a row of ``WRITTEN``."""
         with self.target.create(f"keyed-{subtask}") as file:
             written = CanonicalFile.write(
-                file, self.header, self.key_groups(subtask), self.sections(pieces)
+                file, self.header, self.key_groups(subtask), self.sections(rows)
             )
         return {
             "subtask": subtask,
@@ -198,30 +160,26 @@ class KeyedFiles:
 
 
 def owner_of(number: str, parallelism: int, count: int) -> Column:
-    """The subtask that gets one of ``count`` key groups, of which an expression gives the number."""
+    """The subtask of one of ``count`` key groups; ``number`` is an expression."""
     # Flink: KeyGroupRangeAssignment.computeOperatorIndexForKeyGroup.
     return F.expr(f"CAST({number} * {parallelism} DIV {count} AS INT)")
 
 
-def runs_of(key_group: int, pieces: Iterable[Piece]) -> Iterator[bytes]:
-    """The runs of a key group, after whose last one its keys are known to differ.
-
-    Raises:
-        DuplicateKeyError: They do not.
-    """
+def runs_of(key_group: int, rows: Iterable[RunRow]) -> Iterator[bytes]:
+    """The runs of a key group; after the last one, equal keys raise ``DuplicateKeyError``."""
     hashes: list[bytes] = []
-    for piece in pieces:
-        if piece.keys is not None:
-            hashes.append(piece.keys)
-        if piece.run is not None:
-            yield piece.run
+    for row in rows:
+        if row.keys is not None:
+            hashes.append(row.keys)
+        if row.run is not None:
+            yield row.run
     keys = np.frombuffer(b"".join(hashes), np.uint64).reshape(-1, HASH_SIZE // 8)
     if _has_equal_rows(keys):
         raise DuplicateKeyError(f"a key of key group {key_group} has two rows")
 
 
 def _has_equal_rows(keys: NDArray[np.uint64]) -> bool:
-    # Rows are compared only where their first halves do not tell them apart, which is hardly ever.
+    # The first halves nearly always differ, so whole rows are hardly ever compared.
     firsts = np.sort(keys[:, 0])
     if not (firsts[1:] == firsts[:-1]).any():
         return False

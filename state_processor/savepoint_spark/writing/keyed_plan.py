@@ -1,4 +1,4 @@
-"""The keyed state of an operator that is to be written: rows of DataFrames, all in one file."""
+"""The keyed state of an operator that will be written: rows of DataFrames, all in one file."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from savepoint_formats.errors import DuplicateKeyError
 from savepoint_formats.snapshots import SerializerEntry
 from savepoint_formats.state_files.header import KeyedBackendHeader
 from savepoint_formats.state_files.state_v2 import expect_synchronous
+from savepoint_spark.session.tasks import run_through
 from savepoint_spark.writing.keyed_files import KeyedFiles
-from savepoint_spark.writing.run_through import run_through
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,29 +29,21 @@ _EXAMPLES = 3
 
 
 class RunRows(Protocol):
-    """What becomes runs: rows of a DataFrame, or state that is there already."""
+    """Anything that becomes runs: rows of a DataFrame, or existing state."""
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
-        """The runs; see ``run_encoding``.
-
-        Args:
-            ids: State -> its index in the header.
-            max_parallelism: That of the operator.
-        """
+        """The runs; ``ids`` has the indices of states in the header. See ``run_encoding``."""
 
     def duplicates(self, limit: int) -> list[Row]:
-        """Some of the keys, or keys and namespaces, that have several rows but may have one."""
+        """Some keys, or keys and namespaces, with several rows where one is allowed."""
 
 
 @dataclass(frozen=True)
 class KeyedPlan:
-    """What the files of an operator's keyed state are to hold.
+    """The contents of an operator's files of keyed state.
 
-    Attributes:
-        key: The serializer of the keys.
-        states: The states, in the order of the header.
-        rows: What becomes entries of them.
-        numbered: How many of the first states have the indices of the header in their runs already.
+    ``states`` are in the order of the header. The runs of the first ``numbered`` states have their
+    indices already.
 
     Raises:
         ConversionError: A state is state V2, which can't lie in these files.
@@ -67,43 +59,34 @@ class KeyedPlan:
 
     @property
     def header(self) -> KeyedBackendHeader:
-        """The header of each file."""
         return KeyedBackendHeader(
             is_compressed=False, key_serializer=SerializerEntry(self.key), states=self.states
         )
 
     def with_rows(self, other: KeyedPlan) -> Self:
-        """The plan with other rows of the same keys."""
+        """The plan with the rows of another one, which have the same keys."""
         states, rows = (*self.states, *other.states), (*self.rows, *other.rows)
         return replace(self, states=states, rows=rows)
 
     def beside(
-        self, kept: Iterable[StateMetaInfo], rows: Iterable[RunRows], order: Iterable[str]
+        self, passing: Iterable[StateMetaInfo], rows: Iterable[RunRows], order: Iterable[str]
     ) -> Self:
-        """The plan beside states that pass through.
+        """The plan beside ``passing`` states that pass through.
 
-        Args:
-            kept: The states.
-            rows: What becomes entries of them.
-            order: The states as they were. All states stay in this order, for it is that of columns,
-                and new ones are last; but those that are numbered already are first.
+        All states stay in their old ``order``, which is that of columns, and new ones follow.
+        States that are numbered already come first.
         """
         places = {name: place for place, name in enumerate(order)}
-        others = (*self.states[self.numbered :], *kept)
+        others = (*self.states[self.numbered :], *passing)
         in_order = sorted(others, key=lambda info: places.get(info.name, len(places)))
         states = (*self.states[: self.numbered], *in_order)
         return replace(self, states=states, rows=(*rows, *self.rows))
 
     def files(self, context: WriteContext) -> KeyedFiles:
-        """How its runs become files."""
         return KeyedFiles(context.target, self.header, context.max_parallelism, context.parallelism)
 
     def check(self, max_parallelism: int) -> None:
-        """Makes all runs as ``write`` does, and writes nothing; that keys differ is not looked at.
-
-        Raises:
-            SavepointError: What a task has raised.
-        """
+        """Makes all runs as ``write`` does, and writes nothing; equal keys are not looked for."""
         for source in self._sources(max_parallelism):
             run_through(source.frame())
 
@@ -132,7 +115,7 @@ class KeyedPlan:
     def _of_one(
         self, source: RunSource, context: WriteContext
     ) -> dict[int, KeyGroupsHandle] | None:
-        """Writes what is of one savepoint, where no key is twice; None if runs have to meet in tasks."""
+        """Writes the state of one savepoint; None if runs must meet in tasks."""
         files = self.files(context)
         sections = source.sections()
         if sections is not None and sections.can_be_copied_to(context.target):

@@ -1,4 +1,4 @@
-"""Rows of a DataFrame, which of their columns become which keyed state, and the job that encodes them."""
+"""Rows of a DataFrame, the keyed states that they become, and the job that encodes them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,7 @@ from savepoint_formats.layout import Int
 from savepoint_spark.columns.column_types import column_of, fits, fitted, spark_type
 from savepoint_spark.session.task_errors import typed_errors
 from savepoint_spark.writing.handed_runs import RunSource
-from savepoint_spark.writing.run_encoding import (
-    KEY,
-    KEY_GROUP,
-    NAMESPACE,
-    RunEncoding,
-    StateColumn,
-)
+from savepoint_spark.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE, RunEncoding, StateColumn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,14 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Key:
-    """The key of rows.
-
-    Attributes:
-        columns: The column of the key, or those of a tuple's fields.
-        snapshot: Its serializer.
-        key_groups: The column of the key groups, if it is not computed.
-        hash_code: Gives the Java hash codes, if the user has a function for it.
-    """
+    """The key of rows; several columns are the fields of a tuple."""
 
     columns: tuple[str, ...]
     snapshot: TypeSerializerSnapshot
@@ -49,7 +36,7 @@ class Key:
     hash_code: HashKeys | None = None
 
     def column(self, data: DataFrame) -> Column:
-        """The keys, as a column that fits their type."""
+        """The keys, cast to their type."""
         layout = self.snapshot.layout()
         if len(self.columns) == 1:
             return fitted(data, self.columns[0], layout, "the key")
@@ -71,15 +58,7 @@ class Key:
 
 @dataclass(frozen=True)
 class KeyedRows:
-    """Rows of a DataFrame, and the states that they become.
-
-    Attributes:
-        data: The rows.
-        key: Their key.
-        states: The states.
-        namespace: The column of their namespaces, with its serializer, if they have any.
-        is_keyed_once: Whether no key, or key and namespace, may have two rows.
-    """
+    """Rows of a DataFrame and their states; ``is_keyed_once`` allows a key only one row."""
 
     data: DataFrame
     key: Key
@@ -88,12 +67,7 @@ class KeyedRows:
     is_keyed_once: bool = True
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
-        """The rows as runs: see ``run_encoding``.
-
-        Args:
-            ids: State -> its index in the header.
-            max_parallelism: That of the operator.
-        """
+        """See ``RunRows``."""
         columns, encoding = self.encoded_columns(ids, max_parallelism)
         selected = self.data.select(*(column.alias(name) for name, column in columns.items()))
         return RunSource(selected, encoding.run)
@@ -101,7 +75,7 @@ class KeyedRows:
     def encoded_columns(
         self, ids: Mapping[str, int], max_parallelism: int
     ) -> tuple[dict[str, Column], RunEncoding]:
-        """The columns that are encoded, by the names that the encoding knows them by."""
+        """The columns to encode, by the names that the encoding knows."""
         states, columns = [], dict(self.of_keys())
         now_ms = time.time_ns() // 1_000_000
         for state in self.states:
@@ -126,7 +100,7 @@ class KeyedRows:
         return columns, self._encoding(tuple(states), max_parallelism)
 
     def of_keys(self) -> Iterator[tuple[str, Column]]:
-        """What tells rows apart, and the key groups if they are given."""
+        """The columns that tell rows apart, and the key groups if they are given."""
         yield KEY, self.key.column(self.data)
         if self.namespace is not None:
             yield NAMESPACE, self.namespace[0]
@@ -145,10 +119,14 @@ class KeyedRows:
         )
 
     def duplicates(self, limit: int) -> list[Row]:
-        """Some of the keys, or keys and namespaces, that have several rows but may have one."""
         if not self.is_keyed_once:
             return []
-        columns = {name: column for name, column in self.of_keys() if name != KEY_GROUP}
+        return self.repeated({}, limit)
+
+    def repeated(self, others: Mapping[str, Column], limit: int) -> list[Row]:
+        """Some of the keys that have several rows with equal values of other columns."""
+        keys = {name: column for name, column in self.of_keys() if name != KEY_GROUP}
+        columns = {**others, **keys}
         rows = self.data.select(*(column.alias(name) for name, column in columns.items()))
         counted = rows.groupBy(*columns).count()
         with typed_errors():

@@ -1,7 +1,6 @@
-"""Windows that merge, as those of sessions do: no two of a key may overlap, or touch.
+"""Windows that merge, such as sessions: no two of a key may overlap or touch.
 
-Flink merges such windows when their rows come, and takes it for granted that what it restores has
-merged.
+Flink merges such windows when rows arrive, and expects restored windows to be merged.
 
 Flink: ``TimeWindow.mergeWindows``, ``TimeWindow.intersects``.
 """
@@ -9,6 +8,7 @@ Flink: ``TimeWindow.mergeWindows``, ``TimeWindow.intersects``.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,12 +34,7 @@ _NUMBER = "number of the merged window"
 
 
 def merged_windows(data: DataFrame, keys: tuple[str, ...]) -> DataFrame:
-    """The rows, with the windows of each key as what Flink merges them to.
-
-    Args:
-        data: The rows; their windows are the column ``namespace``.
-        keys: The columns of the key.
-    """
+    """The rows, with the column ``namespace`` merged as Flink merges the windows of each key."""
     grouping = Grouping.of(data, keys)
     window = F.col(NAMESPACE)
     of_same = [column_of(grouping.data, name)[0] for name in grouping.columns]
@@ -57,54 +52,37 @@ def merged_windows(data: DataFrame, keys: tuple[str, ...]) -> DataFrame:
 
 @dataclass(frozen=True)
 class MergingWindowSets(KeyedRows):
-    """A row per key with all its windows, of which no two may overlap."""
+    """A row per key with all its windows."""
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """See ``RunRows``; a task raises ``OverlappingWindowsError``."""
         source = super().runs(ids, max_parallelism)
         assert source.make is not None  # rows of a DataFrame are none yet
         (state,) = self.states
-        return replace(source, make=_Checked(source.make, f"values {ids[state.name]}").run)
+        return replace(source, make=partial(_checked, source.make, f"values {ids[state.name]}"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Checked:
-    """What makes runs of rows, of whose windows no two overlap.
+def _checked(
+    make: MakeRuns, column: str, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The runs of a partition, after a look at the column of pairs of windows."""
 
-    Attributes:
-        make: Makes them.
-        column: The column of the pairs of windows.
-    """
-
-    make: MakeRuns
-    column: str
-
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The runs of a partition."""
-        return self.make(self._checked(batches))
-
-    def _checked(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def checked() -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            expect_apart(batch.column(KEY), batch.column(self.column))
+            expect_apart(batch.column(KEY), batch.column(column))
             yield batch
+
+    return make(checked())
 
 
 def expect_apart(keys: pa.Array, sets: pa.ListArray) -> None:
-    """Looks at the windows of keys.
-
-    Args:
-        keys: The keys.
-        sets: Of each key pairs of a window and that of its state.
-
-    Raises:
-        OverlappingWindowsError: Two of a key overlap, or touch.
-    """
+    """Raises ``OverlappingWindowsError`` if two windows of a key overlap or touch."""
     lists = Collections(sets)
     windows = lists.elements.field(0)
     starts, ends = (np.asarray(windows.field(index).fill_null(0)) for index in range(2))
     order = np.lexsort((starts, lists.rows))
     rows, starts, ends = lists.rows[order], starts[order], ends[order]
-    # If any two of a key overlap, so do two neighbours in the order of their starts.
+    # If any two windows of a key overlap, so do two neighbours in the order of starts.
     is_same = (rows[1:] == rows[:-1]) & (starts[1:] <= ends[:-1])
     (overlapping,) = np.nonzero(is_same)
     if not len(overlapping):

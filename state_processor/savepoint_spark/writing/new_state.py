@@ -1,4 +1,4 @@
-"""A state that is to be written, and the column that its values come from."""
+"""A state that will be written, and the column with its values."""
 
 from __future__ import annotations
 
@@ -35,12 +35,10 @@ _TIMERS = "_timer_state/"
 
 @dataclass(frozen=True)
 class NewState:
-    """A state, and the column that its values come from.
+    """A state, and the column with its values.
 
-    Attributes:
-        info: What the header of a file says of it.
-        column: The column; None for timers that nobody has, which Flink registers all the same.
-        last_access: The column of the times of last access, of a state with TTL.
+    Timers that nobody has set need no column; Flink registers them all the same. ``last_access`` is
+    the column of the times of last access, of a state with TTL.
     """
 
     info: StateMetaInfo
@@ -55,7 +53,6 @@ class NewState:
         last_access: str | None,
         namespace: TypeSerializerSnapshot | None = None,
     ) -> Self:
-        """A state as a descriptor has it."""
         kind = KeyedStateType[descriptor.kind.name]
         void = constructed.void_namespace()
         info = StateMetaInfo.of_keys(descriptor.name, kind, namespace or void, descriptor.stored)
@@ -70,36 +67,34 @@ class NewState:
         key: TypeSerializerSnapshot,
         namespace: TypeSerializerSnapshot,
     ) -> Self:
-        """The timers of a service, of one time domain: ``event`` or ``processing``."""
+        """The timers of a service in one time domain: ``event`` or ``processing``."""
         timer = constructed.timer(key, namespace)
         return cls(StateMetaInfo.of_timers(f"{_TIMERS}{domain}_{service}", timer), column)
 
     @property
     def name(self) -> str:
-        """The name of the state."""
         return self.info.name
 
     @property
     def kind(self) -> StateKind:
-        """What it is to the job."""
         if self.info.type is BackendStateType.PRIORITY_QUEUE:
             return StateKind.TIMERS
         return StateKind[self.info.option(KEYED_STATE_TYPE)]
 
     @property
     def stored(self) -> Layout:
-        """What its serializer writes."""
+        """The layout of its serializer."""
         snapshot = self.info.serializer(VALUE_SERIALIZER)
         assert snapshot is not None  # every state has one
         return snapshot.layout()
 
     @property
     def namespace(self) -> TypeSerializerSnapshot | None:
-        """The serializer of its namespaces; None if it has but the void one."""
+        """The serializer of its namespaces; None for the void one."""
         snapshot = self.info.serializer(NAMESPACE_SERIALIZER)
         if self.kind is StateKind.TIMERS:
             timer = self.info.serializer(VALUE_SERIALIZER)
-            # Flink: TimerSerializerSnapshot has those of the key and of the namespace.
+            # Flink: TimerSerializerSnapshot nests the serializers of key and namespace.
             snapshot = timer.nested[1] if timer is not None and len(timer.nested) > 1 else None
         return (
             None if snapshot is None or isinstance(snapshot.layout(), VoidNamespace) else snapshot
@@ -107,17 +102,16 @@ class NewState:
 
     @property
     def has_namespace(self) -> bool:
-        """Whether it is of a window, or another namespace that is not the void one."""
         return self.namespace is not None
 
     def stored_in(self, data: DataFrame) -> Layout:
-        """What its serializer writes, and the column shows: perhaps with the bytes of POJOs."""
+        """The layout of its serializer as the column shows it: perhaps with bytes of POJOs."""
         if self.column is None or self.kind is StateKind.TIMERS:
             return self.stored
         return shown_layout(data, self.column, self.stored)
 
     def has_times(self, data: DataFrame) -> bool:
-        """Whether its values need a time of last access, which the column does not have."""
+        """Whether its values need a time of last access that the column lacks."""
         stored = self.stored_in(data)
         if self.column is None or without_ttl(stored) == stored:
             return False
@@ -126,7 +120,7 @@ class NewState:
         )
 
     def expect_times(self, data: DataFrame, ttl_times: str | None) -> None:
-        """Raises ``ValueError`` if the times of last access would be lost, and nobody said so."""
+        """Raises ``ValueError`` if times of last access would be lost without ``ttl_times``."""
         if ttl_times not in (None, "now"):
             raise ValueError(f"ttl_times is {ttl_times!r}, expected 'now', or nothing")
         if ttl_times is None and self.has_times(data):
@@ -138,12 +132,7 @@ class NewState:
             )
 
     def values(self, data: DataFrame) -> Column | None:
-        """The column, if there is one, as a type that fits the state.
-
-        Raises:
-            ColumnNotFoundError: There is no such column.
-            ColumnTypeError: Its type does not fit.
-        """
+        """The column, if there is one, cast to the type of the state."""
         what = f"state {self.name!r}"
         if self.column is None:
             return None
@@ -163,7 +152,7 @@ class NewState:
         return F.coalesce(column, F.lit(now_ms))
 
     def check(self, data: DataFrame) -> None:
-        """Raises what ``values`` raises; and ``ValueError`` for times of a state without TTL."""
+        """Raises the errors of ``values``; ``ValueError`` for times of a state without TTL."""
         self.values(data)
         self.times(data, 0)
         if self.last_access is not None and without_ttl(self.stored) == self.stored:

@@ -1,4 +1,4 @@
-"""All the state of an operator that is to be written."""
+"""The complete new state of an operator."""
 
 from __future__ import annotations
 
@@ -7,36 +7,27 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.layout import written_kryo
 from savepoint_formats.metadata import OperatorState, SubtaskState
+from savepoint_spark.session.tasks import run_through
 from savepoint_spark.writing.operator_rows import OperatorFiles
-from savepoint_spark.writing.run_through import run_through
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from savepoint_spark.writing.keyed_plan import KeyedPlan
-    from savepoint_spark.writing.operator_rows import ElementRows, NewOperatorState
+    from savepoint_spark.writing.operator_rows import ElementRows
     from savepoint_spark.writing.write_context import WriteContext
 
 
 @dataclass(frozen=True)
 class OperatorPlan:
-    """What the files of an operator are to hold.
-
-    Attributes:
-        keyed: Its keyed state.
-        operator_states: Its list, union and broadcast states.
-    """
+    """The contents of an operator's files."""
 
     keyed: KeyedPlan | None = None
     operator_states: tuple[ElementRows, ...] = ()
 
     @classmethod
     def combined(cls, plans: Iterable[Self]) -> Self:
-        """All of several plans.
-
-        Raises:
-            ValueError: There are two of keyed state, or two states of one name.
-        """
+        """All of several plans; ``ValueError`` for two of keyed state, or of one name."""
         plans = tuple(plans)
         keyed = [plan.keyed for plan in plans if plan.keyed is not None]
         if len(keyed) > 1:
@@ -51,16 +42,17 @@ class OperatorPlan:
         return cls(keyed[0] if keyed else None, rows)
 
     def state_names(self) -> frozenset[str]:
-        """The names of all states that it has."""
+        """The names of all its states."""
         keyed = () if self.keyed is None else self.keyed.states
         return frozenset(info.name for info in keyed) | {
-            state.state.name for state in self.operator_states
+            rows.state.name for rows in self.operator_states
         }
 
     def kryo_versions(self) -> frozenset[str]:
-        """The versions of Kryo that objects are written for."""
-        snapshots = [state.element for state in self._states()]
-        snapshots += [state.key for state in self._states() if state.key is not None]
+        """The versions of Kryo for which objects are written."""
+        snapshots = [
+            snapshot for rows in self.operator_states for snapshot in rows.state.serializers
+        ]
         if self.keyed is not None:
             snapshots.append(self.keyed.key)
             infos = self.keyed.states
@@ -68,33 +60,26 @@ class OperatorPlan:
         written = (written_kryo(snapshot.layout()) for snapshot in snapshots)
         return frozenset(kryo.version for kryo in written if kryo is not None)
 
-    def _states(self) -> tuple[NewOperatorState, ...]:
-        return tuple(rows.state for rows in self.operator_states)
-
     def with_states(self, other: OperatorPlan) -> OperatorPlan:
-        """The plan with what another one has for the same keys."""
+        """The plan with the states of another one, which has the same keys."""
         keyed = self.keyed or other.keyed
         if self.keyed is not None and other.keyed is not None:
             keyed = self.keyed.with_rows(other.keyed)
         return OperatorPlan(keyed, (*self.operator_states, *other.operator_states))
 
-    def check(self, parallelism: int, max_parallelism: int) -> None:
-        """Encodes all rows as ``write`` does, and writes nothing.
+    def plan(self) -> Self:
+        """The plan itself, which is a ``PlannedTransformation``."""
+        return self
 
-        Raises:
-            SavepointError: A value can't be encoded, or read.
-        """
+    def check(self, parallelism: int, max_parallelism: int) -> None:
+        """Encodes all rows as ``write`` does, and writes nothing."""
         if self.keyed is not None:
             self.keyed.check(max_parallelism)
         for index, rows in enumerate(self.operator_states):
             run_through(rows.elements(index, parallelism))
 
     def write(self, context: WriteContext) -> OperatorState:
-        """Runs the jobs, and gives the record of the operator.
-
-        Raises:
-            SavepointError: What a job finds wrong.
-        """
+        """Runs the jobs, and returns the record of the operator."""
         keyed = {} if self.keyed is None else self.keyed.write(context)
         others = OperatorFiles.write(context, self.operator_states) if self.operator_states else {}
         subtasks = tuple(

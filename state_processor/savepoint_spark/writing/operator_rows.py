@@ -1,7 +1,7 @@
-"""Operator state that is to be written: rows of DataFrames become elements in files of subtasks.
+"""Operator state that will be written: rows of DataFrames become elements in files of subtasks.
 
-Elements of lists go to the subtasks in turn; the entries of broadcast state go to all of them. A
-task holds the operator state of its subtask as a whole, as Flink does.
+Elements of lists go to the subtasks in turn; entries of broadcast state go to all of them. A task
+holds the whole operator state of its subtask, as Flink does.
 
 | column  | type   | meaning                              |
 |---------|--------|--------------------------------------|
@@ -39,6 +39,7 @@ from savepoint_spark.session.task_errors import typed_errors
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from numpy.typing import NDArray
     from pyspark.sql import Column, DataFrame, Row
 
     from savepoint_formats.layout import Layout
@@ -64,22 +65,20 @@ _WRITTEN_SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class NewOperatorState:
-    """An operator state.
-
-    Attributes:
-        name: Its name.
-        mode: How its elements are spread over subtasks.
-        element: The serializer of elements, or of the values of broadcast state.
-        key: The serializer of the keys of broadcast state.
-    """
+    """An operator state; broadcast state has ``key``, and its values are elements."""
 
     name: str
     mode: DistributionMode
     element: TypeSerializerSnapshot
     key: TypeSerializerSnapshot | None = None
 
+    @property
+    def serializers(self) -> tuple[TypeSerializerSnapshot, ...]:
+        """The serializers of keys, if there are any, and of elements."""
+        return (self.element,) if self.key is None else (self.key, self.element)
+
     def contents(self, elements: pa.Table) -> ListElements | BroadcastEntries:
-        """What a file holds of it; broadcast state that is there already has no keys of its own.
+        """The contents of a file; existing broadcast state has no keys of its own.
 
         Raises:
             DuplicateKeyError: A key of broadcast state has two rows.
@@ -102,36 +101,26 @@ def _whole(column: pa.ChunkedArray) -> pa.LargeBinaryArray:
 
 
 class ElementRows(Protocol):
-    """What becomes elements: rows of a DataFrame, or state that is there already."""
+    """Anything that becomes elements: rows of a DataFrame, or existing state."""
 
     @property
     def state(self) -> NewOperatorState:
         """The state."""
 
     def elements(self, index: int, parallelism: int) -> DataFrame:
-        """The rows as bytes, each with its subtask and ``index``, that of the state."""
+        """Rows of ``ELEMENTS``; ``index`` is that of the state."""
 
 
 @dataclass(frozen=True)
 class OperatorRows:
-    """Rows of a DataFrame, and the operator state that they become.
-
-    Attributes:
-        state: The state.
-        data: Columns ``element``, and ``key`` for broadcast state, of types that fit.
-    """
+    """Rows of a DataFrame for an operator state: column ``element``, and ``key`` if broadcast."""
 
     state: NewOperatorState
     data: DataFrame
 
     @classmethod
     def of(cls, data: DataFrame, state: NewOperatorState, columns: tuple[str, ...]) -> Self:
-        """The rows of these columns.
-
-        Raises:
-            ColumnNotFoundError: There is no such column.
-            ColumnTypeError: Its type does not fit.
-        """
+        """The rows of these columns, cast to the types of the state."""
         what = f"state {state.name!r}"
         layout = shown_layout(data, columns[-1], state.element.layout())
         selected: list[Column] = [fitted(data, columns[-1], layout, what).alias("element")]
@@ -141,7 +130,6 @@ class OperatorRows:
         return cls(state, data.select(*selected))
 
     def elements(self, index: int, parallelism: int) -> DataFrame:
-        """The rows as bytes, each with its subtask."""
         key = None if self.state.key is None else self.state.key.layout()
         layout = shown_layout(self.data, "element", self.state.element.layout())
         encoding = ElementEncoding(self.state.name, index, parallelism, layout, key)
@@ -150,15 +138,7 @@ class OperatorRows:
 
 @dataclass(frozen=True)
 class ElementEncoding:
-    """How the rows of a state become bytes.
-
-    Attributes:
-        name: The name of the state.
-        index: That of the state.
-        parallelism: The number of subtasks.
-        element: The layout of elements, or of the values of broadcast state.
-        key: The layout of the keys of broadcast state.
-    """
+    """Encodes the rows of a state; broadcast state has a layout of its keys."""
 
     name: str
     index: int
@@ -167,29 +147,52 @@ class ElementEncoding:
     key: Layout | None
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The elements of the rows of a partition, as ``ELEMENTS`` has them."""
+        """Rows of ``ELEMENTS`` for the rows of a partition."""
         context = TaskContext.get()
         assert context is not None  # it runs in a task
         # Each partition begins at another subtask, so that small ones do not all go to the first.
-        position = context.partitionId()
-        for batch in batches:
-            with within(f"state {self.name!r}"):
-                elements = encoded_elements(batch, "element", self.element)
-                keys = None if self.key is None else encoded_elements(batch, "key", self.key)
-            if keys is None:
-                subtasks = np.arange(position, position + len(elements)) % self.parallelism
-                yield self._rows(subtasks, pa.nulls(len(elements), pa.binary()), elements)
-                position += len(elements)
-            else:
-                for subtask in range(self.parallelism):
-                    yield self._rows(np.full(len(elements), subtask), keys, elements)
+        yield from spread_rows(
+            map(self._encoded, batches),
+            self.index,
+            self.parallelism,
+            context.partitionId(),
+            is_broadcast=self.key is not None,
+        )
 
-    def _rows(
-        self, subtasks: np.ndarray[tuple[int], np.dtype[np.int64]], keys: pa.Array, values: pa.Array
-    ) -> pa.RecordBatch:
-        states = pa.array(np.full(len(values), self.index, np.int32))
-        columns = [pa.array(subtasks.astype(np.int32)), states, keys, values]
-        return pa.RecordBatch.from_arrays(columns, schema=ELEMENT_SCHEMA)
+    def _encoded(self, batch: pa.RecordBatch) -> tuple[pa.Array | None, pa.Array]:
+        with within(f"state {self.name!r}"):
+            elements = encoded_elements(batch, "element", self.element)
+            keys = None if self.key is None else encoded_elements(batch, "key", self.key)
+        return keys, elements
+
+
+def spread_rows(
+    encoded: Iterable[tuple[pa.Array | None, pa.Array]],
+    index: int,
+    parallelism: int,
+    first: int,
+    *,
+    is_broadcast: bool,
+) -> Iterator[pa.RecordBatch]:
+    """Rows of ``ELEMENTS``: for all subtasks if broadcast, else for each in turn from ``first``."""
+    for keys, elements in encoded:
+        if is_broadcast:
+            for subtask in range(parallelism):
+                yield element_rows(np.full(len(elements), subtask), index, keys, elements)
+        else:
+            subtasks = np.arange(first, first + len(elements)) % parallelism
+            yield element_rows(subtasks, index, keys, elements)
+            first += len(elements)
+
+
+def element_rows(
+    subtasks: NDArray[np.int64], index: int, keys: pa.Array | None, elements: pa.Array
+) -> pa.RecordBatch:
+    """Rows of ``ELEMENTS``; ``index`` is that of the state."""
+    states = pa.array(np.full(len(elements), index, np.int32))
+    shown_keys = pa.nulls(len(elements), pa.binary()) if keys is None else keys
+    columns = [pa.array(subtasks.astype(np.int32)), states, shown_keys, elements]
+    return pa.RecordBatch.from_arrays(columns, schema=ELEMENT_SCHEMA)
 
 
 def encoded_elements(batch: pa.RecordBatch, name: str, layout: Layout) -> pa.Array:
@@ -200,12 +203,7 @@ def encoded_elements(batch: pa.RecordBatch, name: str, layout: Layout) -> pa.Arr
 
 @dataclass(frozen=True)
 class OperatorFiles:
-    """How the operator states of an operator become files, one per subtask.
-
-    Attributes:
-        target: The savepoint that is being written.
-        states: The states, of which a row has the index.
-    """
+    """Writes operator states as files, one per subtask; rows have the indices of ``states``."""
 
     target: NewSnapshot
     states: tuple[NewOperatorState, ...]
@@ -221,7 +219,7 @@ class OperatorFiles:
 
         Raises:
             DuplicateKeyError: A key of broadcast state has two rows.
-            SavepointError: What a task has raised.
+            SavepointError: A task has raised it.
         """
         files = cls(context.target, tuple(elements_of.state for elements_of in rows))
         elements = [
@@ -244,7 +242,7 @@ class OperatorFiles:
         return OperatorStateFile(states, written.size).handle(stream)
 
     def _in_order(self) -> list[NewOperatorState]:
-        """The states as a file has them: lists first."""
+        """The states in the order of a file: lists first."""
         return sorted(self.states, key=lambda state: state.mode is DistributionMode.BROADCAST)
 
     def _task(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -253,7 +251,7 @@ class OperatorFiles:
         context = TaskContext.get()
         assert context is not None  # it runs in a task
         subtask = context.partitionId()
-        # One file says which states there are, even if all of them are empty.
+        # The first file lists the states, even if all of them are empty.
         if subtask and not rows.num_rows:
             return
         lists: list[ListElements] = []

@@ -1,8 +1,8 @@
 """Rows become runs: the map side of writing keyed state.
 
-A task takes the rows of its partition in batches, encodes the columns of each batch, and sends a
-row per key group and state of a batch on to the task that writes the key group's file. Nothing is
-sorted but by key group, which is all that a canonical file asks for.
+A task encodes the columns of each batch of its partition. It sends a row per key group and state of
+a batch to the task that writes the file of the key group. Rows are sorted only by key group,
+because a canonical file needs no more.
 
 | column    | type       | meaning                                                              |
 |-----------|------------|----------------------------------------------------------------------|
@@ -53,13 +53,13 @@ RUN_SCHEMA = pa.schema({"key_group": pa.int32(), "run": pa.binary(), "keys": pa.
 HASH_SIZE = 16
 
 BATCH_SIZE = 16 << 20
-"""Bytes of rows that are encoded at once."""
+"""Bytes of rows that are encoded together."""
 
 KEY, NAMESPACE, KEY_GROUP = "key", "namespace", "key_group"
 
 
 class EntryEncoder(Protocol):
-    """What makes entries of a column of values."""
+    """Makes entries of a column of values."""
 
     def entries(self, keys: KeyColumns, values: pa.Array) -> EncodedEntries:
         """The entries of some rows."""
@@ -67,16 +67,10 @@ class EntryEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StateColumn:
-    """A state, and the column that has its values.
+    """A state, and the column with its values.
 
-    Attributes:
-        name: The name of the state.
-        id: Its index in the header of the file.
-        kind: What it is to the job.
-        stored: What its serializer writes.
-        has_namespace: Whether its namespace is the row's, and not the void one.
-        values: The column of its values.
-        times: The column of the time of last access, in ms, if its values have one.
+    ``id`` is its index in the header of the file. ``times`` is the column of last access in ms, if
+    there is one. States without a namespace of their own get the void one.
     """
 
     name: str
@@ -89,11 +83,10 @@ class StateColumn:
 
     @property
     def column_layout(self) -> Layout:
-        """The layout of the values of the column; that of timers is a list of timestamps."""
+        """The layout of the column's values; timers are a list of timestamps."""
         return as_records(self.stored if self.times is None else without_ttl(self.stored))
 
     def encoder(self) -> EntryEncoder:
-        """What makes entries of the column."""
         kinds = {
             StateKind.LIST: ListEncoder,
             StateKind.MAP: MapEncoder,
@@ -104,21 +97,15 @@ class StateColumn:
 
 
 TIMESTAMPS = pa.list_(pa.int64())
-"""The type of a column of timers, in ms."""
+"""Arrow type of timers, in ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunEncoding:
-    """How rows become runs.
+    """Encodes rows as runs.
 
-    Attributes:
-        key: The layout of the keys.
-        namespace: The layout of the namespaces; None if the rows have none.
-        max_parallelism: That of the operator.
-        states: The states; their columns follow those of key, namespace and key group.
-        hash_keys: Gives the Java hash codes of keys, if it is the user who knows them.
-        has_key_groups: Whether a column gives the key groups.
-        is_keyed_once: Whether no key, or key and namespace, may have two rows.
+    The columns of states follow those of key, namespace and key group. ``hash_keys`` gives the
+    user's Java hash codes. With ``is_keyed_once`` no key, or key and namespace, may have two rows.
     """
 
     key: Layout
@@ -130,14 +117,13 @@ class RunEncoding:
     is_keyed_once: bool = True
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The runs of the rows of a partition, as a task of Spark gives them."""
+        """The runs of the rows of a partition, in a task of Spark."""
         encoders = self.encoders()
         for batch in gathered(batches):
             yield from self.encoded(batch, encoders)
         keep_what_is_imported()
 
     def encoders(self) -> list[EntryEncoder]:
-        """What makes entries of each state."""
         return [state.encoder() for state in self.states]
 
     def encoded(
@@ -172,7 +158,7 @@ class RunEncoding:
         order = np.argsort(key_groups, kind="stable")
         groups, starts = np.unique(key_groups[order], return_index=True)
         hashes = np.take(distinct_hashes(keys.identities), order, axis=0)
-        # The same key may well have a row in another DataFrame, which is of other states.
+        # The same key may have a row in another DataFrame with other states.
         hashes[:, 0] ^= np.uint64(self.states[0].id)
         offsets = pa.array(np.append(starts, len(order)) * HASH_SIZE, pa.int32()).buffers()[1]
         buffers = [None, offsets, pa.py_buffer(hashes)]
@@ -201,7 +187,7 @@ class RunEncoding:
 
 
 def given_key_groups(given: pa.Array, keys: pa.Array, max_parallelism: int) -> NDArray[np.uint16]:
-    """Key groups that a column gives. Raises ``KeyGroupError`` if there is no such key group."""
+    """Key groups that a column gives, or ``KeyGroupError``."""
     key_groups = np.asarray(given.fill_null(-1).to_numpy())
     (wrong,) = np.nonzero((key_groups < 0) | (key_groups >= max_parallelism))
     if len(wrong):
@@ -213,7 +199,7 @@ def given_key_groups(given: pa.Array, keys: pa.Array, max_parallelism: int) -> N
 
 
 def present(keys: pa.Array) -> pa.Array:
-    """The keys. Raises ``NullKeyError`` if one is null."""
+    """The keys; ``NullKeyError`` if one is null."""
     if keys.null_count:
         raise NullKeyError(f"{keys.null_count} keys of {len(keys)} are null: leave them out")
     return keys
@@ -224,11 +210,7 @@ def run_rows(
 ) -> pa.RecordBatch:
     """Rows of ``RUN_SCHEMA``: runs of these key groups, or hashes of their keys."""
     nothing = pa.nulls(len(key_groups), pa.binary())
-    columns = [
-        key_groups,
-        nothing if runs is None else runs,
-        nothing if hashes is None else hashes,
-    ]
+    columns = [key_groups, nothing if runs is None else runs, nothing if hashes is None else hashes]
     return pa.RecordBatch.from_arrays(
         [column.cast(field.type) for column, field in zip(columns, RUN_SCHEMA, strict=True)],
         schema=RUN_SCHEMA,

@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StoredTypes:
-    """What writing more of the same needs to know.
-
-    Attributes:
-        key: The serializer of the keys.
-        states: What the headers say of each state, timers among them; state V2 is as
-            ``as_synchronous`` has it.
-    """
+    """The serializers of existing keyed state, timers included; state V2 as ``as_synchronous``."""
 
     key: TypeSerializerSnapshot
     states: tuple[StateMetaInfo, ...]
 
+    @property
+    def serializers(self) -> tuple[TypeSerializerSnapshot, ...]:
+        """The serializers of the keys and of all states."""
+        entries = (entry for info in self.states for _, entry in info.serializers)
+        return (self.key, *(entry.snapshot for entry in entries))
+
     @classmethod
     def of(cls, operator: Operator) -> Self:
-        """Those of an operator; subtasks may differ in the states that they have.
+        """The serializers of an operator, from all subtasks, which may differ in their states.
 
         Raises:
             StateNotFoundError: It has no keyed state.
-            KeyTypeError: Nobody tells the type of its keys.
+            KeyTypeError: The type of its keys is unknown.
             FormatError: A header is damaged.
         """
         directory, subtasks = operator.directory, operator.record.subtasks
@@ -66,17 +66,10 @@ class StoredTypes:
 
 
 def expect_key_types(operators: Iterable[Operator]) -> None:
-    """Looks whether the types of all keys are known, where files, timers or the user tell them.
-
-    Args:
-        operators: Operators that have keyed state.
-
-    Raises:
-        KeyTypeError: Some are not. The message names all these operators.
-    """
+    """Raises one ``KeyTypeError`` for all of these operators whose key type is unknown."""
     unknown = []
     for operator in operators:
-        # A file that can't be read is told by who writes, with its place.
+        # Writing reports a file that can't be read, with its place.
         with suppress(DamagedError, NotFoundError):
             try:
                 StoredTypes.of(operator)
@@ -89,17 +82,17 @@ def expect_key_types(operators: Iterable[Operator]) -> None:
 def _unknown_key_types(operators: Sequence[Operator]) -> KeyTypeError:
     names = [operator.name for operator in operators]
     which = f"operator {names[0]}" if len(names) == 1 else f"{len(names)} operators"
-    # No type stands here: each one would be taken for the answer, and only the job knows it.
+    # No real type as an example: users would copy it, and only the job knows the type.
     options = " ".join(f"--key-type {shlex.quote(f'{name}=TYPE')}" for name in names)
     types = ", ".join(f"{name!r}: TYPE" for name in names)
     return KeyTypeError(
-        f"no file tells the type of the keys of {which}, which a new savepoint has to: give the one"
+        f"no file tells the type of the keys of {which}, but a new savepoint must: give the type"
         f" that keyBy has in the job, by {options}, or by key_types={{{types}}}"
     )
 
 
 def _key_of_timers(states: tuple[StateMetaInfo, ...]) -> TypeSerializerSnapshot | None:
-    """The serializer of keys, if there are timers: theirs begins with it."""
+    """The serializer of keys, which is the first one inside that of timers."""
     for info in states:
         timer = info.serializer(VALUE_SERIALIZER)
         if info.type is BackendStateType.PRIORITY_QUEUE and timer is not None and timer.nested:

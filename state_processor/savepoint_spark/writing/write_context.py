@@ -1,4 +1,4 @@
-"""What makes the state of an operator, and what it is given when that is written."""
+"""A transformation makes the state of an operator; a context tells it where to write."""
 
 from __future__ import annotations
 
@@ -18,17 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WriteContext:
-    """What a transformation is given when the state of its operator is to be written.
-
-    Attributes:
-        spark: The session for its jobs.
-        target: The directory that takes the files.
-        operator_id: The id that the operator will have.
-        parallelism: The number of subtasks.
-        max_parallelism: The number of key groups.
-        source: The savepoint that the new one is based on, if it is.
-        operator: The operator of ``source`` that is changed; None if it is a new one.
-    """
+    """The place of an operator's new state; a new operator has no ``operator``."""
 
     spark: SparkSession
     target: NewSnapshot
@@ -40,23 +30,15 @@ class WriteContext:
 
 
 class StateTransformation(Protocol):
-    """What makes the state of an operator."""
+    """Makes the state of an operator."""
 
     def write(self, context: WriteContext) -> OperatorState:
-        """Writes the files of the operator; of its record, id, uid and name are filled in later."""
-
-
-@runtime_checkable
-class NamedStates(Protocol):
-    """What knows the names of the states that it makes."""
-
-    def state_names(self) -> frozenset[str]:
-        """The names of all states that it has."""
+        """Writes the files; the caller adds id, uid and name to the record."""
 
 
 @runtime_checkable
 class GoingOn(Protocol):
-    """What may go on from an operator of a savepoint, of which it makes some states anew."""
+    """May go on from an operator of a savepoint, and makes some of its states anew."""
 
     @property
     def initial(self) -> Operator | None:
@@ -65,7 +47,7 @@ class GoingOn(Protocol):
 
 @runtime_checkable
 class PlannedTransformation(StateTransformation, Protocol):
-    """A transformation that says what it makes before it does, so that others may join it."""
+    """A transformation with a plan, so that others can join it."""
 
     def plan(self) -> OperatorPlan:
-        """What is to be written."""
+        """The state that will be written."""

@@ -7,7 +7,6 @@ import math
 import re
 import sys
 import traceback
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -27,7 +26,7 @@ from savepoint_spark.reading.functions import (
     WindowReaderContext,
     WindowReaderFunction,
 )
-from savepoint_spark.reading.per_key import PerKeyReader
+from savepoint_spark.session.tasks import TaskWork
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from savepoint_spark.reading.per_key import PerKeyJob
     from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
 
 # Workers of Spark cannot import this module.
@@ -110,14 +110,20 @@ class Windows(WindowReaderFunction):
 TOTALS = pa.schema([("key", pa.int32()), ("total", pa.float64())])
 
 
+def by_hand(job: PerKeyJob) -> Iterator[pa.RecordBatch]:
+    """What a function gives in a task of Spark, without Spark."""
+    splits = tuple(job.scan.splits())
+    numbers = pa.record_batch([pa.array(range(len(splits)))], ["id"])
+    return TaskWork(job.run, splits).run([numbers])
+
+
 def test_an_error_of_a_function_begins_with_its_own_frames() -> None:
     def rows(key: int, total: float) -> list[Any]:
         return [json.loads("{")]
 
     job = job_of(SUMMARIZE, "summarize", Totals(rows), TOTALS)
-    reader = PerKeyReader(job, list(job.scan.splits()))
     with pytest.raises(ValueError, match="Expecting property name") as caught:
-        list(chain.from_iterable(map(reader.read, reader.partitions())))
+        list(by_hand(job))
     names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
     # The first is that of the test itself.
     assert names[1:3] == ["read_key", "rows"]
@@ -126,9 +132,8 @@ def test_an_error_of_a_function_begins_with_its_own_frames() -> None:
 def test_an_error_of_its_own_keeps_its_frames() -> None:
     reader = Totals(lambda key, total: [(key, None)])
     job = job_of(SUMMARIZE, "summarize", reader, pa.schema([("key", pa.int32())]))
-    per_key = PerKeyReader(job, list(job.scan.splits()))
     with pytest.raises(ValueError, match="values") as caught:
-        list(per_key.read(per_key.partitions()[0]))
+        list(by_hand(job))
     names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
     assert "run" in names
 

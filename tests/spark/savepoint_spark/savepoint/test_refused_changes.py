@@ -81,7 +81,7 @@ REFUSED: dict[str, tuple[Callable[[SparkSavepoint], SavepointWriter], type[Excep
     "a type that is narrower": (
         lambda one: one.widen_field("stateful", "customer", "lastAmount", Types.FLOAT()),
         SchemaChangeError,
-        "'lastAmount' of state 'customer' is double, of which float does not hold all values",
+        "'lastAmount' of state 'customer' is double, and float does not hold all values",
     ),
     "a value of another type": (
         lambda one: one.add_field("stateful", "customer", "x", Types.LONG(), "1"),

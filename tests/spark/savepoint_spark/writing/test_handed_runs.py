@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from savepoint_formats.errors import DuplicateKeyError, SavepointError
 from savepoint_formats.new_snapshot.directory import NewSnapshot
 from savepoint_spark.writing import handed_runs
-from savepoint_spark.writing.handed_runs import HandedRuns, LeftRuns, Piece
+from savepoint_spark.writing.handed_runs import HandedRuns, LeftRuns, RunRow
 from savepoint_spark.writing.run_encoding import RUN_SCHEMA
 from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
 
@@ -42,9 +42,9 @@ def left(batches: Iterable[pa.RecordBatch], target: NewSnapshot) -> list[pa.Reco
     return list(LeftRuns(iter, target).run(batches))
 
 
-def taken(batches: Iterable[pa.RecordBatch], target: NewSnapshot) -> list[Piece]:
+def taken(batches: Iterable[pa.RecordBatch], target: NewSnapshot) -> list[RunRow]:
     with HandedRuns(target) as runs:
-        return list(runs.pieces(batches))
+        return list(runs.rows(batches))
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_what_a_task_leaves_another_takes(
 ) -> None:
     target = NewSnapshot.at(str(tmp_path_factory.mktemp("savepoint")))
     batches = [batch_of(one).slice(cut) for one in rows]
-    expected = [Piece(*row) for one in rows for row in one[cut:]]
+    expected = [RunRow(*row) for one in rows for row in one[cut:]]
     assert taken(left(batches, target), target) == expected
 
 
@@ -70,7 +70,7 @@ def test_a_task_takes_from_more_files_than_it_keeps_open(
     monkeypatch.setattr(handed_runs, "_MOST_OPEN", 2)
     files = [left([batch_of([(n, b"%d" % n, None)])], target) for n in range(5)]
     turns = [files[n][0] for n in (0, 1, 2, 0, 3, 3, 4, 1)]
-    assert [piece.run for piece in taken(turns, target)] == [
+    assert [row.run for row in taken(turns, target)] == [
         b"%d" % n for n in (0, 1, 2, 0, 3, 3, 4, 1)
     ]
 
@@ -93,7 +93,7 @@ def test_a_file_of_runs_may_have_more_than_2_gib(target: NewSnapshot) -> None:
     batches = (batch_of([(0, large, None), (1, name, None)]) for name in names)
     placed = left(batches, target)
     assert taken([places.slice(1) for places in placed], target) == [
-        Piece(1, name, None) for name in names
+        RunRow(1, name, None) for name in names
     ]
 
 

@@ -8,7 +8,7 @@ from support.object_samples import opened
 
 from savepoint_formats.snapshots.class_names import ClassRename
 from savepoint_spark.changing.recoded_state import RecodedState
-from savepoint_spark.changing.stored_rows import stored_pieces
+from savepoint_spark.changing.stored_rows import stored_chunks
 
 RENAMES = (
     ClassRename("shop.Shape$Square", "a.Kept"),
@@ -30,10 +30,10 @@ def test_nothing_but_the_name_is_another(uid: str, sample: str) -> None:
     assert recoded is not None
     old, new = BYTES[uid]
     named = 0
-    for piece in stored_pieces(operator, uid.removesuffix("s")):
-        entries = recoded.entries(piece)
-        assert entries.keys == piece.entries.keys
-        before = piece.entries.values.to_pylist()
+    for chunk in stored_chunks(operator, uid.removesuffix("s")):
+        entries = recoded.entries(chunk)
+        assert entries.keys == chunk.entries.keys
+        before = chunk.entries.values.to_pylist()
         named += sum(old in value for value in before)
         assert entries.values.to_pylist() == [value.replace(old, new) for value in before]
     assert named > 0

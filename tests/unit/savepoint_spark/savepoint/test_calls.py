@@ -67,13 +67,13 @@ class TestPaths:
 class TestSessions:
     @pytest.mark.parametrize("given", [("savepoint",), (Path("savepoint"),), (None, "savepoint")])
     def test_load_without_a_session(self, given: Any) -> None:
-        message = r"no session of Spark: call Savepoint\.load\(spark, path\) .*Savepoint\.open"
+        message = r"not a session of Spark: call Savepoint\.load\(spark, path\) .*Savepoint\.open"
         with pytest.raises(TypeError, match=message):
             Savepoint.load(*given)
 
     def test_create_without_a_session(self) -> None:
         with pytest.raises(
-            TypeError, match=r"no session of Spark: call Savepoint\.create\(spark\)"
+            TypeError, match=r"not a session of Spark: call Savepoint\.create\(spark\)"
         ):
             Savepoint.create(None)  # type: ignore[arg-type]  # the mistake
 
