@@ -1,8 +1,7 @@
-"""Rows of a task with the state that their keys begin with.
+"""Rows of a task beside the state that their keys begin with.
 
-Stretches of state are read as rows of them come. What rows ask for is decoded, all keys of a batch at
-once; what nobody has asked for when a stretch ends passes through. Sorted, rows come stretch by
-stretch, and one is held at a time; not sorted, all stay until the end.
+All keys of a batch are looked up and decoded at once. Sorted rows come split by split, and only the
+entries of one split are in memory. Unsorted, all splits with rows stay in memory until the end.
 """
 
 from __future__ import annotations
@@ -16,101 +15,73 @@ import pyarrow.compute as pc
 from savepoint_functions.functions.initial_stretches import NOWHERE, InitialStretches
 from savepoint_functions.functions.initial_values import InitialValues
 from savepoint_functions.functions.key_spans import Span, decoded_keys, python_keys
-from savepoint_functions.functions.sorted_inputs import KEY, ORDER, key_groups_in
+from savepoint_functions.functions.sorted_inputs import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from numpy.typing import NDArray
-
-    from savepoint_formats.pass_through.divided_entries import DividedEntries
     from savepoint_functions.functions.initial_state import InitialTask
     from savepoint_functions.functions.key_spans import RowTypes
 
 
 class InitialKeys:
-    """What the keys of a task begin with.
-
-    Args:
-        task: What is known of the state.
-        rows: What rows are made of.
-        is_sorted: Whether they come sorted.
-
-    Attributes:
-        stretches: The stretches, and what passes of them.
-    """
+    """The keys of a task, with the state that they begin with."""
 
     def __init__(self, task: InitialTask, rows: RowTypes, *, is_sorted: bool) -> None:
         self.stretches = InitialStretches(task)
         self._reached = task.reached
         self._rows = rows
         self._is_sorted = is_sorted
-        self._values = InitialValues(task.stored, task.places, task.count)
-        self._found: dict[bytes, list[Any]] = {}
+        self._values = InitialValues(task.stored)
+        self._places, self._count = task.places, task.count
+        self._by_key: dict[bytes, list[Any]] = {}
 
     def take(self, key_bytes: bytes) -> list[Any] | None:
-        """What a key begins with, as a backend restores it; None the second time, or for nothing."""
-        return self._found.pop(key_bytes, None)
+        """A snapshot of a key's state, for a backend to restore; None if it has none or was taken."""
+        return self._by_key.pop(key_bytes, None)
 
     def spans(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Span]:
-        """The rows of a partition; keys whose timers are due have a span, too, if maybe no rows."""
-        for batch in batches:
-            if batch.num_rows:
-                yield from self._spans(batch)
-        yield from self._ended(self.stretches.unfinished())
+        """The rows by key; keys without rows come too if their timers are due."""
+        if self._is_sorted:
+            for number, rows in self.stretches.groups(batches):
+                yield from self._rows.spans(map(self._looked_up, rows))
+                yield from self._ended(number)
+        else:
+            rows = map(self.stretches.without_marks, batches)
+            yield from self._rows.spans(map(self._looked_up, rows))
+            for number in self.stretches.marked():
+                yield from self._ended(number)
 
-    def _spans(self, batch: pa.RecordBatch) -> Iterator[Span]:
-        numbers = self.stretches.numbers_of(key_groups_in(batch.column(ORDER)))
-        is_mark = batch.column(KEY).is_null().to_numpy(zero_copy_only=False)
-        for start, end in self._borders(numbers):
-            marks, of_part = is_mark[start:end], numbers[start:end]
-            if self._is_sorted:
-                others = [part for part in self.stretches.unfinished() if part != of_part[0]]
-                yield from self._ended(others)
-            self.stretches.mark(of_part[marks])
-            rows = batch.slice(start, end - start)
-            if marks.any():
-                rows, of_part = rows.filter(pa.array(~marks)), of_part[~marks]
-            if rows.num_rows:
-                self._look_up(rows.column(KEY), of_part)
-                yield from self._rows.spans([rows])
-
-    def _borders(self, numbers: NDArray[np.int64]) -> list[tuple[int, int]]:
-        """Where the rows of each stretch begin and end; all at once if they are not sorted."""
-        if not self._is_sorted:
-            return [(0, len(numbers))]
-        starts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1)).tolist()
-        return list(zip(starts, [*starts[1:], len(numbers)], strict=True))
-
-    def _look_up(self, keys: pa.BinaryArray, numbers: NDArray[np.int64]) -> None:
-        """Finds what keys begin with that have come for the first time."""
+    def _looked_up(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows, after the state of their keys was read."""
+        numbers = self.stretches.numbers_of(rows)
         for number in np.unique(numbers).tolist():
             if number != NOWHERE:
-                of_stretch = keys.filter(pa.array(numbers == number))
-                self._take(
-                    self.stretches.entries(number), pc.unique(of_stretch).cast(pa.large_binary())
-                )
+                keys = pc.unique(rows.column(KEY).filter(pa.array(numbers == number)))
+                self._take(number, keys.cast(pa.large_binary()))
+        return rows
 
-    def _take(self, entries: DividedEntries, keys: pa.LargeBinaryArray) -> None:
-        self._values.add_to(self._found, entries.take(keys))
+    def _take(self, number: int, keys: pa.LargeBinaryArray) -> None:
+        pieces = self.stretches.entries(number).take(keys)
+        for name, key_bytes, contents in self._values.by_key(pieces):
+            of_key = self._by_key.setdefault(key_bytes, [None] * self._count)
+            of_key[self._places[name]] = contents
 
-    def _ended(self, numbers: Iterable[int]) -> Iterator[Span]:
-        """Stretches of which no more rows come: the keys whose timers are due, and the rest passes."""
-        for number in numbers:
-            if self._reached:
-                yield from self._due(number)
-            self.stretches.end(number)
+    def _ended(self, number: int) -> Iterator[Span]:
+        """The keys with due timers of a split that has no more rows; the rest of the split passes."""
+        if self._reached and number != NOWHERE:
+            yield from self._due(number)
+        self.stretches.end(number)
 
     def _due(self, number: int) -> Iterator[Span]:
         stretches, reached = self.stretches, self._reached
         if not stretches.is_read(number):
-            # Most stretches have none: then nothing but timers is looked into.
+            # Most splits have no due timer, so their other states need not be read.
             timers = stretches.divided(frozenset(reached), number)
             if not len(timers.due(reached).keys):
                 return
-        entries = stretches.entries(number)
-        due = entries.due(reached)
-        self._take(entries, due.keys)
+        due = stretches.entries(number).due(reached)
+        self._take(number, due.keys)
         key_bytes = due.keys.cast(pa.binary())
         keys = python_keys(decoded_keys(self._rows.key, key_bytes))
         for key, of_key, group in zip(

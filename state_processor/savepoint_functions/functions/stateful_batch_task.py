@@ -13,8 +13,8 @@ from savepoint_database.types.user_frames import user_frames_first
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.batch_function import given_column, whole_keys
-from savepoint_functions.functions.initial_columns import InitialColumns
 from savepoint_functions.functions.initial_stretches import NOWHERE, InitialStretches
+from savepoint_functions.functions.initial_values import InitialValues
 from savepoint_functions.functions.key_batch import KeyBatch
 from savepoint_functions.functions.key_spans import decoded_keys, key_starts
 from savepoint_functions.functions.outputs import in_column
@@ -36,6 +36,20 @@ class _Made(NamedTuple):
 
     output: pa.Table | None
     state: pa.RecordBatch
+
+
+class _InitialColumns:
+    """The state with which the keys of a task begin, as columns of these types."""
+
+    def __init__(self, initial: InitialTask, types: pa.Schema) -> None:
+        self.stretches = InitialStretches(initial)
+        self._values = InitialValues(initial.stored)
+        self._types = types
+
+    def columns(self, keys: pa.LargeBinaryArray, number: int) -> dict[str, pa.Array]:
+        """Columns of the states that keys of this split have."""
+        pieces = self.stretches.entries(number).take(keys)
+        return self._values.columns(keys, pieces, self._types)
 
 
 @dataclass(frozen=True)
@@ -85,27 +99,31 @@ class StatefulBatchTask:
 
     def _steps(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch | pa.Table]:
         """Batches of runs, and tables of output rows."""
-        state = BatchState(self.initial, self.types)
+        initial = None if self.initial is None else _InitialColumns(self.initial, self.types)
         pending: list[pa.RecordBatch] = []
-        for rows in state.with_stretches(whole_keys(state.rows(batches), self.batch_rows)):
-            made = self._made(rows, state)
-            if made.output is not None:
-                yield made.output
-            pending.append(made.state)
-            if sum(batch.nbytes for batch in pending) >= BATCH_SIZE:
-                yield from self.encoding.run(pending)
-                pending.clear()
-            yield from state.passed()
+        groups = [(NOWHERE, batches)] if initial is None else initial.stretches.groups(batches)
+        for number, rows in groups:
+            for table in whole_keys(rows, self.batch_rows):
+                made = self._made(table.combine_chunks(), initial, number)
+                if made.output is not None:
+                    yield made.output
+                pending.append(made.state)
+                if sum(batch.nbytes for batch in pending) >= BATCH_SIZE:
+                    yield from self.encoding.run(pending)
+                    pending.clear()
+            if initial is not None:
+                initial.stretches.end(number)
+                yield from initial.stretches.drained()
         yield from self.encoding.run(pending)
-        yield from state.passed()
 
-    def _made(self, table: pa.Table, state: BatchState) -> _Made:
-        table = table.combine_chunks()
+    def _made(self, table: pa.Table, initial: _InitialColumns | None, number: int) -> _Made:
         keys = table.column(KEY_BYTES).combine_chunks()
         starts = key_starts(keys)
         distinct = keys.take(pa.array(starts))
         decoded = decoded_keys(self.encoding.key, distinct)
-        columns = state.columns(table, distinct)
+        columns = {field.name: pa.nulls(len(distinct), field.type) for field in self.types}
+        if initial is not None and number != NOWHERE:
+            columns |= initial.columns(distinct.cast(pa.large_binary()), number)
         rows = table.select(row_columns(0, table.column_names)).rename_columns(self.names)
         given = self.function(KeyBatch(rows, pa.table({KEY: decoded} | columns), starts))
         output, new_state = self._expected(given)
@@ -177,71 +195,6 @@ class StatefulBatchTask:
                 " expected one for each key of the batch; a row of nulls clears the state of a key"
             )
         return numbers
-
-
-class BatchState:
-    """The state with which the keys of a task begin, and what passes of it.
-
-    Args:
-        initial: What is known of it; None for nothing.
-        types: The columns of the states.
-    """
-
-    def __init__(self, initial: InitialTask | None, types: pa.Schema) -> None:
-        self._types = types
-        self._stretches: InitialStretches | None = None
-        if initial is not None:
-            self._stretches = InitialStretches(initial)
-            self._columns = InitialColumns(
-                initial.stored, {field.name: field.type for field in types}
-            )
-
-    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows without marks, which say which stretches are those of the task."""
-        for batch in batches:
-            if self._stretches is not None and batch.column(KEY_BYTES).null_count:
-                is_mark = batch.column(KEY_BYTES).is_null()
-                key_groups = key_groups_in(batch.column(ORDER).filter(is_mark))
-                self._stretches.mark(self._stretches.numbers_of(key_groups))
-                yield batch.filter(pc.invert(is_mark))
-            else:
-                yield batch
-
-    def with_stretches(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Tables, none of which has rows of two stretches; a stretch ends when the next one begins."""
-        stretches = self._stretches
-        if stretches is None:
-            yield from tables
-            return
-        for table in tables:
-            order = table.column(ORDER).combine_chunks()
-            numbers = stretches.numbers_of(key_groups_in(order))
-            starts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1)).tolist()
-            for start, end in zip(starts, [*starts[1:], len(numbers)], strict=True):
-                number = int(numbers[start])
-                for before in stretches.unfinished():
-                    if before < number:
-                        stretches.end(before)
-                yield table.slice(start, end - start)
-        for rest in stretches.unfinished():
-            stretches.end(rest)
-
-    def columns(self, table: pa.Table, keys: pa.BinaryArray) -> dict[str, pa.Array]:
-        """What keys have in the states, null for nothing; they are those of a table of one stretch."""
-        columns = {field.name: pa.nulls(len(keys), field.type) for field in self._types}
-        if self._stretches is None:
-            return columns
-        number = int(self._stretches.numbers_of(key_groups_in(table.column(ORDER).chunk(0)[:1]))[0])
-        if number == NOWHERE:
-            return columns
-        wanted = keys.cast(pa.large_binary())
-        pieces = self._stretches.entries(number).take(wanted)
-        return columns | self._columns.columns(wanted, pieces)
-
-    def passed(self) -> Iterator[pa.RecordBatch]:
-        """Runs of what no key of a batch has taken, of stretches that have ended."""
-        if self._stretches is not None:
-            yield from self._stretches.drained()
 
 
 def expect_known(table: pa.Table, names: Iterable[str], what: str) -> None:
