@@ -20,7 +20,8 @@ from savepoint_formats.state_files.header import KeyedBackendHeader
 from savepoint_functions.functions.function_task import FunctionTask, registered
 from savepoint_functions.functions.initial_state import InitialState
 from savepoint_functions.functions.key_spans import RowTypes
-from savepoint_functions.functions.run_table import state_ids
+from savepoint_functions.functions.outputs import Outputs
+from savepoint_functions.functions.run_table import RunTable, state_ids
 from savepoint_functions.functions.sorted_inputs import KEY, ORDER, KeyEncoding, order_of
 from savepoint_functions.functions.state_runs import FunctionState, StateRuns
 from savepoint_spark.writing.keyed_rows import Key
@@ -72,12 +73,13 @@ def left_by(
         states = kept.states
         told = kept.task(borders, state_ids(states), {})
     task = FunctionTask(function, types, options, keeps_state=True, initial=told)
-    runs = StateRuns.of(task, states, Key(("key",), key), state_ids(states), MAX_PARALLELISM)
+    state = StateRuns.of(task, states, Key(("key",), key), state_ids(states), MAX_PARALLELISM)
+    table = RunTable(task, state, Outputs.dropped())
     marks = [order_of(stretch.start) for stretch in told.stretches] if told else []
     made = [
         batch
         for number in range(tasks)
-        for batch in runs.run(_batches(rows, marks, borders, number, options.is_sorted))
+        for batch in table.run(_batches(rows, marks, borders, number, options.is_sorted))
     ]
     infos = tuple(state.new.info for state in states)
     header = KeyedBackendHeader(

@@ -38,15 +38,21 @@ from savepoint_functions.functions.broadcast_functions import (
     ReadOnlyBroadcastState,
     ReadOnlyContext,
 )
-from savepoint_functions.functions.key_spans import decoded_keys, plain_list, row_maker, row_tuples
+from savepoint_functions.functions.function_calls import FunctionCalls
+from savepoint_functions.functions.key_spans import decoded_keys
 from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
-from savepoint_functions.functions.operator_function import ROW, TIMESTAMP, FunctionElementState
-from savepoint_functions.functions.outputs import GivenRows, in_column, kept_once
+from savepoint_functions.functions.operator_function import (
+    ROW,
+    TIMESTAMP,
+    FunctionElementState,
+    timed_rows,
+)
+from savepoint_functions.functions.outputs import GivenRows, kept_once
 from savepoint_functions.functions.side_outputs import SideOutputs
 from savepoint_spark.writing.operator_rows import ELEMENT_SCHEMA, ELEMENTS, NewOperatorState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from pyspark.sql import DataFrame
 
@@ -56,14 +62,11 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.outputs import Outputs
 
     BroadcastFunction = BroadcastProcessFunction | KeyedBroadcastProcessFunction
-    Call = Callable[[Any, Any], Iterable[Any] | None]
 
 _STATE, _KEY, _ELEMENT = "state", "key", "element"
 _ENTRIES = pa.schema({_STATE: pa.int32(), _KEY: pa.binary(), _ELEMENT: pa.binary()})
 _NO_KEY = Long()
 """The layout of the keys of a task that gets none."""
-_GIVEN_ROWS = 1000
-"""Rows after which it is looked whether a function has given enough for a batch."""
 
 
 @dataclass(frozen=True)
@@ -225,10 +228,9 @@ class BroadcastTask:
         broadcast = BroadcastStates(states, self.descriptors)
         context = BroadcastElementContext(processing_time, broadcast, side_outputs)
         with _opened(self.function):
-            call = self.function.process_broadcast_element
+            calls = FunctionCalls(self.function.process_broadcast_element, context)
             given = GivenRows(self.outputs, self.function)
-            for column, rows in given_rows(batches, self.names, call, context, given, side_outputs):
-                yield in_column(schema, column, rows)
+            yield from _output(batches, self.names, calls, given, side_outputs, schema)
         name = type(self.function).__name__
         for number, (_, _, entries) in enumerate(store.contents()):
             state = FunctionElementState.of(new_state(self.descriptors[number]), number, 1)
@@ -261,41 +263,25 @@ class ConnectedTask:
         side_outputs = SideOutputs(self.function)
         context = ReadOnlyContext(processing_time, self.broadcast.states(), side_outputs)
         with _opened(self.function):
-            call = self.function.process_element
+            calls = FunctionCalls(self.function.process_element, context)
             given = GivenRows(self.outputs, self.function)
-            for column, rows in given_rows(batches, self.names, call, context, given, side_outputs):
-                yield in_column(schema, column, rows)
+            yield from _output(batches, self.names, calls, given, side_outputs, schema)
 
 
-def given_rows(
+def _output(
     batches: Iterable[pa.RecordBatch],
     names: tuple[str, ...],
-    call: Call,
-    context: ReadOnlyContext,
+    calls: FunctionCalls,
     given: GivenRows,
     side_outputs: SideOutputs,
-) -> Iterator[tuple[str, pa.StructArray]]:
-    """What a function gives for rows without keys, by column."""
-    make, pending = row_maker(names), list[Any]()
-    for batch in batches:
-        times, rows = plain_list(batch.column(TIMESTAMP)), row_tuples(batch.column(ROW))
-        for number, (context.timestamp, row) in enumerate(
-            zip(times, map(make, rows), strict=True), 1
-        ):
-            outputs = call(row, context)
-            if outputs is not None:
-                pending.extend(outputs)
-            if number % _GIVEN_ROWS == 0:
-                yield from _taken(given, pending, side_outputs).full()
-        yield from _taken(given, pending, side_outputs).full()
-    yield from given.rest()
-
-
-def _taken(given: GivenRows, pending: list[Any], side_outputs: SideOutputs) -> GivenRows:
-    if pending:
-        given.take("a row", pending)
-    given.take_sides(side_outputs)
-    return given
+    schema: pa.Schema,
+) -> Iterator[pa.RecordBatch]:
+    """The rows that a function gives for rows without keys."""
+    for rows in timed_rows(batches, names):
+        calls.process(rows)
+        given.take("a row", calls.given, side_outputs)
+        yield from given.batches(schema)
+    yield from given.batches(schema, 1)
 
 
 @contextmanager

@@ -1,62 +1,48 @@
-"""What a function makes of keyed rows: output rows as a DataFrame, or state as runs for a savepoint."""
+"""A function that is called for each row: its output as a DataFrame, or its state for a savepoint."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 from pyspark import cloudpickle
 
-from savepoint_database.types.python_values import OutputRows
-from savepoint_database.types.user_frames import user_frames_first
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.backends.timers import MAX_WATERMARK
+from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.function_task import FunctionTask, registered
-from savepoint_functions.functions.initial_state import InitialState, with_marks
+from savepoint_functions.functions.initial_state import InitialState
 from savepoint_functions.functions.key_spans import RowTypes
-from savepoint_functions.functions.sorted_inputs import KeyedInput, routed, task_borders
+from savepoint_functions.functions.outputs import Outputs
+from savepoint_functions.functions.run_table import RunTable
 from savepoint_functions.functions.state_runs import FunctionState, StateRuns
 from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.writing.handed_runs import RunSource
-from savepoint_spark.writing.keyed_plan import KeyedPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_functions.functions.broadcast_run import HeldBroadcast
     from savepoint_functions.functions.execution_options import ExecutionOptions
     from savepoint_functions.functions.process_functions import KeyedFunction
+    from savepoint_functions.functions.sorted_inputs import KeyedInput
 
 END_OF_INPUT = {TimerService.EVENT: MAX_WATERMARK, TimerService.PROCESSING: MAX_WATERMARK}
-"""State of timers -> the time in ms that it reaches where there are no more rows."""
-
-MAX_PARALLELISM = 128
-"""The number of key groups where nobody has given one."""
+"""State of timers -> the time in ms that it reaches when no more rows come."""
 
 
 @dataclass(frozen=True)
-class FunctionRows:
-    """A function over the rows of one or two DataFrames.
+class FunctionRows(FunctionPlan):
+    """A function that is called for each row."""
 
-    Attributes:
-        inputs: The rows; keys of all of them have the same type.
-        task: The function.
-        states: The states that it registers, and timers.
-        initial: The state with which it begins, if not with nothing.
-    """
-
-    inputs: tuple[KeyedInput, ...]
     task: FunctionTask
-    states: tuple[FunctionState, ...]
-    initial: InitialState | None = None
 
     @classmethod
     def of(
@@ -69,21 +55,15 @@ class FunctionRows:
         initial: Operator | None = None,
         broadcast: HeldBroadcast | None = None,
     ) -> Self:
-        """The function, after a copy of it has said which states it registers.
+        """The function, after ``open`` of a copy has registered its states.
 
-        Args:
-            inputs: The rows.
-            function: The function.
-            options: How it is run.
-            keeps_state: As ``FunctionTask`` has it.
-            initial: The operator whose state it begins with.
-            broadcast: The broadcast states, of rows that were connected with broadcast rows.
+        Arguments are those of ``FunctionTask``; ``initial`` is the operator whose state it begins with.
 
         Raises:
             ColumnTypeError: The keys of two inputs are of different types.
             UnstableKeyError: Equal keys may have different bytes.
-            ValueError: A column gives the key groups of one input, and none those of the other;
-                or the function has timers in namespaces, and its timers fire.
+            ValueError: A column gives the key groups of only one input; or the function has timers in
+                namespaces, and its timers fire.
         """
         first = inputs[0].key
         for keyed_input in inputs:
@@ -110,7 +90,7 @@ class FunctionRows:
             FunctionState.of(descriptor, first.snapshot, namespace)
             for descriptor, namespace in registered(copy, layout)
         )
-        made = cls(inputs, task, states)
+        made = cls(inputs, states, None, task)
         if initial is not None:
             initial_state = InitialState.of(initial, first.snapshot, states)
             made = replace(made, states=initial_state.states, initial=initial_state)
@@ -119,7 +99,7 @@ class FunctionRows:
         return made
 
     def expect_no_internal_timers(self) -> None:
-        """Raises ``ValueError`` if the function has timers in namespaces, which nothing would fire."""
+        """Raises ``ValueError`` if the function has timers in namespaces, because nothing fires them."""
         for state in self.states:
             if state.is_timers and state.namespace is not None:
                 raise ValueError(
@@ -128,106 +108,54 @@ class FunctionRows:
                     " transform(…), or use context.timer_service"
                 )
 
-    def plan(self) -> KeyedPlan:
-        """The state that the function leaves, as what is to be written."""
-        infos = tuple(state.new.info for state in self.states)
-        return KeyedPlan(self.inputs[0].key.snapshot, infos, (self,))
-
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """See ``RunRows``."""
-        told = self.told(max_parallelism, ids=ids)
-        runs = told.state_runs(ids, max_parallelism)
-        return RunSource(told.routed_rows(max_parallelism), runs.run)
+        table, rows = self.table(Outputs.dropped(), ids, max_parallelism)
+        return RunSource(rows, table.run)
 
-    def max_parallelism(self, given: int | None) -> int:
-        """The number of key groups that the user gives, or that of the state, or the usual one."""
-        if given is not None:
-            return given
-        return MAX_PARALLELISM if self.initial is None else self.initial.max_parallelism
-
-    def told(
+    def table(
         self,
+        outputs: Outputs,
+        ids: Mapping[str, int],
         max_parallelism: int,
         *,
-        ids: Mapping[str, int] | None = None,
+        watermark: int | None = None,
         reached: Mapping[str, int] = MappingProxyType({}),
-    ) -> Self:
-        """The same, whose tasks know where the state lies with which they begin.
+        kind: Callable[[FunctionTask, StateRuns, Outputs], RunTable] = RunTable,
+    ) -> tuple[RunTable, DataFrame]:
+        """The function for tasks, and their rows.
 
         Args:
+            outputs: The outputs to keep.
+            ids: State -> its index in the header of the files.
             max_parallelism: The number of key groups.
-            ids: State -> its index in the header of the files; None if nothing is written.
-            reached: State of timers -> the time in ms with which its timers up to it fire, those of
-                keys without rows, too.
+            watermark: As in ``FunctionTask``.
+            reached: State of timers -> the time in ms with which timers fire, also of keys without rows.
+            kind: Makes the table.
 
         Raises:
-            RescaleError: The state has another number of key groups.
+            RescaleError: The initial state has another number of key groups.
         """
-        if self.initial is None:
-            return self
-        self.initial.expect(max_parallelism)
-        spark = self.inputs[0].data.sparkSession
-        borders = task_borders(spark, max_parallelism)
-        task = self.initial.task(borders, ids, reached)
-        return replace(self, task=replace(self.task, initial=task))
-
-    def state_runs(self, ids: Mapping[str, int], max_parallelism: int) -> StateRuns:
-        """How state becomes runs; arguments are those of ``runs``."""
-        key = self.inputs[0].key
-        return StateRuns.of(self.task, self.states, key, ids, max_parallelism)
-
-    def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
-        """None: a function ends each key once."""
-        return []
+        initial = self.initial_task(max_parallelism, ids, reached)
+        task = replace(self.task, initial=initial, watermark=watermark)
+        state = StateRuns.of(task, self.states, self.inputs[0].key, ids, max_parallelism)
+        is_sorted = task.options.is_sorted
+        rows = self.routed_rows(initial, max_parallelism, is_sorted=is_sorted)
+        return kind(task, state, outputs), rows
 
     def output(self, schema: StructType | str | None) -> DataFrame:
-        """The rows that the function gives.
-
-        Args:
-            schema: Their columns.
+        """The rows that the function gives, with the columns of the schema.
 
         Raises:
             ValueError: There is no schema, or it has no columns.
         """
         spark_schema, arrow_schema = row_types(schema, self.task.function)
-        if self.initial is not None:
-            told = self.told(self.initial.max_parallelism, reached=END_OF_INPUT)
-            routed_rows = told.routed_rows(self.initial.max_parallelism)
-        else:
-            told, routed_rows = self, self.routed_rows(MAX_PARALLELISM, is_stored=False)
-        return routed_rows.mapInArrow(OutputRun(told.task, arrow_schema).run, spark_schema)
-
-    def routed_rows(self, max_parallelism: int, *, is_stored: bool = True) -> DataFrame:
-        """The rows of all inputs, as a task takes them.
-
-        Args:
-            max_parallelism: The number of key groups.
-            is_stored: Whether these are those of a savepoint, and do not only spread the rows.
-        """
-        frames = [
-            rows.rows(number, self.inputs, max_parallelism, wraps=not is_stored)
-            for number, rows in enumerate(self.inputs)
-        ]
-        whole = reduce(lambda rows, other: rows.unionAll(other), frames)
-        if self.task.initial is not None:
-            whole = with_marks(whole, self.task.initial)
-        return routed(whole, max_parallelism, is_sorted=self.task.options.is_sorted)
-
-
-@dataclass(frozen=True)
-class OutputRun:
-    """A function whose output rows become batches.
-
-    Attributes:
-        task: The function.
-        schema: That of the rows.
-    """
-
-    task: FunctionTask
-    schema: pa.Schema
-
-    @user_frames_first
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The output of a partition."""
-        rows = OutputRows(self.schema, type(self.task.function).__name__)
-        yield from rows.batches(self.task.outputs(batches))
+        max_parallelism = self.max_parallelism(None)
+        task = replace(self.task, initial=self.initial_task(max_parallelism, None, END_OF_INPUT))
+        rows = self.routed_rows(
+            task.initial,
+            max_parallelism,
+            is_sorted=task.options.is_sorted,
+            is_stored=self.initial is not None,
+        )
+        return rows.mapInArrow(partial(task.output_batches, arrow_schema), spark_schema)

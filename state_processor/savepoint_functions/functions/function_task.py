@@ -1,8 +1,8 @@
 """Runs a function over keyed rows, key after key.
 
-Sorted, all rows of a key come one behind the other: at its end its timers fire, its state is
-given away, and nothing of it stays. Not sorted, the state backend keeps all keys of the task, and
-they end when all rows have come, each in its turn.
+Sorted rows of a key come one after the other: at the end of the key its timers fire, its state is
+passed on, and the backend forgets it. With unsorted rows the backend keeps all keys of the task, and
+they end one after the other when all rows have come.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from savepoint_database.rows.place import Place
+from savepoint_database.types.python_values import OutputRows
+from savepoint_database.types.user_frames import user_frames_first
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.values.value_writer import write_value
 from savepoint_functions.functions.backends import TimerService, state_backend
@@ -39,24 +41,20 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.key_spans import RowTypes, Span
     from savepoint_functions.functions.process_functions import KeyedFunction
 
+    Ended = tuple[Place, list[Any]]
+
 RunT = TypeVar("RunT", bound="FunctionRun")
 
 _COLLECTED = 50_000
-"""Python looks for cycles when so many more objects were made than have died."""
+"""Surplus of new objects over dead ones at which Python looks for cycles."""
 
 
 @dataclass(frozen=True)
 class FunctionTask:
-    """A function, and how it is run.
+    """A function over keyed rows, and how it is run.
 
-    Attributes:
-        function: The function.
-        rows: What it is given.
-        options: How it is run.
-        keeps_state: Whether a key leaves its state when it ends, timers among it, and not rows; if
-            not, its timers fire.
-        initial: The state with which it begins, if not with nothing.
-        broadcast: The broadcast states, of rows that were connected with broadcast rows.
+    If ``keeps_state``, a key leaves its state when it ends, timers included; if not, its timers fire.
+    With a ``watermark``, in ms, event-time timers up to it fire at the end of a key that leaves state.
     """
 
     function: KeyedFunction
@@ -65,6 +63,15 @@ class FunctionTask:
     keeps_state: bool
     initial: InitialTask | None = None
     broadcast: HeldBroadcast | None = None
+    watermark: int | None = None
+
+    @user_frames_first
+    def output_batches(
+        self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows that the function gives; its state and side outputs are dropped."""
+        rows = OutputRows(schema, type(self.function).__name__)
+        yield from rows.batches(self.outputs(batches))
 
     def outputs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Place, Any]]:
         """The rows that the function gives, each with its key."""
@@ -76,11 +83,12 @@ class FunctionTask:
                     run.given.clear()
                 run.side_outputs.clear()
 
-    def states(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Place, list[Any]]]:
-        """The bytes of each key, and what it has in each state when it ends."""
+    def states(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Ended]:
+        """The state that each key leaves; the rows that the function gives are dropped."""
         with self.running(FunctionRun) as run:
             for _ in run.steps(run.spans(batches)):
-                run.forget_rows()
+                run.given.clear()
+                run.side_outputs.clear()
                 yield from run.ended
                 run.ended.clear()
 
@@ -102,10 +110,10 @@ class FunctionTask:
 
 @contextmanager
 def _seldom_collected() -> Iterator[None]:
-    """Python's collector of cycles, at work less often.
+    """Lets Python look for cycles less often.
 
-    Rows and the state of ended keys are thousands of objects, which die by themselves, batch by
-    batch. By default the collector goes through all of them every 700, which takes longer than all else.
+    Rows and the state of ended keys are thousands of objects, which die by themselves. By default the
+    collector walks all of them after every 700 new ones, which takes longer than everything else.
     """
     count, *generations = gc.get_threshold()
     # 0 switches it off.
@@ -117,57 +125,43 @@ def _seldom_collected() -> Iterator[None]:
 
 
 class FunctionRun:
-    """A function at work.
+    """A function at work, key after key.
 
-    Attributes:
-        timer_service: What keeps its timers.
-        backend: Has the state.
-        given: The rows that the function has given.
-        ended: What keys had when they ended.
-        side_outputs: The rows that it has given to side outputs.
-        initial: What keys begin with, if not with nothing.
+    ``given`` and ``side_outputs`` have the rows that the function has given, and ``ended`` the state
+    of ended keys, until the caller empties them.
     """
 
     timer_service: ClassVar[type[TimerService]] = TimerService
 
     def __init__(self, task: FunctionTask, backend: KeyedStateBackend) -> None:
         self.backend = backend
-        self.ended: list[tuple[Place, list[Any]]] = []
-        self._function = task.function
-        self._key = task.rows.key
+        self.ended: list[Ended] = []
+        self._task = task
         self._is_sorted = task.options.is_sorted
-        self._keeps_state = task.keeps_state
         self._timers = self.timer_service(backend)
         self.side_outputs = SideOutputs(task.function)
         self._context = self._made_context(task.broadcast)
-        self._calls = FunctionCalls(task.function, self._context)
+        self._calls = FunctionCalls.of(task.function, self._context)
         self.given, self._left = self._calls.given, self._calls.left
-        self._row_types = task.rows
-        self._has_key_groups = task.rows.has_key_groups
-        # Those that are given, of keys that have not ended.
+        # Given key groups, of keys that have not ended.
         self._key_groups: dict[bytes, int] = {}
-        self.initial: InitialKeys | None = None
+        self._initial: InitialKeys | None = None
         if task.initial is not None:
-            self.initial = InitialKeys(task.initial, task.rows, is_sorted=self._is_sorted)
+            self._initial = InitialKeys(task.initial, task.rows, is_sorted=self._is_sorted)
 
     def spans(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Span]:
         """The rows of a partition."""
-        return (self.initial or self._row_types).spans(batches)
+        return (self._initial or self._task.rows).spans(batches)
 
     @property
     def has_passed(self) -> bool:
         """Whether ``passed`` has any."""
-        return self.initial is not None and bool(self.initial.stretches.passed)
+        return self._initial is not None and bool(self._initial.stretches.passed)
 
     def passed(self) -> Iterator[pa.RecordBatch]:
-        """Runs of what keys began with that the function has not touched, as far as it is known."""
-        if self.initial is not None:
-            yield from self.initial.stretches.drained()
-
-    def forget_rows(self) -> None:
-        """Drops the rows that the function has given."""
-        self.given.clear()
-        self.side_outputs.clear()
+        """Runs of the initial state that the function has not touched, as far as it is known yet."""
+        if self._initial is not None:
+            yield from self._initial.stretches.drained()
 
     def _made_context(self, broadcast: HeldBroadcast | None) -> KeyedContext:
         if broadcast is None:
@@ -177,7 +171,7 @@ class FunctionRun:
         )
 
     def steps(self, spans: Iterable[Span]) -> Iterator[None]:
-        """Calls the function for all rows; what it has made may be emptied after a step."""
+        """Calls the function for all rows; the caller may empty the results after each step."""
         backend, call = self.backend, self._calls.process
         for span in spans:
             if span.key_bytes != backend.key_bytes:
@@ -200,18 +194,18 @@ class FunctionRun:
     def _begin(self, key: Any, key_bytes: bytes) -> None:
         self.backend.set_current_key(key, key_bytes)
         self._context.current_key = key
-        contents = None if self.initial is None else self.initial.take(key_bytes)
+        contents = None if self._initial is None else self._initial.take(key_bytes)
         if contents is not None:
             self.backend.restore_current_key(contents)
             self._timers.restored()
 
     def _switch_key(self, key: Any) -> None:
-        """What ``KeyedContext.set_current_key`` does."""
+        """Does what ``KeyedContext.set_current_key`` says."""
         view = DataOutputView()
-        write_value(self._key, key, view)
+        write_value(self._task.rows.key, key, view)
         if view.to_bytes() == self.backend.key_bytes:
             return
-        if self._has_key_groups and view.to_bytes() not in self._key_groups:
+        if self._task.rows.has_key_groups and view.to_bytes() not in self._key_groups:
             raise TypeError(
                 f"the key group of key {key!r} is not known: where a column gives the key groups, or"
                 " a function goes on from a savepoint, it goes to no key that has had no row"
@@ -222,10 +216,9 @@ class FunctionRun:
         self._begin(key, view.to_bytes())
 
     def _return_to(self, span: Span, rows: Iterator[Any]) -> None:
-        """Goes on with the rows of a key after the function has left it.
+        """Goes on with a key that the function has left.
 
-        Raises:
-            TypeError: The key has ended with that, as rows are sorted, and has more rows.
+        Raises ``TypeError`` if rows are sorted and the key has more, because it has ended.
         """
         if not self._is_sorted:
             self._left.clear()
@@ -241,7 +234,6 @@ class FunctionRun:
         )
 
     def _end_before(self, span: Span) -> None:
-        """Ends the current key, if there is one, since another one comes."""
         if self._left:
             if span.key_bytes in self._left:
                 raise self._refusal(span)
@@ -251,13 +243,16 @@ class FunctionRun:
 
     def _end(self) -> None:
         """Ends the current key."""
-        if self._keeps_state:
-            self._keep()
-        else:
+        task = self._task
+        if not task.keeps_state:
             self._calls.fire(self._timers.due())
+            return
+        if task.watermark is not None:
+            self._calls.fire(self._timers.due_until(task.watermark))
+        self._keep()
 
     def _keep(self) -> None:
-        """Gives away what the current key has."""
+        """Adds the state of the current key to ``ended``, if it has any."""
         snapshot = self.backend.snapshot_current_key()
         for value in snapshot:
             if value is not None:
@@ -270,7 +265,6 @@ class FunctionRun:
         self.ended.append((Place(self.backend.current_key), row))
 
     def _ends(self) -> Iterator[None]:
-        """Ends the keys that have not ended yet."""
         if self._is_sorted and self.backend.key_bytes is not None:
             self._end()
             yield
@@ -284,10 +278,7 @@ class FunctionRun:
 def registered(
     function: KeyedFunction, key: Layout
 ) -> tuple[tuple[StateDescriptor, TypeInformation | None], ...]:
-    """The states that a function registers, after those of its timers, as snapshots have them.
-
-    Each comes with the type of its namespaces, if it has any.
-    """
+    """The states that a function registers behind its timers, each with the type of its namespaces."""
     with state_backend("single_key", key) as backend:
         TimerService(backend)
         context = KeyedRuntimeContext(backend)

@@ -8,6 +8,7 @@ once, however many states it has.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from savepoint_database.types.python_values import OutputRows
 from savepoint_database.types.user_frames import user_frames_first
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.backends import OperatorStateStore, processing_time
+from savepoint_functions.functions.function_calls import FunctionCalls
 from savepoint_functions.functions.key_spans import plain_list, row_maker, row_tuples
 from savepoint_functions.functions.process_functions import (
     BroadcastContext,
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     OperatorFunction = StateBootstrapFunction | BroadcastStateBootstrapFunction
 
 TIMESTAMP, ROW = "timestamp", "row"
+_ROWS_AT_ONCE = 1000
 
 
 def in_structs(data: DataFrame, timestamps: str | None) -> DataFrame:
@@ -135,18 +138,28 @@ class OperatorTask:
         store = OperatorStateStore()
         function = self.function
         try:
-            context = opened(function, store)
-            make = row_maker(self.names)
-            for batch in batches:
-                times, rows = plain_list(batch.column(TIMESTAMP)), row_tuples(batch.column(ROW))
-                for context.timestamp, row in zip(times, map(make, rows), strict=True):
-                    function.process_element(row, context)  # type: ignore[arg-type]
+            calls = FunctionCalls(function.process_element, opened(function, store))
+            for rows in timed_rows(batches, self.names):
+                calls.process(rows)
+                calls.given.clear()
             if isinstance(function, StateBootstrapFunction):
                 function.snapshot_state()
         finally:
             function.close()
         for state, (_, _, contents) in zip(self.states, store.contents(), strict=True):
             yield from state.batches(contents, type(function).__name__)
+
+
+def timed_rows(
+    batches: Iterable[pa.RecordBatch], names: tuple[str, ...]
+) -> Iterator[Iterator[tuple[int | None, Any]]]:
+    """The rows without keys of a partition, each behind its timestamp, some at a time."""
+    make = row_maker(names)
+    for batch in batches:
+        times, rows = plain_list(batch.column(TIMESTAMP)), row_tuples(batch.column(ROW))
+        timed = zip(times, map(make, rows), strict=True)
+        for _ in range(0, batch.num_rows, _ROWS_AT_ONCE):
+            yield islice(timed, _ROWS_AT_ONCE)
 
 
 def opened(function: OperatorFunction, store: OperatorStateStore) -> OperatorContext:

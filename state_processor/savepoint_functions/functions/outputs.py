@@ -98,14 +98,9 @@ class Outputs:
 
 
 class GivenRows:
-    """The rows that a function has given and that are not yet given on.
+    """Rows that a function has given, until they are enough for a batch.
 
-    Args:
-        outputs: The outputs of the function.
-        function: The function.
-
-    Attributes:
-        count: How many rows there were, those of side outputs not counted.
+    ``count`` is the number of rows so far, without those of side outputs.
     """
 
     def __init__(self, outputs: Outputs, function: object) -> None:
@@ -122,46 +117,39 @@ class GivenRows:
         }
         self._sides = [(tag.name, outputs.column(tag)) for tag in outputs.tags]
 
-    def take(self, place: object, rows: list[Any]) -> None:
-        """Takes output rows, and empties the list that has them.
+    def take(self, place: object, rows: list[Any], side_outputs: SideOutputs) -> None:
+        """Takes the rows of a place from the lists that have them.
 
         Raises:
-            ValueError: Their columns are not known.
+            ValueError: The columns of output rows are not known.
         """
         if self._are_dropped:
             rows.clear()
+            side_outputs.clear()
             return
-        if OUTPUT not in self._given:
-            raise ValueError(
-                f"{self._function} gave a row for {place}, but has no columns: add"
-                " schema='key STRING, total BIGINT'"
-            )
-        self._given[OUTPUT] += [(place, row) for row in rows]
-        self.count += len(rows)
-        rows.clear()
-
-    def take_sides(self, side_outputs: SideOutputs) -> None:
-        """Takes the rows of side outputs."""
+        if rows:
+            if OUTPUT not in self._given:
+                raise ValueError(
+                    f"{self._function} gave a row for {place}, but has no columns: add"
+                    " schema='key STRING, total BIGINT'"
+                )
+            self._given[OUTPUT] += [(place, row) for row in rows]
+            self.count += len(rows)
+            rows.clear()
         for name, column in self._sides:
-            rows = side_outputs.given[name]
-            if rows:
-                self._given[column] += rows
-                rows.clear()
+            side_rows = side_outputs.given[name]
+            if side_rows:
+                self._given[column] += side_rows
+                side_rows.clear()
 
-    def full(self) -> Iterator[tuple[str, pa.StructArray]]:
-        """The rows of those columns that have enough of them."""
-        return self._structs(BATCH_ROWS)
-
-    def rest(self) -> Iterator[tuple[str, pa.StructArray]]:
-        """All rows."""
-        return self._structs(1)
-
-    def _structs(self, least: int) -> Iterator[tuple[str, pa.StructArray]]:
+    def batches(self, schema: pa.Schema, least: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+        """The rows of each output that has at least so many, as batches of a table."""
         for column, rows in self._given.items():
             if len(rows) >= least:
                 fields = list(self._types[column])
                 for batch in self._outputs[column].batches(rows):
-                    yield column, pa.StructArray.from_arrays(batch.columns, fields=fields)
+                    structs = pa.StructArray.from_arrays(batch.columns, fields=fields)
+                    yield in_column(schema, column, structs)
                 rows.clear()
 
 

@@ -21,6 +21,7 @@ Flink: FLIP-327.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
@@ -196,21 +197,16 @@ class Backlog:
 
     def _made(self, max_parallelism: int, tally: BacklogTally) -> DataFrame:
         """The table of ``backlog_rows``."""
-        watermark, ids = self.watermark(), state_ids(self.rows.states)
-        reached = {TimerService.EVENT: watermark, TimerService.PROCESSING: processing_time()}
-        told = self.rows.told(max_parallelism, ids=ids, reached=reached)
-        made = BacklogRows(
-            told.task,
-            told.state_runs(ids, max_parallelism),
-            self._outputs,
-            greatest_watermark=watermark,
-            tally=tally,
+        watermark = self.watermark()
+        table, rows = self.rows.table(
+            Outputs.of(self.schema, self.rows.task.function),
+            state_ids(self.rows.states),
+            max_parallelism,
+            watermark=watermark,
+            reached={TimerService.EVENT: watermark, TimerService.PROCESSING: processing_time()},
+            kind=partial(BacklogRows, tally=tally),
         )
-        return told.routed_rows(max_parallelism).mapInArrow(made.run, made.spark_schema)
-
-    @property
-    def _outputs(self) -> Outputs:
-        return Outputs.of(self.schema, self.rows.task.function)
+        return rows.mapInArrow(table.run, table.spark_schema)
 
     def _watermark_of(self, rows: KeyedInput) -> int:
         if rows.timestamps is None:

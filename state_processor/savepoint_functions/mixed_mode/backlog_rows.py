@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
@@ -19,10 +18,9 @@ from savepoint_functions.functions.run_table import RunTable
 from savepoint_functions.mixed_mode.backlog_run import BacklogRun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from savepoint_functions.functions.backends import KeyedStateBackend
-    from savepoint_functions.functions.function_task import FunctionRun, FunctionTask
+    from savepoint_functions.functions.function_task import FunctionRun
     from savepoint_functions.mixed_mode.backlog_progress import BacklogTally
 
 COUNTS = "counts"
@@ -60,31 +58,19 @@ _COUNT_TYPE = pa.struct([(name, pa.int64()) for name in COUNT_NAMES])
 
 @dataclass(frozen=True, kw_only=True)
 class BacklogRows(RunTable):
-    """A function over a backlog.
+    """A function over a backlog; ``tally`` counts what tasks have done, for whoever watches."""
 
-    Attributes:
-        greatest_watermark: That of the backlog, in ms.
-        tally: Where tasks count what they have done, for whoever watches.
-    """
-
-    greatest_watermark: int
+    kind = BacklogRun
     tally: BacklogTally
 
     @property
     def spark_schema(self) -> StructType:
-        """See ``RunTable``."""
         counts = StructType([StructField(name, LongType()) for name in COUNT_NAMES])
         return StructType([*super().spark_schema, StructField(COUNTS, counts)])
 
     @property
     def schema(self) -> pa.Schema:
-        """See ``RunTable``."""
         return super().schema.append(pa.field(COUNTS, _COUNT_TYPE))
-
-    @property
-    def kind(self) -> Callable[[FunctionTask, KeyedStateBackend], FunctionRun]:
-        """See ``RunTable``."""
-        return partial(BacklogRun, watermark=self.greatest_watermark)
 
     def end(self, run: FunctionRun, output_rows: int) -> Iterator[pa.RecordBatch]:
         """The counts of a task that is done."""

@@ -91,10 +91,11 @@ class BacklogRun(FunctionRun):
 
     timer_service = BacklogTimers
 
-    def __init__(self, task: FunctionTask, backend: KeyedStateBackend, watermark: int) -> None:
+    def __init__(self, task: FunctionTask, backend: KeyedStateBackend) -> None:
         super().__init__(task, backend)
+        assert task.watermark is not None  # every backlog has one
         self.rows = self.keys = self.kept = 0
-        self.watermark = watermark
+        self.watermark = task.watermark
         self._clocked = cast("BacklogTimers", self._timers)
 
     @property
@@ -108,9 +109,9 @@ class BacklogRun(FunctionRun):
 
     def steps(self, spans: Iterable[Span]) -> Iterator[None]:
         """See ``FunctionRun``; the function is told where the backlog begins and ends."""
-        self._function.process_record_attributes(RecordAttributes(is_backlog=True))
+        self._task.function.process_record_attributes(RecordAttributes(is_backlog=True))
         yield from super().steps(spans)
-        self._function.process_record_attributes(RecordAttributes(is_backlog=False))
+        self._task.function.process_record_attributes(RecordAttributes(is_backlog=False))
 
     def _rows(self, span: Span) -> Iterator[tuple[int | None, Any]]:
         self.rows += len(span.rows)

@@ -184,7 +184,7 @@ class KeyedProcessor(StatefulProcessor):
         key = packets[0].key if packets else self._key(key_bytes)
         self._backend.load(key, key_bytes, before)
         self._context.current_key = key
-        calls = FunctionCalls(self._task.function, self._context)
+        calls = FunctionCalls.of(self._task.function, self._context)
         try:
             self._call(calls, before, packets, watermark)
         except BaseException as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.outputs import OUTPUT, Outputs, kept_once, rows_in
-from savepoint_functions.functions.run_table import RunTable, StateInTable, state_ids
+from savepoint_functions.functions.run_table import StateInTable, state_ids
 from savepoint_spark.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.metadata import OperatorState
     from savepoint_functions.functions.broadcast_run import BroadcastResult
+    from savepoint_functions.functions.function_plan import FunctionPlan
     from savepoint_functions.functions.function_rows import FunctionRows
     from savepoint_functions.functions.side_outputs import OutputTag
     from savepoint_functions.functions.stateful_batches import StatefulBatches
@@ -38,7 +39,7 @@ class FunctionStateTransformation:
         operator_states: State of the operator that belongs to no key.
     """
 
-    rows: FunctionRows | StateInTable | StatefulBatches
+    rows: FunctionPlan | StateInTable
     operator_states: tuple[ElementRows, ...] = ()
 
     def __repr__(self) -> str:
@@ -104,10 +105,10 @@ class FunctionResult:
             rows.expect_no_internal_timers()
         ids = state_ids(rows.states)
         reached = {} if watermark is None else {TimerService.EVENT: watermark}
-        told = rows.told(max_parallelism, ids=ids, reached=reached)
-        made = RunTable(told.task, told.state_runs(ids, max_parallelism), outputs, watermark)
-        table = told.routed_rows(max_parallelism).mapInArrow(made.run, made.spark_schema)
-        kept = kept_once(table)
+        table, routed = rows.table(
+            outputs, ids, max_parallelism, watermark=watermark, reached=reached
+        )
+        kept = kept_once(routed.mapInArrow(table.run, table.spark_schema))
         in_table = StateInTable(rows, kept, max_parallelism)
         if broadcast is None:
             return cls(outputs, (kept,), FunctionStateTransformation(in_table))

@@ -211,7 +211,7 @@ class KeyedFunctionVerbs(ABC):
             >>> run = keyed.run_batches(totals, "account STRING, total BIGINT", TOTAL)
             >>> run = keyed.run_batches(totals, None, TOTAL, initial=yesterday.operator("totals"))
         """
-        batches = self._batches(function, descriptors, batch_rows, initial)
+        batches = self._batches(function, descriptors, batch_rows, initial, returns_all_keys=True)
         return FunctionResult.of_batches(batches, schema, max_parallelism)
 
     def _batches(
@@ -221,7 +221,7 @@ class KeyedFunctionVerbs(ABC):
         batch_rows: int,
         initial: Operator | None,
         *,
-        returns_all_keys: bool = True,
+        returns_all_keys: bool,
     ) -> StatefulBatches:
         """A function over batches of the rows. Raises ``ValueError`` unless these are sorted, of one input."""
         inputs, options = self.rows.inputs, self.rows.options
