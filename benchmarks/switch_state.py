@@ -23,7 +23,7 @@ from checks import UID, make
 
 from savepoint_formats.hashing.key_hash import hashed_key_groups
 from savepoint_functions.mixed_mode.initial_state import KeyRowsReading
-from savepoint_functions.mixed_mode.state_columns import encoded_keys
+from savepoint_functions.mixed_mode.stored_backend import encoded_keys
 from savepoint_functions.mixed_mode.switch_state import SwitchFile, SwitchState, SwitchWriting
 from state_processor import Savepoint, Types
 

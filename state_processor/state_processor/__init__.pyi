@@ -211,12 +211,11 @@ from savepoint_functions.functions.side_outputs import (
 from savepoint_functions.mixed_mode.backlog import (
     Backlog,
 )
-from savepoint_functions.mixed_mode.backlog_progress import (
-    BacklogProgress,
-)
 from savepoint_functions.mixed_mode.backlog_result import (
-    BacklogCounts,
     BacklogResult,
+)
+from savepoint_functions.mixed_mode.backlog_run import (
+    BacklogCounts,
 )
 from savepoint_functions.mixed_mode.committed_batch import (
     CommittedBatch,
@@ -228,6 +227,7 @@ from savepoint_functions.mixed_mode.outputs import (
     ParquetOutput,
 )
 from savepoint_functions.mixed_mode.progress import (
+    BacklogProgress,
     BatchProgress,
     print_progress,
 )

@@ -38,7 +38,7 @@ class FunctionCalls:
         # Each kind has these methods, with a context of its own.
         methods: Any = function
         is_of_two = isinstance(function, KeyedCoProcessFunction)
-        process = _of_two(function) if is_of_two else methods.process_element
+        process = _of_two(methods) if is_of_two else methods.process_element
         has_timers = not isinstance(function, KeyedStateBootstrapFunction)
         return cls(process, context, methods.on_timer if has_timers else None)
 

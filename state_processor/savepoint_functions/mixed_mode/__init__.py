@@ -20,12 +20,12 @@ Then the stream goes on from that savepoint, on Spark's own stateful engine. To 
 
 from savepoint_functions.functions.process_functions import RecordAttributes
 from savepoint_functions.mixed_mode.backlog import Backlog
-from savepoint_functions.mixed_mode.backlog_progress import BacklogProgress
-from savepoint_functions.mixed_mode.backlog_result import BacklogCounts, BacklogResult
+from savepoint_functions.mixed_mode.backlog_result import BacklogResult
+from savepoint_functions.mixed_mode.backlog_run import BacklogCounts
 from savepoint_functions.mixed_mode.committed_batch import CommittedBatch
 from savepoint_functions.mixed_mode.mixed_mode_job import MixedModeJob
 from savepoint_functions.mixed_mode.outputs import ParquetOutput
-from savepoint_functions.mixed_mode.progress import BatchProgress, print_progress
+from savepoint_functions.mixed_mode.progress import BacklogProgress, BatchProgress, print_progress
 from savepoint_functions.mixed_mode.running_stream import RunningStream
 from savepoint_functions.mixed_mode.stream_function import OperatorSettings
 

@@ -37,13 +37,13 @@ from savepoint_functions.functions.process_functions import (
 from savepoint_functions.functions.run_table import StateInTable, state_ids
 from savepoint_functions.functions.side_outputs import expect_one_output
 from savepoint_functions.functions.sorted_inputs import milliseconds
-from savepoint_functions.mixed_mode.backlog_progress import (
+from savepoint_functions.mixed_mode.backlog_result import BacklogFiles, BacklogResult
+from savepoint_functions.mixed_mode.backlog_run import BacklogRows
+from savepoint_functions.mixed_mode.progress import (
     BacklogTally,
     BacklogWatch,
     no_progress,
 )
-from savepoint_functions.mixed_mode.backlog_result import BacklogFiles, BacklogResult
-from savepoint_functions.mixed_mode.backlog_rows import BacklogRows
 from savepoint_functions.mixed_mode.spark_paths import readable
 from savepoint_functions.transformations.function_result import FunctionStateTransformation
 from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
     from savepoint_functions.functions.process_functions import KeyedFunction
     from savepoint_functions.functions.sorted_inputs import KeyedInput
-    from savepoint_functions.mixed_mode.backlog_progress import BacklogProgress
+    from savepoint_functions.mixed_mode.progress import BacklogProgress
     from savepoint_functions.transformations.process_transformation import KeyedRowsTransformation
 
 

@@ -26,7 +26,7 @@ from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.locations.location import Location
 from savepoint_functions.functions.backends.timers import MIN_WATERMARK
 from savepoint_functions.functions.outputs import OUTPUT, rows_in
-from savepoint_functions.mixed_mode.backlog_rows import COUNT_NAMES, COUNTS
+from savepoint_functions.mixed_mode.backlog_run import COUNT_NAMES, COUNTS, BacklogCounts
 from savepoint_functions.mixed_mode.spark_paths import readable
 from savepoint_spark.savepoint.savepoint import Savepoint
 from savepoint_spark.session.task_errors import typed_errors
@@ -102,26 +102,6 @@ def _runs(directory: str) -> Iterator[str]:
     for info in location.filesystem.get_file_info(selector):
         if info.type == fs.FileType.Directory and _OF_A_RUN.fullmatch(info.base_name):
             yield f"{directory.rstrip('/')}/{info.base_name}"
-
-
-@dataclass(frozen=True, slots=True)
-class BacklogCounts:
-    """How much a backlog was, and what it took.
-
-    Attributes:
-        rows: How many rows the function was given.
-        keys: How many keys they had.
-        output_rows: How many rows the function gave.
-        state_reads: How often the state of a key was read from where it is kept; None where a backend
-            of all keys keeps it, whose accesses nobody counts.
-        state_writes: How often it was written there; likewise.
-    """
-
-    rows: int
-    keys: int
-    output_rows: int
-    state_reads: int | None
-    state_writes: int | None
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,19 @@ timers of the key.
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import pyarrow as pa
+from pyspark.sql.types import LongType, StructField, StructType
 
 from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.backends.timers import MAX_WATERMARK
 from savepoint_functions.functions.function_task import FunctionRun
+from savepoint_functions.functions.outputs import in_column
 from savepoint_functions.functions.process_functions import RecordAttributes
+from savepoint_functions.functions.run_table import RunTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +29,7 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.backends.backend import Clock
     from savepoint_functions.functions.function_task import FunctionTask
     from savepoint_functions.functions.key_spans import Span
-
+    from savepoint_functions.mixed_mode.progress import BacklogTally
 
 RowT = TypeVar("RowT")
 
@@ -140,3 +146,55 @@ class BacklogRun(FunctionRun):
         self._keep()
         self.keys += 1
         self.kept += len(self.ended) - before
+
+
+COUNTS = "counts"
+
+
+@dataclass(frozen=True, slots=True)
+class BacklogCounts:
+    """Amounts of rows, keys and work of a backlog.
+
+    Attributes:
+        rows: The number of rows that the function was called for.
+        keys: The number of their keys.
+        output_rows: The number of rows that the function gave.
+        state_reads: How often the state of a key was read from its store; None with a backend of
+            all keys, whose accesses nobody counts.
+        state_writes: How often the state of a key was written there; None likewise.
+    """
+
+    rows: int
+    keys: int
+    output_rows: int
+    state_reads: int | None
+    state_writes: int | None
+
+
+COUNT_NAMES = (*(field.name for field in fields(BacklogCounts)), "watermark")
+_COUNT_TYPE = pa.struct([(name, pa.int64()) for name in COUNT_NAMES])
+
+
+@dataclass(frozen=True, kw_only=True)
+class BacklogRows(RunTable):
+    """A function over a backlog; ``tally`` counts what tasks have done, for whoever watches."""
+
+    kind = BacklogRun
+    tally: BacklogTally
+
+    @property
+    def spark_schema(self) -> StructType:
+        counts = StructType([StructField(name, LongType()) for name in COUNT_NAMES])
+        return StructType([*super().spark_schema, StructField(COUNTS, counts)])
+
+    @property
+    def schema(self) -> pa.Schema:
+        return super().schema.append(pa.field(COUNTS, _COUNT_TYPE))
+
+    def end(self, run: FunctionRun, output_rows: int) -> Iterator[pa.RecordBatch]:
+        """The counts of a task that is done."""
+        assert isinstance(run, BacklogRun)  # as ``kind`` says
+        self.tally.add(run.rows, run.keys)
+        counts = BacklogCounts(run.rows, run.keys, output_rows, *run.state_accesses)
+        row = {**asdict(counts), "watermark": run.watermark}
+        yield in_column(self.schema, COUNTS, pa.array([row], _COUNT_TYPE))

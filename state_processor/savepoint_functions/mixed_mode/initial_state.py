@@ -18,10 +18,11 @@ from savepoint_formats.tables.tables import KEYED_STATE
 from savepoint_formats.tables.tables import TIMERS as TIMERS_TABLE
 from savepoint_functions.functions.backends.timers import EVENT_TIME, PROCESSING_TIME
 from savepoint_functions.functions.sorted_inputs import KEY
-from savepoint_functions.mixed_mode.state_columns import encoded, encoded_keys
 from savepoint_functions.mixed_mode.stored_backend import (
     EVENT_TIMERS,
     PROCESSING_TIMERS,
+    encoded,
+    encoded_keys,
     row_type,
     state_columns,
 )

@@ -27,12 +27,11 @@ from typing import TYPE_CHECKING, Self
 from savepoint_formats.locations.location import Location, absolute
 from savepoint_functions.functions.function_rows import FunctionRows
 from savepoint_functions.mixed_mode.backlog import Backlog
-from savepoint_functions.mixed_mode.backlog_progress import no_progress
 from savepoint_functions.mixed_mode.backlog_result import BacklogResult
 from savepoint_functions.mixed_mode.backlog_stream import BacklogStream
 from savepoint_functions.mixed_mode.job_inputs import expect_alike, expect_function
 from savepoint_functions.mixed_mode.outputs import BACKLOG_BATCH, no_output
-from savepoint_functions.mixed_mode.progress import STREAM
+from savepoint_functions.mixed_mode.progress import STREAM, no_progress
 from savepoint_functions.mixed_mode.running_stream import RunningStream
 from savepoint_functions.mixed_mode.spark_paths import expect_path
 from savepoint_functions.mixed_mode.stream_function import OperatorSettings, StreamFunction

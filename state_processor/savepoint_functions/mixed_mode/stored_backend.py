@@ -26,13 +26,18 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql.types import ArrayType, BinaryType, BooleanType, LongType, StructField, StructType
 
 from savepoint_formats.layout import MapOf, Nullable, Repeated
+from savepoint_formats.program.encode import Encoder
+from savepoint_formats.tables.visible import stored_key
+from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.backends.held_states import HeldMapState, pairs
 from savepoint_functions.functions.backends.single_key import SingleKeyBackend
 from savepoint_functions.functions.backends.value_codec import ValueCodec
+from savepoint_functions.functions.key_spans import decoded_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -196,3 +201,37 @@ def _held(held: HeldState, value: Any) -> Any:
 def _stored(held: HeldState, codec: ValueCodec) -> bytes | None:
     snapshot = held.snapshot()
     return None if snapshot is None else codec.encode(snapshot)
+
+
+def encoded(layout: Layout, values: pa.Array) -> pa.Array:
+    """The bytes of each value; null for null.
+
+    Raises:
+        UnencodableError: A value is none of the layout.
+    """
+    present = values.is_valid()
+    data = Encoder(layout).encode(values.filter(present)).cast(pa.binary())
+    return _spread(data, present)
+
+
+def decoded(layout: Layout, data: pa.Array) -> pa.Array:
+    """The values of these bytes; null for null.
+
+    Raises:
+        FormatError: Some bytes are no value of the layout.
+    """
+    present = data.is_valid()
+    return _spread(decoded_keys(layout, data.filter(present).cast(pa.binary())), present)
+
+
+def encoded_keys(layout: Layout, keys: pa.Array) -> pa.Array:
+    """The bytes of keys of a table, which shows rows without their kind: as keys, all are inserts."""
+    return encoded(layout, stored_key(keys, arrow_type(layout)))
+
+
+def _spread(values: pa.Array, present: pa.BooleanArray) -> pa.Array:
+    """The values in the places that are present, and nulls between them."""
+    if present.false_count == 0:
+        return values
+    places = pa.compute.cumulative_sum(present.cast(pa.int64()))
+    return values.take(pa.compute.if_else(present, pa.compute.subtract(places, 1), None))

@@ -10,8 +10,7 @@ from pyspark.sql import functions as F
 
 from savepoint_functions.mixed_mode.keyed_processor import STATE
 from savepoint_functions.mixed_mode.spark_paths import readable
-from savepoint_functions.mixed_mode.state_columns import decoded
-from savepoint_functions.mixed_mode.stored_backend import TIMERS, state_columns
+from savepoint_functions.mixed_mode.stored_backend import TIMERS, decoded, state_columns
 from savepoint_spark.writing.handed_runs import RunSource
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.operator_plan import OperatorPlan

@@ -22,7 +22,7 @@ from savepoint_functions.mixed_mode.keyed_processor import VISITS, KeyedProcesso
 from savepoint_functions.mixed_mode.spark_paths import readable
 from savepoint_functions.mixed_mode.stored_rows import stored_keys, with_untouched
 from savepoint_functions.mixed_mode.stream_rows import packed_rows
-from savepoint_functions.mixed_mode.switch_alarms import SwitchAlarms
+from savepoint_functions.mixed_mode.switch_state import SwitchAlarms
 from savepoint_functions.mixed_mode.wake_ups import Waking, woken_keys
 from savepoint_functions.mixed_mode.watermarks import InputWatermarks
 from savepoint_spark.reading.per_key import row_types
