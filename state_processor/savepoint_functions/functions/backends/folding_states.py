@@ -1,4 +1,4 @@
-"""State that folds what is added into one value, by the function of its descriptor."""
+"""State that folds added values into one, by the function of its descriptor."""
 
 from __future__ import annotations
 
@@ -18,47 +18,34 @@ if TYPE_CHECKING:
 
 
 class FoldingReducingState(WrappingState[ValueState], ReducingState):
-    """A value, to which all that is added is reduced.
-
-    Args:
-        values: Holds it.
-        reduce: The value of two.
-    """
+    """A value, into which all added values are reduced."""
 
     def __init__(self, values: ValueState, reduce: Callable[[Any, Any], Any]) -> None:
         super().__init__(values)
         self._reduce = reduce
 
     def get(self) -> Any:
-        """The value; None if the key has none."""
         return self._inner.value()
 
     def add(self, value: Any) -> None:
-        """Reduces the value and another one to one."""
         held = self._inner.value()
         value = present(self, value)
         self._inner.update(value if held is None else self._reduce(held, value))
 
 
 class FoldingAggregatingState(WrappingState[ValueState], AggregatingState):
-    """An accumulator, in which all that is added is gathered.
-
-    Args:
-        values: Holds it.
-        function: The function of the descriptor.
-    """
+    """An accumulator of all added values."""
 
     def __init__(self, values: ValueState, function: AggregateFunction) -> None:
         super().__init__(values)
         self._function = function
 
     def get(self) -> Any:
-        """What the accumulator amounts to; None if the key has none."""
+        """The result of the accumulator; None if the key has none."""
         held = self._inner.value()
         return None if held is None else self._function.get_result(held)
 
     def add(self, value: Any) -> None:
-        """Gathers one more value."""
         held = self._inner.value()
         accumulator = self._function.create_accumulator() if held is None else held
         self._inner.update(self._function.add(present(self, value), accumulator))

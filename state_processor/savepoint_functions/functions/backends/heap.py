@@ -1,7 +1,7 @@
 """The backend of a hash table: state of all keys, as Python objects in dicts.
 
-The state objects hold what the current key has, as those of one key do. What they held for the
-key before goes to a dict of the state, by the bytes of the key, from which it comes back.
+The state objects hold the state of the current key, as in the backend of one key. Each state has a
+dict for the state of other keys, by their bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ class HeapBackend(SingleKeyBackend):
         self._tables: list[tuple[HeldState, dict[bytes, Any]]] = []
 
     def set_current_key(self, key: Any, key_bytes: bytes) -> None:
-        """See ``KeyedStateBackend``."""
         before = self.key_bytes
         if key_bytes == before:
             return
@@ -46,12 +45,11 @@ class HeapBackend(SingleKeyBackend):
         self.current_key, self.key_bytes = key, key_bytes
 
     def keys(self) -> Iterator[tuple[Any, bytes]]:
-        """See ``KeyedStateBackend``; in the order in which they came."""
+        """Each key with its bytes, in the order in which they came."""
         for key_bytes, key in list(self._keys.items()):
             yield key, key_bytes
 
     def close(self) -> None:
-        """Lets go of the state."""
         self._keys.clear()
         for state, table in self._tables:
             state.hold(None)

@@ -1,6 +1,6 @@
-"""The backend of sorted input: state of one key, which is over when the next one comes.
+"""The backend of sorted input: the state of one key, which is over when the next one comes.
 
-Nothing is looked up: a state object holds what the key has.
+Nothing is looked up, because each state object holds the state of the key.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ class SingleKeyBackend(KeyedStateBackend):
         self._namespaced: list[HeldState] = []
 
     def set_current_key(self, key: Any, key_bytes: bytes) -> None:
-        """See ``KeyedStateBackend``; all that the key before had is forgotten."""
         if key_bytes == self.key_bytes:
             return
         self.current_key, self.key_bytes = key, key_bytes
@@ -48,7 +47,6 @@ class SingleKeyBackend(KeyedStateBackend):
             state.hold(None)
 
     def snapshot_current_key(self) -> list[Any]:
-        """See ``KeyedStateBackend``; most states have nothing, and values need no call."""
         return [
             state.snapshot()
             if state.has_namespaces or (state._value is not None and not state.is_as_held)
@@ -57,7 +55,6 @@ class SingleKeyBackend(KeyedStateBackend):
         ]
 
     def keys(self) -> Iterator[tuple[Any, bytes]]:
-        """The current key alone."""
         if self.key_bytes is not None:
             yield self.current_key, self.key_bytes
 
