@@ -1,4 +1,4 @@
-"""Arrow tables of whole keys, which a function takes, and the columns that it gives."""
+"""Arrow tables of whole keys that a function takes, and the columns that it gives."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROWS, SIZE = 100_000, 64 << 20
 
 
 def over_batches(function: BatchFunction, states: Iterable[str]) -> KeyBatchFunction:
-    """A function over tables as one over batches, which gives these states and no rows."""
+    """A function over tables as a function over batches, which gives these states and no rows."""
 
     @wraps(function)
     def over_batch(batch: KeyBatch) -> tuple[None, pa.Table]:
@@ -42,12 +42,12 @@ def over_batches(function: BatchFunction, states: Iterable[str]) -> KeyBatchFunc
 
 
 def given_column(table: pa.Table, name: str, wanted: pa.DataType) -> pa.Array:
-    """A column that a function has given, as the type that it has to have.
+    """A column that a function has given, cast to the type that it must have.
 
     Raises:
         ColumnNotFoundError: There is no such column.
-        ColumnTypeError: It is of another type.
-        UnencodableError: A text is no UTF-8.
+        ColumnTypeError: It has another type.
+        UnencodableError: A text is not UTF-8.
     """
     if name not in table.column_names:
         raise ColumnNotFoundError(
@@ -67,12 +67,9 @@ def given_column(table: pa.Table, name: str, wanted: pa.DataType) -> pa.Array:
 def whole_keys(
     batches: Iterable[pa.RecordBatch], rows: int = ROWS, size: int = SIZE
 ) -> Iterator[pa.Table]:
-    """The rows in tables that hold all rows of each of their keys.
+    """Tables with all rows of each of their keys, made of sorted rows.
 
-    Args:
-        batches: The rows, sorted by key.
-        rows: A table ends with the key that brings it to so many rows.
-        size: The same for so many bytes.
+    A table ends with the key that brings it to so many rows, or bytes.
     """
     pending: list[pa.RecordBatch] = []
     count = bytes_of_rows = 0
@@ -93,7 +90,7 @@ def whole_keys(
 
 
 def _first_other(keys: pa.BinaryArray, key: pa.BinaryScalar) -> int | None:
-    """Where the first key begins that is another one; None if there is none."""
+    """The start of the first other key; None if there is none."""
     if len(keys) and keys[0] != key:
         return 0
     starts = key_starts(keys)

@@ -37,16 +37,13 @@ class FunctionPlan:
     initial: InitialState | None
 
     def plan(self) -> KeyedPlan:
-        """The state that the function leaves, for a savepoint."""
         infos = tuple(state.new.info for state in self.states)
         return KeyedPlan(self.inputs[0].key.snapshot, infos, (self,))
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
-        """See ``RunRows``."""
         raise NotImplementedError
 
     def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
-        """Always none, because a function ends each key once."""
         return []
 
     def max_parallelism(self, given: int | None) -> int:
@@ -58,11 +55,7 @@ class FunctionPlan:
     def initial_task(
         self, max_parallelism: int, ids: Mapping[str, int] | None, reached: Mapping[str, int]
     ) -> InitialTask | None:
-        """The initial state for tasks; arguments are those of ``InitialState.task``.
-
-        Raises:
-            RescaleError: The state has another number of key groups.
-        """
+        """The initial state for tasks; arguments and errors are those of ``InitialState.task``."""
         if self.initial is None:
             return None
         self.initial.expect(max_parallelism)

@@ -150,12 +150,10 @@ class FunctionRun:
             self._initial = InitialKeys(task.initial, task.rows, is_sorted=self._is_sorted)
 
     def spans(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Span]:
-        """The rows of a partition."""
         return (self._initial or self._task.rows).spans(batches)
 
     @property
     def has_passed(self) -> bool:
-        """Whether ``passed`` has any."""
         return self._initial is not None and bool(self._initial.stretches.passed)
 
     def passed(self) -> Iterator[pa.RecordBatch]:
@@ -188,7 +186,6 @@ class FunctionRun:
             yield
 
     def _rows(self, span: Span) -> Iterator[tuple[int | None, Any]]:
-        """The rows, each with its timestamp."""
         return zip(span.timestamps, span.rows, strict=False)
 
     def _begin(self, key: Any, key_bytes: bytes) -> None:
@@ -200,7 +197,6 @@ class FunctionRun:
             self._timers.restored()
 
     def _switch_key(self, key: Any) -> None:
-        """Does what ``KeyedContext.set_current_key`` says."""
         view = DataOutputView()
         write_value(self._task.rows.key, key, view)
         if view.to_bytes() == self.backend.key_bytes:
@@ -242,7 +238,6 @@ class FunctionRun:
             self._end()
 
     def _end(self) -> None:
-        """Ends the current key."""
         task = self._task
         if not task.keeps_state:
             self._calls.fire(self._timers.due())
@@ -278,7 +273,7 @@ class FunctionRun:
 def registered(
     function: KeyedFunction, key: Layout
 ) -> tuple[tuple[StateDescriptor, TypeInformation | None], ...]:
-    """The states that a function registers behind its timers, each with the type of its namespaces."""
+    """The states that a function registers, timers first, each with the type of its namespaces."""
     with state_backend("single_key", key) as backend:
         TimerService(backend)
         context = KeyedRuntimeContext(backend)

@@ -1,8 +1,8 @@
 """The state with which a function begins: that of an operator of a savepoint.
 
-Rows meet the state where they are run. A task gets, among its rows, a mark for each stretch of the
-operator's key groups, and reads the stretches that it has rows for. So no entry of state is shuffled,
-and what the function does not touch goes on as the bytes that it is; see ``initial_keys``.
+State is read where the rows are processed. Among its rows, a task gets a mark for each split of the
+operator's key groups, and it reads the splits that have rows. So no state is shuffled, and untouched
+entries go on as the bytes that they are; see ``initial_keys``.
 """
 
 from __future__ import annotations
@@ -44,15 +44,11 @@ STRETCH_SIZE = 8 << 20
 
 @dataclass(frozen=True)
 class InitialTask:
-    """What tasks are told of the state with which their function begins.
+    """The initial state for tasks: where it lies, and its key groups in ascending splits.
 
-    Attributes:
-        stored: Where it lies.
-        stretches: Its key groups, ascending; no two tasks have rows of one stretch.
-        places: State -> its place in what a backend has of a key.
-        count: The number of places.
-        ids: State -> its index in the header of the new files; None if nothing is written.
-        reached: State of timers -> the time in ms with which those of untouched keys fire too.
+    ``places`` maps states to their places in a snapshot, whose length is ``count``. ``ids`` maps them to their
+    indices in the header of the new files; None if nothing is written. ``reached`` maps states of timers to the
+    time in ms up to which timers of keys without rows fire too.
     """
 
     stored: StoredStates
@@ -67,11 +63,8 @@ class InitialTask:
 class InitialState:
     """The state of an operator, as far as a function registers it.
 
-    Attributes:
-        operator: The operator.
-        stored: Where its state lies.
-        states: What the function registers, as the savepoint has it where it does.
-        names: The states that the savepoint has.
+    ``states`` are the states that the function registers, with the serializers of the savepoint if it has them.
+    ``names`` are those that the savepoint has.
     """
 
     operator: Operator
@@ -83,12 +76,7 @@ class InitialState:
     def of(
         cls, operator: Operator, key: TypeSerializerSnapshot, states: tuple[FunctionState, ...]
     ) -> Self:
-        """The state of an operator.
-
-        Args:
-            operator: The operator.
-            key: The serializer of the rows' keys.
-            states: What the function registers.
+        """The state of an operator, for these keys and states of a function.
 
         Raises:
             KeyTypeError: Its keys are of another type.
@@ -124,11 +112,10 @@ class InitialState:
 
     @property
     def max_parallelism(self) -> int:
-        """The number of its key groups."""
         return self.operator.record.max_parallelism
 
     def expect(self, max_parallelism: int) -> None:
-        """Raises ``RescaleError`` for another number of key groups than the savepoint has."""
+        """Raises ``RescaleError`` if the savepoint has another number of key groups."""
         if max_parallelism != self.max_parallelism:
             raise RescaleError(
                 f"operator {self.operator.name} has {self.max_parallelism} key groups, and is to be"
@@ -138,13 +125,7 @@ class InitialState:
     def task(
         self, borders: Sequence[int], ids: Mapping[str, int] | None, reached: Mapping[str, int]
     ) -> InitialTask:
-        """What tasks are told.
-
-        Args:
-            borders: The key groups with which the rows of a task begin.
-            ids: State -> its index in the header of the new files; None if nothing is written.
-            reached: State of timers -> the time in ms with which they fire.
-        """
+        """The state for tasks whose rows begin with the key groups of ``borders``; see ``InitialTask``."""
         stretches = self.stored.stretches(STRETCH_SIZE, borders) if self.names else ()
         places = {state.new.name: place for place, state in enumerate(self.states)}
         of_state = {name: places[name] for name in self.names}
@@ -154,7 +135,7 @@ class InitialState:
 
 
 def with_marks(rows: DataFrame, task: InitialTask) -> DataFrame:
-    """The rows, and a row without a key for each stretch, which comes before those of it."""
+    """The rows, and a row without a key for each split, which sorts before the rows of the split."""
     if not task.stretches:
         return rows
     places = [(order_of(stretch.start),) for stretch in task.stretches]
@@ -169,12 +150,7 @@ def with_marks(rows: DataFrame, task: InitialTask) -> DataFrame:
 
 
 def expect_same_state(state: FunctionState, info: StateMetaInfo) -> None:
-    """Raises ``StateTypeError`` if a function registers a state as another one than it is.
-
-    Args:
-        state: What the function registers.
-        info: What the header of the savepoint says of the state of that name.
-    """
+    """Raises ``StateTypeError`` if a function registers a state that the savepoint has as another one."""
     new, old = state.new, NewState(info, None)
     what = f"state {new.name!r}"
     if new.kind is not old.kind:
@@ -194,7 +170,7 @@ def expect_same_state(state: FunctionState, info: StateMetaInfo) -> None:
 
 
 def _difference(old: Layout, new: Layout) -> str:
-    """What Flink would say of a serializer with the new layout for values of the old one."""
+    """The reason why Flink would refuse or migrate a state with the new layout."""
     if (without_ttl(old) == old) != (without_ttl(new) == new):
         return "one of them has a time to live, and the other has none"
     match without_ttl(old), without_ttl(new):

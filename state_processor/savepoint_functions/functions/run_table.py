@@ -129,16 +129,11 @@ class StateInTable:
         return self.rows.initial
 
     def plan(self) -> KeyedPlan:
-        """What is to be written."""
         plan = self.rows.plan()
         return replace(plan, rows=(self,), numbered=len(plan.states))
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
-        """See ``RunRows``.
-
-        Raises:
-            ValueError: The runs were made for another savepoint.
-        """
+        """See ``RunRows``. Raises ``ValueError`` if the runs were made for another savepoint."""
         if max_parallelism != self.max_parallelism:
             raise ValueError(
                 f"the function was run for {self.max_parallelism} key groups, the savepoint has"
@@ -153,7 +148,6 @@ class StateInTable:
         return RunSource(of_state.select(*RUN_SCHEMA.names), None)
 
     def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
-        """Always none, because a function ends each key once."""
         return []
 
 

@@ -1,4 +1,4 @@
-"""Calls a function for batches of whole keys, each with the state that its keys have."""
+"""Calls a function for batches of whole keys, each with the state of its keys."""
 
 from __future__ import annotations
 
@@ -47,23 +47,16 @@ class _InitialColumns:
         self._types = types
 
     def columns(self, keys: pa.LargeBinaryArray, number: int) -> dict[str, pa.Array]:
-        """Columns of the states that keys of this split have."""
         pieces = self.stretches.entries(number).take(keys)
         return self._values.columns(keys, pieces, self._types)
 
 
 @dataclass(frozen=True)
 class StatefulBatchTask:
-    """How a function over batches is run.
+    """A function over batches, and how it is run.
 
-    Attributes:
-        function: The function.
-        names: The columns of the rows.
-        types: The columns of the states.
-        encoding: How they become runs.
-        batch_rows: A batch ends with the key that brings it to so many rows.
-        outputs: The rows that the function gives; None if nobody asks for them.
-        initial: The state with which it begins, if not with nothing.
+    ``names`` are the columns of the rows, ``types`` those of the states. A batch ends with the key that
+    brings it to ``batch_rows`` rows. ``outputs`` is None if nobody asks for rows.
     """
 
     function: KeyBatchFunction
@@ -83,7 +76,7 @@ class StatefulBatchTask:
 
     @user_frames_first
     def run_with_output(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The runs of a partition, and the rows that the function gives, as ``run_table`` has them."""
+        """The runs of a partition and the rows that the function gives, as the table of ``run_table``."""
         assert self.outputs is not None  # or ``run`` would be called
         schema = table_schema(self.outputs)
         (column,), (strict,) = self.outputs.columns, self.outputs.strict
@@ -131,7 +124,7 @@ class StatefulBatchTask:
         return _Made(output, self._state(new_state, distinct, decoded, key_groups_in(order)))
 
     def _expected(self, given: object) -> tuple[pa.Table | None, pa.Table]:
-        """What the function gave. Raises ``TypeError`` for anything but rows and state."""
+        """The rows and the state that a function gave. Raises ``TypeError`` for anything else."""
         match given:
             case (None | pa.Table() as output, pa.Table() as state):
                 if output is not None and self.outputs is None:
@@ -156,9 +149,9 @@ class StatefulBatchTask:
         """The state that the function gave, with key groups.
 
         Raises:
-            ColumnNotFoundError: It left out a column.
-            ColumnTypeError: A column is of another type.
-            ValueError: There is another column; or the keys are not those that it was given, each once.
+            ColumnNotFoundError: The function left out a column.
+            ColumnTypeError: A column has another type.
+            ValueError: There is another column, or the keys are not those of the batch, each once.
         """
         columns = {KEY: given_column(given, KEY, arrow_type(self.encoding.key))}
         columns |= {field.name: given_column(given, field.name, field.type) for field in self.types}
@@ -172,10 +165,10 @@ class StatefulBatchTask:
     def _places(
         self, encoded: pa.BinaryArray, distinct: pa.BinaryArray, keys: pa.Array, wanted: pa.Array
     ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """The place of each key that came back among those that were given.
+        """The place of each returned key among the keys of the batch.
 
         Raises:
-            ValueError: A key was not given; or one did not come back once, if all must.
+            ValueError: The batch doesn't have a key; or all keys must come back once, and one did not.
         """
         places = pc.index_in(encoded, distinct)
         if places.null_count:
@@ -209,8 +202,8 @@ def _structs(rows: pa.Table, schema: pa.Schema, function: str) -> pa.StructArray
 
     Raises:
         ColumnNotFoundError: A column is left out.
-        ColumnTypeError: A column is of another type.
-        ValueError: There is another column, or a null in one that has none.
+        ColumnTypeError: A column has another type.
+        ValueError: There is another column, or a null in a column that has none.
     """
     columns = [given_column(rows, field.name, field.type) for field in schema]
     expect_known(rows, schema.names, f"{function} gave rows with")

@@ -1,13 +1,13 @@
-"""What a backlog has left: a savepoint of the switch, output rows, and figures.
+"""Results of a backlog: a savepoint of the switch, output rows, and counts.
 
-Each run of a backlog has a directory of its own below that of the user, so that nothing is ever
-written over what another run wrote:
+Each run of a backlog has a directory of its own below that of the user, so that nothing overwrites the
+files of another run:
 
-| path                                | is                                                         |
+| path                                | content                                                    |
 |-------------------------------------|------------------------------------------------------------|
 | ``backlog-<16 hex digits>``         | a run                                                      |
-| ``backlog-<…>/rows``                | the table of ``backlog_rows``, as Parquet                  |
-| ``backlog-<…>/savepoint``           | the savepoint; a run is finished once that is complete     |
+| ``backlog-<…>/rows``                | the table of ``backlog_run``, as Parquet                   |
+| ``backlog-<…>/savepoint``           | the savepoint; once it is complete, the run is finished    |
 """
 
 from __future__ import annotations
@@ -43,21 +43,13 @@ _OF_A_RUN = re.compile(r"backlog-[0-9a-f]{16}")
 
 @dataclass(frozen=True, slots=True)
 class BacklogFiles:
-    """Where a run of a backlog writes.
-
-    Attributes:
-        path: Its own directory.
-    """
+    """The directory of a run of a backlog."""
 
     path: str
 
     @classmethod
     def new(cls, directory: str) -> Self:
-        """A new run below a directory.
-
-        Raises:
-            SavepointExistsError: A run has been finished there already.
-        """
+        """A new run below a directory. Raises ``SavepointExistsError`` if it has a finished one."""
         finished = cls.finished(directory)
         if finished is not None:
             raise SavepointExistsError(
@@ -68,18 +60,16 @@ class BacklogFiles:
 
     @classmethod
     def finished(cls, directory: str) -> Self | None:
-        """The run that was finished below a directory, if there is one."""
+        """The finished run below a directory, if there is one."""
         results = (cls(path) for path in _runs(directory))
         return next((result for result in results if result.is_finished), None)
 
     @property
     def rows(self) -> str:
-        """The table."""
         return f"{self.path}/rows"
 
     @property
     def savepoint(self) -> str:
-        """The savepoint."""
         return f"{self.path}/savepoint"
 
     @property
@@ -88,7 +78,7 @@ class BacklogFiles:
         return Location.of(f"{self.savepoint}/{METADATA_FILE}").file_size() is not None
 
     def remove_others(self) -> None:
-        """Removes what runs have left beside this one that were killed."""
+        """Removes the directories of killed runs beside this one."""
         for path in _runs(self.path.rpartition("/")[0]):
             if path != self.path:
                 location = Location.of(path)
@@ -96,7 +86,6 @@ class BacklogFiles:
 
 
 def _runs(directory: str) -> Iterator[str]:
-    """The directories of runs below a directory."""
     location = Location.of(directory)
     selector = fs.FileSelector(location.path, allow_not_found=True)
     for info in location.filesystem.get_file_info(selector):
@@ -106,7 +95,7 @@ def _runs(directory: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class BacklogResult:
-    """What a finished backlog has left.
+    """Results of a finished backlog.
 
     Attributes:
         spark: The session for its tables.
@@ -120,15 +109,15 @@ class BacklogResult:
 
     @classmethod
     def find(cls, spark: SparkSession, directory: str, uid: str) -> Self | None:
-        """The result of a backlog that was finished; None if none was.
+        """The result of a finished backlog; None if there is none.
 
         Args:
             spark: The session for its tables.
             directory: As for ``Backlog.run``.
-            uid: Likewise.
+            uid: As for ``Backlog.run``.
 
         Raises:
-            OperatorNotFoundError: The savepoint is of an operator of another uid.
+            OperatorNotFoundError: The operator of the savepoint has another uid.
 
         Example:
             >>> result = BacklogResult.find(spark, "/jobs/totals", "totals")
@@ -153,7 +142,7 @@ class BacklogResult:
     def output(self) -> DataFrame:
         """The rows that the function gave, in no order.
 
-        Columns may be null, whatever the schema says of them; none is that the schema does not let.
+        All columns are nullable; a column that the schema calls not nullable has no null.
         """
         return rows_in(self._rows, OUTPUT)
 
@@ -164,7 +153,7 @@ class BacklogResult:
 
     @property
     def counts(self) -> BacklogCounts:
-        """What it took."""
+        """Amounts of rows, keys and work."""
         return self._totals[0]
 
     @cached_property

@@ -1,9 +1,15 @@
 """Runs a function over the rows of a backlog, key after key.
 
-There are no watermarks while rows come. When a key has no more of them, its event-time timers up to
-the greatest watermark of the backlog fire, and that is the current watermark meanwhile. The clock
-fires timers of processing time: between two rows of their key, or at its end. Other timers stay
+There are no watermarks while rows come. When a key has no more rows, its event-time timers up to the
+greatest watermark of the backlog fire, and that is the current watermark meanwhile. Timers of processing
+time fire when the clock reaches them: between two rows of their key, or at its end. Other timers stay
 timers of the key.
+
+The results are the table of ``run_table``, with one more column:
+
+| column    | type   | meaning                                                    |
+|-----------|--------|------------------------------------------------------------|
+| counts    | STRUCT | a row per task: ``BacklogCounts`` and the watermark        |
 """
 
 from __future__ import annotations
@@ -35,10 +41,9 @@ RowT = TypeVar("RowT")
 
 
 class BacklogTimers(TimerService):
-    """Timers of a key, of which the clock fires some while its rows come.
+    """Timers of a key, some of which the clock fires while rows come.
 
-    Attributes:
-        next_processing_time: The current key has no timer of processing time before this one, in ms.
+    The current key has no timer of processing time before ``next_processing_time``, in ms.
     """
 
     def __init__(self, backend: KeyedStateBackend) -> None:
@@ -47,31 +52,23 @@ class BacklogTimers(TimerService):
         self._has_processing_time = False
 
     def register_processing_time_timer(self, timestamp: int) -> None:
-        """See ``TimerService``."""
         super().register_processing_time_timer(timestamp)
         self._has_processing_time = True
         self.next_processing_time = min(self.next_processing_time, timestamp)
 
     def restored(self) -> None:
-        """See ``TimerService``."""
         super().restored()
         self._has_processing_time = True
 
     def look(self) -> None:
-        """Looks for the first timer of processing time, after it has fired, or of another key."""
+        """Looks for the first timer of processing time again, because timers have fired or the key is another."""
         if self._has_processing_time:
             self.next_processing_time = min(self.processing_time_timers(), default=MAX_WATERMARK)
 
     def between(
         self, rows: Iterable[RowT], clock: Clock, fire: Callable[[int], None]
     ) -> Iterator[RowT]:
-        """The rows of a key, before each of which timers fire that the clock has reached.
-
-        Args:
-            rows: The rows.
-            clock: Gives the processing time, in ms.
-            fire: Fires the timers up to a time.
-        """
+        """The rows of a key; before each, ``fire`` is called if the clock has reached a timer."""
         for row in rows:
             if self.next_processing_time < MAX_WATERMARK:
                 now = clock()
@@ -81,19 +78,7 @@ class BacklogTimers(TimerService):
 
 
 class BacklogRun(FunctionRun):
-    """A function at work on a backlog.
-
-    Args:
-        task: The function.
-        backend: Has the state.
-        watermark: The greatest watermark of the backlog, in ms.
-
-    Attributes:
-        rows: How many rows the function was given.
-        keys: How many keys have ended.
-        kept: How many of them have left state, timers among it.
-        watermark: The greatest watermark of the backlog, in ms.
-    """
+    """A function at work on a backlog, with counts of rows, of ended keys, and of those that left state."""
 
     timer_service = BacklogTimers
 
@@ -106,15 +91,15 @@ class BacklogRun(FunctionRun):
 
     @property
     def state_accesses(self) -> tuple[int | None, int | None]:
-        """How often state of a key was read, and written, where it is kept.
+        """How often state of a key was read from its store, and written there.
 
-        A backend of one key writes what is given away once, and never reads it. Nobody counts how
-        often a function uses a backend of all keys.
+        A backend of one key writes the state of each key once, and never reads it. Nobody counts how often a
+        function uses a backend of all keys.
         """
         return (None, None) if self.backend.keeps_all_keys else (0, self.kept)
 
     def steps(self, spans: Iterable[Span]) -> Iterator[None]:
-        """See ``FunctionRun``; the function is told where the backlog begins and ends."""
+        """See ``FunctionRun``; the function also learns where the backlog begins and ends."""
         self._task.function.process_record_attributes(RecordAttributes(is_backlog=True))
         yield from super().steps(spans)
         self._task.function.process_record_attributes(RecordAttributes(is_backlog=False))
@@ -177,7 +162,7 @@ _COUNT_TYPE = pa.struct([(name, pa.int64()) for name in COUNT_NAMES])
 
 @dataclass(frozen=True, kw_only=True)
 class BacklogRows(RunTable):
-    """A function over a backlog; ``tally`` counts what tasks have done, for whoever watches."""
+    """A function over a backlog; ``tally`` counts the work of tasks while it runs."""
 
     kind = BacklogRun
     tally: BacklogTally

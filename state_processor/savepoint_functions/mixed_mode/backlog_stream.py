@@ -1,9 +1,9 @@
-"""A backlog that runs as a stream, for those who want savepoints while it lasts.
+"""A backlog that runs as a stream, with savepoints while it lasts.
 
-Its rows are written to a directory first, from which Spark streams them, file after file. When all of
-them are processed, the savepoint of the switch is taken from the state store.
+Its rows are written to a directory first, from which Spark streams them, file after file. When all are
+processed, the savepoint of the switch is taken from the state store.
 
-| path           | is                                                                   |
+| path           | content                                                              |
 |----------------|----------------------------------------------------------------------|
 | ``rows/<n>``   | the rows of input n, from 0                                          |
 | ``stream``     | Spark's checkpoint                                                   |
@@ -42,10 +42,8 @@ _ROWS_PER_FILE = 100_000
 class BacklogStream:
     """A function over a backlog, row by row as they come.
 
-    Attributes:
-        function: The function; its rows are those of the backlog, as a bounded DataFrame.
-        directory: Where it writes.
-        interval_ms: How often there is a savepoint.
+    The rows of ``function`` are the backlog, as a bounded DataFrame. A savepoint is taken every
+    ``interval_ms``.
     """
 
     function: StreamFunction
@@ -58,14 +56,9 @@ class BacklogStream:
         return f"{self.directory}/savepoint"
 
     def run(self, output: Output, tell: Tell | None) -> tuple[SparkSavepoint, int]:
-        """Runs the backlog, or what of it is not done yet.
+        """Runs the rest of the backlog; returns the savepoint of the switch, and its watermark in ms.
 
-        Args:
-            output: Takes the rows of each batch.
-            tell: Is called with each batch.
-
-        Returns:
-            The savepoint of the switch, and the watermark then, in ms.
+        ``output`` takes the rows of each batch, and ``tell`` is called with each batch.
         """
         function = self.function
         try:
@@ -99,7 +92,6 @@ class BacklogStream:
         return batch
 
     def _streamed(self) -> StreamFunction:
-        """The function over the rows as a stream."""
         numbered = enumerate(self.function.inputs)
         inputs = tuple(self._as_stream(rows, number) for number, rows in numbered)
         return replace(self.function, inputs=inputs)
@@ -115,7 +107,7 @@ class BacklogStream:
 
 
 def _remove(directory: str) -> None:
-    """Removes what a run has left that was killed, if there is anything."""
+    """Removes a directory of a killed run, if it is there."""
     location = Location.of(directory)
     if location.filesystem.get_file_info(location.path).type == fs.FileType.Directory:
         location.filesystem.delete_dir(location.path)

@@ -1,7 +1,7 @@
-"""The state with which a stream begins: that of the savepoint at the end of the backlog, as rows.
+"""The state with which a stream begins, as rows: that of the savepoint at the end of the backlog.
 
-Tasks read the pieces of the savepoint and encode its columns, so that each key has the row that
-``stored_backend`` describes. Nothing goes through Spark's own types, which hold less.
+Tasks read splits of the savepoint and encode its columns, so that each key gets the row that
+``stored_backend`` describes. Spark's own types are avoided, because they can't hold all values.
 """
 
 from __future__ import annotations
@@ -41,20 +41,14 @@ _TIMERS = {EVENT_TIME: EVENT_TIMERS, PROCESSING_TIME: PROCESSING_TIMERS}
 
 
 def key_rows_type(states: Iterable[str]) -> StructType:
-    """The type of the rows of ``initial_state``: a key, and what it has."""
+    """The type of the rows of ``initial_state``: a key and its state."""
     return StructType([StructField(KEY, BinaryType()), *row_type(states).fields])
 
 
 def initial_state(
     spark: SparkSession, savepoint: Savepoint, uid: str, states: Sequence[str]
 ) -> DataFrame:
-    """A row for each key of an operator, with all that it has.
-
-    Args:
-        spark: The session.
-        savepoint: The savepoint.
-        uid: The operator.
-        states: The states that its function registers.
+    """A row for each key of an operator, with the states that a function registers.
 
     Raises:
         OperatorNotFoundError: The savepoint has no such operator.
@@ -70,7 +64,7 @@ def initial_state(
 
 
 def _merged(name: str) -> Column:
-    """A column of the rows of a key, of which one has its state, and others a timer each."""
+    """Merges a column of the rows of a key, one of which has its state, and each other one timer."""
     if name in _TIMERS.values():
         return F.flatten(F.collect_list(name))
     return F.first(name, ignorenulls=True)
@@ -78,13 +72,10 @@ def _merged(name: str) -> Column:
 
 @dataclass(frozen=True, slots=True)
 class KeyRowsReading:
-    """How the rows of keys are read from a table: that of keyed state, or that of timers.
+    """Reads the rows of keys from a table: that of keyed state, or that of timers.
 
-    Attributes:
-        scan: Of the table.
-        splits: The pieces of it; a task gets the numbers of its own.
-        columns: The column of each state.
-        schema: That of the rows; a key has one for its state, and one for each timer.
+    A task gets the numbers of its splits. ``columns`` maps states to columns. A key has a row for its state,
+    and one for each timer.
     """
 
     scan: TableScan
@@ -94,7 +85,7 @@ class KeyRowsReading:
 
     @classmethod
     def all_of(cls, savepoint: Savepoint, uid: str, states: Sequence[str]) -> list[Self]:
-        """Of both tables of an operator, as far as it has them; arguments are those of ``initial_state``."""
+        """Reads both tables of an operator, if it has them; arguments are those of ``initial_state``."""
         schema = arrow_schema(key_rows_type(states))
         names = [table.name for table in savepoint.operator(uid).tables]
         scans = [
@@ -113,7 +104,6 @@ class KeyRowsReading:
                 yield from self.rows(number)
 
     def rows(self, number: int) -> Iterator[pa.RecordBatch]:
-        """The rows of a split."""
         columns = self._timers if self.scan.table.name == TIMERS_TABLE else self._states
         for batch in self.scan.read(self.splits[number]):
             yield self._rows(batch.num_rows, columns(batch))

@@ -1,4 +1,4 @@
-"""Which inputs a job of backlog and stream takes: those of the stream are like those of the backlog."""
+"""Checks of the inputs of a job: those of the stream must be like those of the backlog."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def expect_function(function: object, inputs: Inputs) -> None:
-    """Raises ``TypeError`` if a function is none of so many inputs."""
+    """Raises ``TypeError`` if a function doesn't take so many inputs."""
     kind = KeyedCoProcessFunction if len(inputs) > 1 else KeyedProcessFunction
     if not isinstance(function, kind):
         raise TypeError(
@@ -25,10 +25,10 @@ def expect_function(function: object, inputs: Inputs) -> None:
 
 
 def expect_alike(backlog: Inputs, stream: Inputs) -> None:
-    """Looks whether a stream can go on from a backlog.
+    """Checks that a stream can go on from a backlog.
 
     Raises:
-        ValueError: It cannot; the message says what differs, and of which input.
+        ValueError: It can't; the message says what differs, and in which input.
         UnstableKeyError: Equal keys may have different bytes.
     """
     if len(backlog) != len(stream):

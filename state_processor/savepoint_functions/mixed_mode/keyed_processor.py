@@ -1,16 +1,15 @@
 """Runs a process function over the rows of a stream, on Spark's ``transformWithState``.
 
-Spark calls the processor for each key that has rows in a micro-batch, then for each whose alarm the
-watermark has reached. Either way, a visit of a key goes as it would in Flink, where a watermark
-follows each micro-batch:
+Spark calls the processor for each key with rows in a micro-batch, then for each key whose alarm the
+watermark has reached. Such a visit goes as in Flink, if a watermark follows each micro-batch:
 
 1. timers fire that the watermark of the batches before, or the clock, has reached;
-2. the rows come, in the order in which they arrived; behind each, timers of processing time fire
-   that the function has set, and the clock has reached.
+2. the rows come in the order of their arrival; behind each, timers of processing time fire that the
+   function has set and the clock has reached.
 
-Timers are state of the key. Spark's own timers only wake a key up, and there is one at a time for
-it: the alarm, at the first of its timers. Of processing time Spark can know nothing here, for a
-query has one kind of time; ``wake_ups`` wakes these keys.
+Timers are state of the key. Spark's own timers only wake a key up. A key has one of them at a time: the
+alarm, at its first timer. Spark can't know processing time here, because a query has one kind of time;
+``wake_ups`` wakes these keys.
 """
 
 from __future__ import annotations
@@ -72,15 +71,10 @@ _NO_WATERMARK = 0
 
 @dataclass(frozen=True)
 class StreamTask:
-    """A function, and what it is run over.
+    """A function over a stream, or over a backlog that runs as one.
 
-    Attributes:
-        function: The function.
-        key: The layout of keys.
-        inputs: The names of the columns of each input.
-        watermark: That with which the stream begins, in ms.
-        is_backlog: Whether the rows are those of a backlog.
-        switch: What keys have that are not in the store yet; None for nothing.
+    ``inputs`` are the column names of each input, and the stream begins with ``watermark``, in ms. ``switch``
+    is the state of keys that are not in the store yet.
     """
 
     function: ProcessFunction
@@ -92,19 +86,13 @@ class StreamTask:
 
 
 class KeyedProcessor(StatefulProcessor):
-    """Calls the function; Spark makes one for each task.
-
-    Args:
-        task: The function.
-        clock: Gives the processing time, in ms; that of the machine by default.
-    """
+    """Calls the function; Spark makes one processor for each task."""
 
     def __init__(self, task: StreamTask, clock: Clock | None = None) -> None:
         self._task = task
         self._clock = clock
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Opens the function, and the state."""
         self._handle = handle
         self._backend = StoredBackend(self._task.key, self._clock)
         self._timers = BacklogTimers(self._backend)
@@ -117,7 +105,6 @@ class KeyedProcessor(StatefulProcessor):
         self._store: ValueState = handle.getValueState(STATE, self._backend.row_type)
 
     def close(self) -> None:
-        """Closes the function."""
         self._task.function.close()
 
     @user_frames_first
@@ -146,7 +133,7 @@ class KeyedProcessor(StatefulProcessor):
         timerValues: TimerValues,  # noqa: N803
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[Row]:
-        """A visit of a key whose alarm has fired; Spark deletes that afterwards."""
+        """A visit of a key whose alarm has fired; Spark deletes the alarm afterwards."""
         fired = expiredTimerInfo.getExpiryTimeInMs()
         watermark = self._watermark(timerValues)
         yield self._visit(bytes(key[0]), self._stored(), [], watermark, fired=fired)
@@ -156,7 +143,7 @@ class KeyedProcessor(StatefulProcessor):
         return None if stored is None else KeyRow.of(stored)
 
     def _at_switch(self, key_group: int, key_bytes: bytes) -> KeyRow | None:
-        """What a key has that is not in the store."""
+        """The state of a key that is not in the store."""
         switch = self._task.switch
         row = None if switch is None else switch.row(key_group, key_bytes)
         if row is None:
@@ -217,7 +204,7 @@ class KeyedProcessor(StatefulProcessor):
         fire_by_clock(now)
 
     def _timed_rows(self, packet: Packet) -> Iterator[tuple[int | None, Any]]:
-        """The rows of a packet, each behind its timestamp, and behind its input's number if there are two."""
+        """The rows of a packet with their timestamps; with two inputs each row has its input's number in front."""
         rows: Iterable[Any] = map(self._rows[packet.number], packet.rows)
         if len(self._rows) > 1:
             rows = zip(repeat(packet.number), rows, strict=False)
@@ -230,7 +217,7 @@ class KeyedProcessor(StatefulProcessor):
     def _settle(
         self, before: KeyRow | None, watermark: int, fired: int | None, *, is_first: bool
     ) -> tuple[KeyRow, int]:
-        """Stores what the key has, if that has changed or is not stored yet; and the number of writes."""
+        """Stores the state of the key if it has changed or is new; returns it and the number of writes."""
         # Of a key that is not in the store Spark has no alarm.
         last = None if before is None or is_first else before.alarm
         of_switch = before is not None and before.is_of_switch
@@ -252,12 +239,12 @@ class KeyedProcessor(StatefulProcessor):
 
 
 def _due_before(row: KeyRow | None, watermark: int) -> bool:
-    """Whether a key may have timers of event time that have not fired with this watermark."""
+    """Whether a key may have event-time timers that have not fired with this watermark."""
     return row is not None and (row.watermark is None or watermark > row.watermark)
 
 
 def _with_alarm(row: KeyRow, watermark: int, last: int | None = None) -> KeyRow:
-    """The row with the alarm that its timers ask for, the last one if that comes early enough."""
+    """The row with the alarm that its timers need; the last alarm stays if it comes early enough."""
     first = min(row.timers[0], default=None)
     if first is None:
         return row

@@ -1,4 +1,4 @@
-"""A function over a backlog, and then over the stream that goes on from it, with the same state.
+"""A function over a backlog, then over the stream that goes on from it, with the same state.
 
 | phase   | rows                             | savepoints                                           |
 |---------|----------------------------------|------------------------------------------------------|
@@ -6,13 +6,13 @@
 | switch  |                                  | one, which the stream begins with                    |
 | stream  | as they come, in micro-batches   | at the interval, and whenever they are asked for     |
 
-With ``execution.checkpointing.interval-during-backlog`` greater than 0 the backlog runs as a stream
-as well, with savepoints at that interval. What is below the directory of a job:
+If ``execution.checkpointing.interval-during-backlog`` is greater than 0, the backlog runs as a stream too,
+with savepoints at that interval. The directory of a job has:
 
-| path                  | is                                                                     |
+| path                  | content                                                                |
 |-----------------------|------------------------------------------------------------------------|
-| ``backlog-<…>``       | what the backlog has left, and in it the savepoint of the switch       |
-| ``backlog-as-stream`` | the same, where the backlog runs as a stream                           |
+| ``backlog-<…>``       | results of the backlog, with the savepoint of the switch               |
+| ``backlog-as-stream`` | the same, if the backlog runs as a stream                              |
 | ``stream``            | Spark's checkpoint of the stream, and the state of the switch          |
 | ``savepoints``        | the last savepoint of the interval                                     |
 
@@ -57,10 +57,10 @@ class MixedModeJob:
     Attributes:
         function: The function.
         backlog: The rows of the backlog, of one input or of two.
-        stream: Those of the stream, of as many.
-        settings: What their operator is.
-        directory: Where the job keeps what it needs to go on after a failure.
-        options: How the function is run.
+        stream: The rows of the stream, of as many inputs.
+        settings: Uid, schema and numbers of the operator.
+        directory: Where the job keeps all that it needs to go on after a failure.
+        options: The execution options.
         initial: The operator of a savepoint with whose state the backlog begins.
     """
 
@@ -86,25 +86,22 @@ class MixedModeJob:
         """A job.
 
         Args:
-            backlog: Rows of a bounded DataFrame, with keys and timestamps; or of two that are
-                connected. Options of ``with_options`` apply to the whole job.
-            stream: Rows of a streaming DataFrame, with the same columns and keys; or of two, in the
-                same order. Where one of two inputs has no timestamps there is no watermark.
-            function: Runs over both, and is not changed by that; of two inputs a
-                ``KeyedCoProcessFunction``.
+            backlog: Rows of a bounded DataFrame, with keys and timestamps; or of two that are connected.
+                Options of ``with_options`` apply to the whole job.
+            stream: Rows of a streaming DataFrame, with the same columns and keys; or of two, in the same
+                order. If one of two inputs has no timestamps, there is no watermark.
+            function: Runs over both; for two inputs a ``KeyedCoProcessFunction``.
             settings: The uid of the operator, and the columns of the rows that it gives.
-            directory: A directory of the job alone: a local path, or a URI that Spark and pyarrow
-                both know.
-            initial: The operator of a savepoint with whose state the backlog begins, as for
-                ``Backlog.of``; it has no states but those that the function registers.
+            directory: A directory of the job alone: a local path, or a URI that Spark and pyarrow both know.
+            initial: The operator of a savepoint with whose state the backlog begins, as for ``Backlog.of``.
+                The function must register all its states.
 
         Raises:
             TypeError: The function is of another kind.
-            ValueError: The backlog is a stream, be it of one of two inputs, or the stream is none;
-                one has more inputs than the other, or lacks timestamps, or has given key groups;
-                columns differ; the schema has no columns; a state of the function has namespaces; or
-                the directory is a URI that has a character that URIs escape; or the session is one
-                of Spark Connect.
+            ValueError: An input of the backlog is a stream, or the stream is none; backlog and stream differ
+                in their inputs or columns; timestamps are missing; key groups are given; the schema has no
+                columns; a state of the function has namespaces; the directory is a URI with a character that
+                URIs escape; or the session is one of Spark Connect.
             UnstableKeyError: Equal keys may have different bytes.
             ColumnTypeError: The keys of two inputs are of different types.
 
@@ -144,22 +141,20 @@ class MixedModeJob:
     ) -> RunningStream:
         """Runs the backlog, unless that is done already, and starts the stream, or goes on with it.
 
-        It returns when the backlog is over. A backlog in batch mode that fails, or is killed, begins
-        anew the next time; a stream goes on after the last batch that was committed.
+        It returns when the backlog is over. A backlog in batch mode that fails or is killed begins anew the next
+        time. A stream goes on after its last committed batch.
 
         Args:
-            output: Takes the rows of a batch and its number, as ``outputs`` says; by default they
-                are dropped.
-            on_progress: Is called with how far the backlog is, a ``BacklogProgress`` every few seconds, and
-                of each batch of a stream, a ``BatchProgress``; e.g. ``print_progress``. That is
-                mostly from another thread.
+            output: Takes the rows of a batch and its number, see ``outputs``; by default rows are dropped.
+            on_progress: Called with a ``BacklogProgress`` every few seconds, and with a ``BatchProgress`` after
+                each batch of a stream, mostly from another thread; e.g. ``print_progress``.
 
         Returns:
             The stream, which runs until it is stopped.
 
         Raises:
-            SavepointError: What the backlog finds wrong.
-            StreamingQueryException: What a backlog in stream mode finds wrong.
+            SavepointError: The backlog has failed with it.
+            StreamingQueryException: A backlog in stream mode has failed.
 
         Example:
             >>> running = job.start(ParquetOutput("/jobs/totals/rows"), print_progress)
@@ -205,7 +200,7 @@ class MixedModeJob:
         return result.savepoint, result.watermark
 
     def _has_begun(self) -> bool:
-        """Whether the stream has had a batch, so that the rows of the backlog were given away."""
+        """Whether the stream has had a batch, so that the output has the rows of the backlog already."""
         first = f"{self.directory}/stream/checkpoint/offsets/0"
         return Location.of(first).file_size() is not None
 
@@ -220,10 +215,10 @@ def _rows(
 
 
 def _expect_whole(rows: FunctionRows, max_parallelism: int) -> None:
-    """Raises an error for initial state that the job would not go on with, all of it.
+    """Raises an error for initial state that the job would lose.
 
     Raises:
-        ValueError: The backlog is run in stream mode, or the operator has other states.
+        ValueError: The backlog runs in stream mode, or the operator has other states.
         RescaleError: It has another number of key groups.
     """
     initial = rows.initial

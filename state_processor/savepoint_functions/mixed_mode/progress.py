@@ -1,4 +1,7 @@
-"""How far a stream is: figures of each batch, as Spark's listener of streams tells them."""
+"""Progress of a job: of its backlog every few seconds, and of its stream after each batch.
+
+Spark counts the rows of a task when the task is done.
+"""
 
 from __future__ import annotations
 
@@ -36,15 +39,15 @@ INTERVAL_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class BacklogProgress:
-    """How far a backlog is.
+    """Progress of a backlog.
 
     Attributes:
         phase: ``backlog``.
-        rows: The rows that the function was called for, in the tasks that are done.
-        keys: The keys that have ended, likewise.
-        seconds: How long it has run.
-        tasks: The tasks of Spark that are done, and all there are, of the stages that run now.
-        is_done: Whether it is over, and its savepoint is there.
+        rows: The number of rows that the function was called for, in finished tasks.
+        keys: The number of keys that have ended, in finished tasks.
+        seconds: The time since the beginning.
+        tasks: Finished and total tasks of Spark, in the stages that run now.
+        is_done: Whether the backlog is over, with its savepoint.
     """
 
     phase: ClassVar[str] = "backlog"
@@ -68,42 +71,28 @@ class BacklogProgress:
 
 
 def no_progress(progress: BacklogProgress) -> None:
-    """Drops it."""
+    """Drops the progress."""
 
 
 @dataclass(frozen=True)
 class BacklogTally:
-    """What tasks add up while a backlog runs; a task that is lost and done again counts twice.
-
-    Attributes:
-        rows: The rows that the function was called for.
-        keys: The keys that have ended.
-    """
+    """Counts of rows and ended keys while a backlog runs; a repeated task counts twice."""
 
     rows: Accumulator[int]
     keys: Accumulator[int]
 
     @classmethod
     def of(cls, spark: SparkSession) -> Self:
-        """One of nothing."""
         context = spark.sparkContext
         return cls(context.accumulator(0), context.accumulator(0))
 
     def add(self, rows: int, keys: int) -> None:
-        """Counts what a task has done."""
         self.rows.add(rows)
         self.keys.add(keys)
 
 
 class BacklogWatch:
-    """Tells how far a backlog is.
-
-    Args:
-        spark: The session that it runs in.
-        tally: What its tasks count.
-        tell: Is called, while the backlog runs from another thread.
-        interval_s: How long it is from one telling to the next, in seconds.
-    """
+    """Calls ``tell`` with the progress of a backlog, from another thread."""
 
     def __init__(
         self,
@@ -121,7 +110,7 @@ class BacklogWatch:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Tells of what runs meanwhile, from its beginning on."""
+        """Tells the progress until the end of the ``with`` statement."""
         self._look()
         thread = threading.Thread(target=self._watch, name="backlog watch", daemon=True)
         thread.start()
@@ -132,7 +121,6 @@ class BacklogWatch:
             thread.join()
 
     def tell_end(self, counts: BacklogCounts) -> None:
-        """Tells that the backlog is over, with what it was in all."""
         self._tell(
             BacklogProgress(
                 counts.rows, counts.keys, self._seconds(), task_count(self._spark), is_done=True
@@ -156,19 +144,18 @@ BACKLOG, STREAM = "backlog", "stream"
 
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
-    """A batch that is done.
+    """A finished batch.
 
     Attributes:
         phase: ``backlog`` or ``stream``.
         batch_id: Its number.
-        rows: The rows that the function was called for.
-        timers: The timers that fired.
+        rows: The number of rows that the function was called for.
+        timers: The number of timers that fired.
         rows_per_second: Rows per second of its duration.
-        visits: The keys that it touched.
+        visits: The number of keys that it touched.
         state_reads: How often the state of a key was read.
         state_writes: How often it was written.
-        keys: The keys in the state store: those that were visited since the switch, and have or had
-            state.
+        keys: The number of keys in the state store: those visited since the switch that have or had state.
         next_due: The first timer of processing time that a visited key has left, in ms.
         lag_ms: How far the watermark is behind the clock, in ms; None without a watermark.
     """
@@ -187,7 +174,7 @@ class BatchProgress:
 
     @classmethod
     def of(cls, phase: str, progress: StreamingQueryProgress) -> BatchProgress:
-        """What Spark tells of a batch."""
+        """The progress of a batch, from Spark's."""
         metrics: Any = progress.observedMetrics.get(METRICS)
         counts = metrics.asDict() if metrics is not None else {}
         rows = counts.get("rows") or 0
@@ -228,13 +215,7 @@ def print_progress(progress: Progress) -> None:
 
 
 class ProgressListener(StreamingQueryListener):
-    """Tells of the batches of one query.
-
-    Args:
-        phase: That of the query.
-        run_id: The id of the run of the query.
-        tell: Is called with each batch, from another thread.
-    """
+    """Calls ``tell`` with the progress of each batch of one run of a query, from another thread."""
 
     def __init__(self, phase: str, run_id: str, tell: Callable[[BatchProgress], None]) -> None:
         self._phase = phase
@@ -242,18 +223,17 @@ class ProgressListener(StreamingQueryListener):
         self._tell = tell
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802  # Spark's name
-        """Nothing to tell yet."""
+        ...
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802  # Spark's name
-        """Tells of a batch."""
         if str(event.progress.runId) == self._run_id:
             self._tell(BatchProgress.of(self._phase, event.progress))
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802  # Spark's name
-        """Nothing to tell."""
+        ...
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802  # Spark's name
-        """Whoever waits for the query knows."""
+        ...
 
 
 def _lag_ms(watermark: str | None) -> int | None:

@@ -1,4 +1,4 @@
-"""A stream that runs: how far it is, and savepoints of it."""
+"""A running stream: its progress, and savepoints of it."""
 
 from __future__ import annotations
 
@@ -32,19 +32,10 @@ _PATIENCE_SECONDS = 10.0
 class RunningStream:
     """A stream that runs until it is stopped, or fails.
 
-    Use it in a ``with`` statement, or stop it. It goes on where it was stopped when its job is
-    started again.
-
-    Args:
-        function: The function.
-        query: The query.
-        running: What Spark runs.
-        clock: Does what is due.
-        phase: ``backlog`` or ``stream``.
-        tell: Is called with each batch.
+    Use it in a ``with`` statement, or stop it. When its job is started again, it goes on where it was stopped.
 
     Attributes:
-        batches: The last batches that were done since it was started, 100 at most.
+        batches: The last finished batches since it was started, 100 at most.
     """
 
     def __init__(
@@ -82,17 +73,9 @@ class RunningStream:
         tell: Tell | None,
         until_end: bool = False,
     ) -> Self:
-        """Starts a query, or goes on with it.
+        """Starts a query, or goes on with it; with ``until_end`` it ends with the rows that are there now.
 
-        Args:
-            function: The function.
-            query: The query.
-            output: Takes the rows of each batch.
-            phase: ``backlog`` or ``stream``.
-            savepoints: Where the last savepoint of the interval lies.
-            interval_ms: How often there is one; None for never.
-            tell: Is called with each batch.
-            until_end: Whether it ends with the rows that are there now.
+        The last savepoint of the interval lies in ``savepoints``; with ``interval_ms`` None there is none.
         """
         clock = StreamClock(function, query, savepoints, interval_ms, processing_time())
         running = query.start(output, until_end=until_end)
@@ -111,7 +94,7 @@ class RunningStream:
 
     @property
     def last_savepoint(self) -> str | None:
-        """The path of the last savepoint of the interval, since it was started."""
+        """The path of the last savepoint of the interval since the start; None if there is none."""
         return self._clock.last_savepoint
 
     def take_savepoint(self, path: str) -> WrittenSavepoint:
@@ -120,13 +103,12 @@ class RunningStream:
         The offsets of the stream lie beside it; see ``CommittedBatch.beside``.
 
         Args:
-            path: A directory that is empty, or not there yet; a local path, or a URI that pyarrow
-                knows.
+            path: An empty or new directory: a local path, or a URI that pyarrow knows.
 
         Raises:
             SavepointNotFoundError: No batch is committed yet; the state is that of the switch.
             SavepointExistsError: A savepoint lies there.
-            SavepointError: What the file system finds wrong.
+            SavepointError: The file system has failed with it.
 
         Example:
             >>> running.take_savepoint("/jobs/totals/cut-over")
@@ -164,7 +146,7 @@ class RunningStream:
 
         Raises:
             StreamingQueryException: It has failed.
-            SavepointError: A savepoint of the interval has, or a task has found something wrong.
+            SavepointError: A savepoint of the interval, or a task, has failed with it.
         """
         with typed_errors():
             if timeout_s is None:
@@ -177,7 +159,7 @@ class RunningStream:
         return has_ended
 
     def stop(self) -> None:
-        """Stops the stream; what is not committed is done again when it goes on.
+        """Stops the stream; work that is not committed is done again when it goes on.
 
         Raises:
             SavepointError: A savepoint of the interval has failed.

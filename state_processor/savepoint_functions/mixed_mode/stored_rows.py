@@ -1,4 +1,4 @@
-"""The state of a stream, read from Spark's state store as of a committed batch, for a savepoint."""
+"""The state of a stream for a savepoint: read from Spark's state store after a committed batch."""
 
 from __future__ import annotations
 
@@ -29,25 +29,14 @@ if TYPE_CHECKING:
 
 
 def stored_keys(spark: SparkSession, checkpoint: str, batch_id: int) -> DataFrame:
-    """The rows of all keys: column ``key``, then those that ``stored_backend`` lists.
-
-    Args:
-        spark: The session.
-        checkpoint: The checkpoint directory of the query.
-        batch_id: The batch after which they are read.
-    """
+    """The rows of all keys after a batch: column ``key``, then those of ``stored_backend``."""
     reader = spark.read.format("statestore").option("stateVarName", STATE)
     stored = reader.option("batchId", batch_id).load(readable(spark, checkpoint))
     return stored.select(F.col("key").getField(KEY).alias(KEY), "value.*")
 
 
 def with_untouched(stored: DataFrame, initial: DataFrame) -> DataFrame:
-    """The rows of all keys: those of the store, and of the keys that it has not, those of the switch.
-
-    Args:
-        stored: The rows of ``stored_keys``.
-        initial: Those of ``initial_state``.
-    """
+    """The rows of the store, and those of the switch for keys that are not in the store."""
     ours, theirs = stored.alias("stored"), initial.alias("initial")
     joined = ours.join(theirs, F.col(f"stored.{KEY}") == F.col(f"initial.{KEY}"), "full_outer")
     is_stored = F.col(f"stored.{KEY}").isNotNull()
@@ -63,29 +52,20 @@ def with_untouched(stored: DataFrame, initial: DataFrame) -> DataFrame:
 
 @dataclass(frozen=True)
 class StoredTransformation:
-    """Rows of ``stored_keys`` as the keyed state of an operator.
-
-    Attributes:
-        rows: The rows.
-        key: The key.
-        states: The states that the function registers, and timers.
-    """
+    """Rows of ``stored_keys`` as the keyed state of an operator."""
 
     rows: DataFrame
     key: Key
     states: tuple[FunctionState, ...]
 
     def write(self, context: WriteContext) -> OperatorState:
-        """See ``StateTransformation``."""
         return self.plan().write(context)
 
     def plan(self) -> OperatorPlan:
-        """What is to be written."""
         infos = tuple(state.new.info for state in self.states)
         return OperatorPlan(KeyedPlan(self.key.snapshot, infos, (self,)))
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
-        """See ``RunRows``."""
         encoding = RunEncoding(
             self.key.snapshot.layout(),
             None,
@@ -101,24 +81,17 @@ class StoredTransformation:
         return RunSource(rows, _StoredRuns(stored, encoding).run)
 
     def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
-        """None: the store has each key once."""
         return []
 
 
 @dataclass(frozen=True, slots=True)
 class _StoredRuns:
-    """What a task is given.
-
-    Attributes:
-        states: The name of each state, and what its serializer writes; None for timers.
-        encoding: How columns become runs.
-    """
+    """Makes runs of rows; the layout of a state is None for timers."""
 
     states: tuple[tuple[str, Layout | None], ...]
     encoding: RunEncoding
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The runs of a partition."""
         yield from self.encoding.run(self._decoded(batch) for batch in batches if batch.num_rows)
 
     def _decoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -1,4 +1,4 @@
-"""What the clock does while a stream runs: savepoints at an interval, and keys that it wakes up."""
+"""Actions of the clock while a stream runs: savepoints at an interval, and keys that wake up."""
 
 from __future__ import annotations
 
@@ -20,18 +20,7 @@ _UNKNOWN = 0
 
 
 class StreamClock:
-    """Does what is due, whenever it is asked.
-
-    Args:
-        function: The function of the stream.
-        query: The query.
-        savepoints: Where savepoints of the interval lie: the last one, and no other.
-        interval_ms: How often there is one; None for never.
-        now: The time of the clock, in ms.
-
-    Attributes:
-        last_savepoint: The path of the last savepoint that was taken.
-    """
+    """Does what is due when ``tick`` is called; ``savepoints`` has the last savepoint of the interval alone."""
 
     def __init__(
         self,
@@ -53,20 +42,13 @@ class StreamClock:
         self._next_due: int | None = _UNKNOWN
 
     def expect(self, due: int | None) -> None:
-        """Takes notice of the first timer of processing time that keys have, in ms."""
+        """Takes notice of a timer of processing time, in ms."""
         with self._lock:
             if due is not None:
                 self._next_due = due if self._next_due is None else min(due, self._next_due)
 
     def tick(self, now: int) -> None:
-        """Does what is due.
-
-        Args:
-            now: The time of the clock, in ms.
-
-        Raises:
-            SavepointError: A savepoint can't be written.
-        """
+        """Does what is due at a time, in ms. Raises ``SavepointError`` if a savepoint can't be written."""
         if self._is_due(now):
             self._wake_up(now)
         if self._interval_ms is not None and now >= self._next_savepoint:

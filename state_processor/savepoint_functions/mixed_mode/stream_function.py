@@ -1,4 +1,4 @@
-"""A function over the rows of a stream, or of two: what a query of it is made of, and a savepoint of its state."""
+"""A function over the rows of one stream, or of two: its query, and a savepoint of its state."""
 
 from __future__ import annotations
 
@@ -29,19 +29,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OperatorSettings:
-    """What an operator is, besides its function and its rows.
+    """Settings of an operator, besides its function and its rows.
 
     Attributes:
         uid: Its uid in savepoints.
         schema: The columns of the rows that it gives.
-        out_of_orderness_ms: How much later than others a row may come, in ms: the watermark is
-            that much, and 1 ms, behind the greatest timestamp.
+        out_of_orderness_ms: How much later than others a row may come, in ms. The watermark is that much,
+            and 1 ms, behind the greatest timestamp.
         parallelism: The number of its subtasks in savepoints.
         max_parallelism: The number of its key groups.
 
     Raises:
-        ValueError: The out-of-orderness is negative; or not 1 <= parallelism <= max parallelism
-            <= 32768.
+        ValueError: The out-of-orderness is negative; or not 1 <= parallelism <= max parallelism <= 32768.
 
     Example:
         >>> OperatorSettings("totals", "account BIGINT, total DOUBLE", out_of_orderness_ms=5_000)
@@ -54,7 +53,6 @@ class OperatorSettings:
     max_parallelism: int = 128
 
     def __post_init__(self) -> None:
-        """Looks at the numbers."""
         expect_parallelism(self.parallelism, self.max_parallelism)
         if self.out_of_orderness_ms < 0:
             raise ValueError(f"out_of_orderness_ms={self.out_of_orderness_ms}, expected 0 or more")
@@ -62,13 +60,7 @@ class OperatorSettings:
 
 @dataclass(frozen=True)
 class StreamFunction:
-    """A function over the rows of a stream, or of two.
-
-    Attributes:
-        function: The function.
-        inputs: The rows of each.
-        settings: What its operator is.
-    """
+    """A function over the rows of one stream, or of two."""
 
     function: ProcessFunction
     inputs: tuple[KeyedInput, ...]
@@ -76,11 +68,11 @@ class StreamFunction:
 
     @cached_property
     def rows(self) -> FunctionRows:
-        """The function over its rows, after a copy of it has said which states it registers."""
+        """The function over its rows, after ``open`` of a copy has registered its states."""
         return FunctionRows.of(self.inputs, self.function, ExecutionOptions(), keeps_state=True)
 
     def check(self) -> None:
-        """Raises ``ValueError`` if it has state that a stream does not keep, or side outputs."""
+        """Raises ``ValueError`` if it has state that a stream doesn't keep, or side outputs."""
         expect_one_output(self.function)
         for state in self.rows.states:
             if state.namespace is not None:
@@ -91,34 +83,26 @@ class StreamFunction:
 
     @property
     def spark(self) -> SparkSession:
-        """The session of the rows."""
         return self.inputs[0].data.sparkSession
 
     @property
     def state_names(self) -> tuple[str, ...]:
-        """The states that it registers, without those of timers."""
+        """The states that it registers, timers excluded."""
         return tuple(state.new.name for state in self.rows.states if not state.is_timers)
 
     def backlog_query(self, directory: str) -> StreamQuery:
-        """A query that is to run it over a backlog, whose state begins with nothing.
-
-        Args:
-            directory: Where Spark keeps its checkpoint.
-        """
+        """A query over a backlog, whose state begins with nothing; Spark's checkpoint is in the directory."""
         rows = self.rows.task.rows
         task = StreamTask(self.function, rows.key, rows.inputs, is_backlog=True)
         return self._query(task, directory)
 
     def query(self, directory: str, savepoint: SparkSavepoint, watermark: int) -> StreamQuery:
-        """A query that is to run it over a stream.
+        """A query over a stream that goes on from the savepoint and watermark (ms) of the switch.
 
-        Args:
-            directory: Where Spark keeps its checkpoint, and the state of the switch lies.
-            savepoint: That of the switch.
-            watermark: That of the switch, in ms.
+        The directory has Spark's checkpoint and the state of the switch.
 
         Raises:
-            SavepointError: What the savepoint or the file system finds wrong.
+            SavepointError: The savepoint or the file system has failed with it.
         """
         rows, uid, names = self.rows.task.rows, self.settings.uid, self.state_names
         switch = SwitchState.of(f"{directory}/switch", savepoint, uid, names, watermark)
@@ -138,15 +122,11 @@ class StreamFunction:
         )
 
     def write_savepoint(self, keys: DataFrame, path: str) -> WrittenSavepoint:
-        """Writes the state after a committed batch of a query.
-
-        Args:
-            keys: The rows of all keys then; see ``StreamQuery.keys``.
-            path: A directory that is empty, or not there yet.
+        """Writes the state after a committed batch, given as ``StreamQuery.keys``, to a new or empty directory.
 
         Raises:
             SavepointExistsError: A savepoint lies there.
-            SavepointError: What the file system finds wrong.
+            SavepointError: The file system has failed with it.
         """
         state = StoredTransformation(keys, self.inputs[0].key, self.rows.states)
         settings = self.settings

@@ -1,8 +1,8 @@
-"""The streaming phase as a query of Spark: rows in, a visit of a key after the other, rows out.
+"""The streaming phase as a query of Spark: rows in, one visit of a key after the other, rows out.
 
-State lies in Spark's RocksDB state store, whose versions are those of micro-batches. A batch that
-is done again begins with the state of the batch before it, so that no row counts twice. Keys that
-had no visit yet have what they had at the switch.
+State lies in Spark's RocksDB state store, with a version for each micro-batch. A repeated batch begins with
+the state of the batch before it, so that no row counts twice. Keys without a visit still have their state of
+the switch.
 """
 
 from __future__ import annotations
@@ -60,16 +60,10 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class StreamQuery:
-    """A query that is to run a function over a stream.
+    """A query of a function over a stream.
 
-    Attributes:
-        task: The function.
-        inputs: The rows of each input.
-        out_of_orderness_ms: How much later than others a row may come, in ms.
-        schema: The columns of the rows that the function gives.
-        directory: Where Spark keeps its checkpoint, and keys are put that are to be woken up.
-        max_parallelism: The number of key groups.
-        initial: The rows of the keys of the switch, as ``initial_state`` gives them; None for none.
+    ``directory`` has Spark's checkpoint, and the keys to wake up. ``initial`` has the rows of the keys of the
+    switch, see ``initial_state``; None for none.
     """
 
     task: StreamTask
@@ -82,26 +76,22 @@ class StreamQuery:
 
     @property
     def spark(self) -> SparkSession:
-        """The session of the rows."""
         return self.inputs[0].data.sparkSession
 
     @property
     def checkpoint(self) -> str:
-        """Spark's checkpoint."""
         return f"{self.directory}/checkpoint"
 
     @property
     def wake_ups(self) -> str:
-        """Where files of keys are put that are to be woken up."""
+        """The directory for files of keys to wake up."""
         return f"{self.directory}/wake-ups"
 
     def start(self, output: Output, *, until_end: bool = False) -> StreamingQuery:
         """Starts the query, or goes on after its last committed batch.
 
-        Args:
-            output: Takes the rows of each batch and the number of the batch; twice if the batch is
-                done again.
-            until_end: Whether the query ends when it has processed all rows that are there now.
+        ``output`` takes the rows and the number of each batch; twice if the batch is repeated. With
+        ``until_end``, the query ends with the rows that are there now.
         """
         watermarks = InputWatermarks.of(
             self.spark, self.directory, len(self.inputs), has_ticks=self._has_ticks
@@ -122,7 +112,7 @@ class StreamQuery:
         return stored if self.initial is None else with_untouched(stored, self.initial)
 
     def last_batch(self) -> CommittedBatch | None:
-        """The last batch that is committed, with the offsets of the inputs' sources; None if there is none."""
+        """The last committed batch, with the offsets of the inputs' sources; None if there is none."""
         batch = CommittedBatch.last_of(self.checkpoint)
         if batch is None or not self._has_ticks:
             return batch
@@ -136,7 +126,7 @@ class StreamQuery:
 
     @property
     def _has_ticks(self) -> bool:
-        """Whether the watermark is the least of several; without one of them there is none."""
+        """Whether the watermark is the least of several; there is none if an input has none."""
         is_timed = all(rows.timestamps is not None for rows in self.inputs)
         return is_timed and len(self.inputs) > 1
 
@@ -170,18 +160,12 @@ class StreamQuery:
 
 @dataclass(frozen=True, slots=True)
 class _Unpacking:
-    """How what a function gave becomes rows.
-
-    Attributes:
-        schema: That of the rows.
-        function: What the function is called, for messages.
-    """
+    """Turns packets of rows that a function gave into rows."""
 
     schema: pa.Schema
     function: str
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition."""
         yield from OutputRows(self.schema, self.function).batches(self._given(batches))
 
     @staticmethod
@@ -193,7 +177,6 @@ class _Unpacking:
 
 
 def _source_count(data: DataFrame) -> int:
-    """How many sources a stream reads."""
     leaves = data._jdf.queryExecution().analyzed().collectLeaves()
     return sum(leaves.apply(index).isStreaming() for index in range(leaves.size()))
 
@@ -201,7 +184,7 @@ def _source_count(data: DataFrame) -> int:
 def _giving(
     output: Output, watermarks: InputWatermarks, alarms: SwitchAlarms | None
 ) -> Callable[[DataFrame, int], None]:
-    """What gives the rows of a batch away, and wakes up the keys that are due with the next one."""
+    """Gives the rows of a batch to the output, and wakes up keys that are due with the next batch."""
 
     def give(rows: DataFrame, batch_id: int) -> None:
         # Whatever is done with the rows, once or never: the batch runs exactly once.
@@ -220,7 +203,7 @@ def _giving(
 
 @contextmanager
 def _settings(spark: SparkSession) -> Iterator[None]:
-    """Settings that a query takes over when it starts, and those of the session behind them."""
+    """Sets the settings that a query takes over when it starts, and restores those of the session."""
     before = {name: spark.conf.get(name, None) for name in _SETTINGS}
     for name, value in _SETTINGS.items():
         spark.conf.set(name, value)

@@ -1,15 +1,14 @@
-"""The state of the switch: files in which a stream looks up what a key has when it first meets it.
+"""The state of the switch: files in which a stream looks up the state of a key that it first meets.
 
-Spark takes initial state key by key, through Python, at a tenth of a millisecond each. So the stream
-begins with an empty state store, and a key comes into it with its first visit. Keys that nobody
-visits stay where they are, and cost nothing. A key that is in the store is never looked up again;
-where it has nothing left, its row there says so.
+Spark takes initial state key by key, through Python, at a tenth of a millisecond each. So the stream begins
+with an empty state store, and a key enters it with its first visit. Keys without a visit stay in the files
+and cost nothing. A key in the store is never looked up again, and its row says if it has nothing left.
 
-| path                  | is                                                                       |
+| path                  | content                                                                  |
 |-----------------------|--------------------------------------------------------------------------|
-| ``<hex>-keys.arrow``  | of some key groups, rows of ``initial_state`` by key, several of one key |
-| ``<hex>-times.arrow`` | of the same, the watermark at which a key is to be woken up, and the key |
-| ``switch.json``       | which files there are; it is written last                                |
+| ``<hex>-keys.arrow``  | rows of ``initial_state`` of some key groups by key; a key may have more |
+| ``<hex>-times.arrow`` | watermarks at which keys of these key groups wake up, and these keys     |
+| ``switch.json``       | names of the files; it is written last                                   |
 """
 
 from __future__ import annotations
@@ -51,14 +50,7 @@ _ARROW_WRITTEN = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class SwitchFile:
-    """The state of some key groups, of one table of the savepoint.
-
-    Attributes:
-        name: What the names of its files begin with.
-        start: The first key group.
-        end: The last one.
-        has_times: Whether some keys are to be woken up.
-    """
+    """The state of some key groups, of one table of the savepoint, in files whose names begin with ``name``."""
 
     name: str
     start: int
@@ -68,12 +60,7 @@ class SwitchFile:
 
 @dataclass(frozen=True, slots=True)
 class SwitchState:
-    """The state of keys at the switch.
-
-    Attributes:
-        directory: Where its files are.
-        files: These.
-    """
+    """The state of keys at the switch, in files of a directory."""
 
     directory: str
     files: tuple[SwitchFile, ...]
@@ -87,18 +74,11 @@ class SwitchState:
         states: Sequence[str],
         watermark: int,
     ) -> Self:
-        """That of an operator, which is written unless it is there already.
-
-        Args:
-            directory: A directory of its own.
-            savepoint: The savepoint of the switch.
-            uid: The operator.
-            states: The states that its function registers.
-            watermark: That of the switch, in ms.
+        """The state of an operator; its files are written unless they are there already.
 
         Raises:
             OperatorNotFoundError: The savepoint has no such operator.
-            SavepointError: What a task or the file system finds wrong.
+            SavepointError: A task or the file system has failed with it.
         """
         manifest = Location.of(f"{directory}/{_MANIFEST}")
         if manifest.file_size() is None:
@@ -116,7 +96,7 @@ class SwitchState:
         return cls(directory, tuple(SwitchFile(**fields) for fields in files))
 
     def row(self, key_group: int, key: bytes) -> KeyRow | None:
-        """What a key has; None for nothing."""
+        """The state of a key; None for nothing."""
         rows = [
             KeyRow.of(row[1:])
             for file in self.files
@@ -126,13 +106,13 @@ class SwitchState:
         return KeyRow.merged(rows) if rows else None
 
     def keys_due(self, since: int, until: int) -> Iterator[pa.Array]:
-        """The keys that are to be woken up at a watermark above ``since``, and up to ``until``."""
+        """The keys that wake up at a watermark above ``since``, and up to ``until``."""
         for path in self._times:
             for batch in sorted_file(path).between(since, until):
                 yield batch.column(1)
 
     def next_alarm(self, since: int) -> int | None:
-        """The first watermark above ``since`` at which a key is to be woken up; None if none is."""
+        """The first watermark above ``since`` at which a key wakes up; None if none does."""
         alarms = (sorted_file(path).first_above(since) for path in self._times)
         return min((alarm for alarm in alarms if alarm is not None), default=None)
 
@@ -142,7 +122,7 @@ class SwitchState:
 
 
 def _clear(directory: str) -> None:
-    """An empty directory, without what a run has left that was killed."""
+    """Makes the directory empty, without files of a killed run."""
     location = Location.of(directory)
     location.filesystem.create_dir(location.path)
     location.filesystem.delete_dir_contents(location.path)
@@ -158,20 +138,13 @@ def _times(directory: str, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SwitchWriting:
-    """How the files of a table are written, by tasks.
-
-    Attributes:
-        directory: Where they go.
-        table: Reads the rows of keys.
-        watermark: That of the switch, in ms.
-    """
+    """Writes the files of a table, in tasks."""
 
     directory: str
     table: KeyRowsReading
     watermark: int
 
     def files(self, savepoint: SparkSavepoint) -> list[SwitchFile]:
-        """Writes them."""
         count = len(self.table.splits)
         if not count:
             return []
@@ -181,7 +154,6 @@ class SwitchWriting:
         return [SwitchFile(*row) for row in written]
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Writes those of a task's splits."""
         for numbers in batches:
             files = [asdict(self._file(number)) for number in numbers.column(0).to_pylist()]
             yield pa.RecordBatch.from_pylist(files, _ARROW_WRITTEN)
@@ -196,7 +168,7 @@ class SwitchWriting:
         return SwitchFile(name, key_groups.start, key_groups.end, bool(times.num_rows))
 
     def _times(self, rows: pa.Table) -> pa.Table:
-        """When each key that has timers of event time is woken up first, and the key."""
+        """The first alarm of each key with event-time timers, and the key."""
         timers = rows.column(EVENT_TIMERS)
         timed = pa.table(
             {
@@ -213,13 +185,12 @@ _SCHEMA = pa.schema([(KEY, pa.large_binary())])
 
 
 class SwitchAlarms:
-    """Wakes up the keys of a switch.
+    """Wakes up keys of the switch when the watermark reaches their first timer.
 
-    Args:
-        switch: Their state.
-        wake_ups: The directory in which the next batch finds them.
-        watermarks: How far the rows of batches have brought each input.
-        since: Up to which watermark keys were woken up already.
+    Spark has no timer of a key that is not in its state store. So at the end of each micro-batch, the driver
+    looks how far its rows bring the watermark, and writes the keys that become due to ``wake_ups``, where the next
+    batch reads them. That batch is the first with this watermark. A key that wakes too early, or twice, fires
+    nothing: it is in the store from then on, with a timer of Spark.
     """
 
     def __init__(
@@ -232,11 +203,7 @@ class SwitchAlarms:
         self._next = switch.next_alarm(since)
 
     def ring(self) -> None:
-        """Wakes up the keys that the rows of the batch make due, which is not committed yet.
-
-        Raises:
-            SavepointError: The file system does not take them.
-        """
+        """Wakes up the keys that the current batch makes due, before the batch is committed."""
         until = self._watermarks.greatest
         if self._next is None or until < self._next:
             return

@@ -1,9 +1,9 @@
-"""Keys that are woken up because the clock has reached a timer of processing time.
+"""Keys that wake up because the clock has reached a timer of processing time.
 
-Spark's timers know one kind of time in a query, and that is event time here. So the driver looks in
-the state store which keys have such timers, and feeds them to the query as rows that say nothing:
-files in a directory, which is a part of its input. A key that is woken up twice, or for nothing, does
-nothing; so whatever fails meanwhile, no timer fires twice or is lost.
+Spark's timers know one kind of time in a query, and that is event time here. So the driver looks in the
+state store for keys with such timers, and feeds them to the query as rows without content, in files of a
+directory that the query reads. A key that wakes up twice, or for nothing, does nothing. So no failure
+makes a timer fire twice, or lose it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SCHEMA = f"{KEY} BINARY"
 
 
 def woken_keys(spark: SparkSession, directory: str, waking: Waking) -> DataFrame:
-    """The keys that are put into a directory, as a stream of rows that say nothing."""
+    """The keys in a directory, as a stream of rows without content."""
     location = Location.of(directory)
     location.filesystem.create_dir(location.path)
     files = spark.readStream.schema(_SCHEMA).option("cleanSource", "delete")
@@ -46,13 +46,7 @@ def woken_keys(spark: SparkSession, directory: str, waking: Waking) -> DataFrame
 
 @dataclass(frozen=True, slots=True)
 class Waking:
-    """How keys become rows that wake them up.
-
-    Attributes:
-        key: The layout of keys.
-        hash_keys: Gives their Java hash codes, if it is the user who knows them.
-        max_parallelism: The number of key groups.
-    """
+    """Turns keys into rows that wake them up."""
 
     key: Layout
     hash_keys: HashKeys | None
@@ -75,25 +69,14 @@ class Waking:
 
 @dataclass(frozen=True, slots=True)
 class WokenUp:
-    """What was found in the state store.
-
-    Attributes:
-        keys: How many keys are woken up.
-        next_due: The first timer of processing time that is not due yet, in ms; None for none.
-    """
+    """The number of keys that wake up, and the first later timer of processing time, in ms."""
 
     keys: int
     next_due: int | None
 
 
 def wake_up(keys: DataFrame, directory: str, now: int) -> WokenUp:
-    """Wakes up the keys that have a timer of processing time that is due.
-
-    Args:
-        keys: The rows of all keys, as ``stored_keys`` gives them.
-        directory: As for ``woken_keys``.
-        now: The time of the clock, in ms.
-    """
+    """Wakes up the keys of ``stored_keys`` with a timer of processing time up to ``now``, in ms."""
     pending = keys.select(KEY, F.array_min(PROCESSING_TIMERS).alias("first")).where(
         "first IS NOT NULL"
     )
