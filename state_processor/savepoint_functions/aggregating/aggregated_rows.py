@@ -1,4 +1,4 @@
-"""The Spark jobs of aggregates by key: rows as values, as partial accumulators, and as combined ones."""
+"""Spark jobs of aggregates by key: rows become values, partial accumulators, and combined ones."""
 
 from __future__ import annotations
 
@@ -48,14 +48,10 @@ _NULL_KEY = "a key, or a column of it, is null: leave such rows out"
 
 @dataclass(frozen=True)
 class AggregatedRows:
-    """Rows of a DataFrame, and what they are aggregated to.
+    """Rows of a DataFrame, and their aggregates.
 
-    Attributes:
-        data: The rows.
-        key: Their key.
-        aggregates: The aggregates.
-        windows: The column of their windows, if they are of any, and the same in ms.
-        is_merging: Whether windows merge, as those of sessions do.
+    ``windows`` is the column of their windows, if they have any, and the same in ms. With ``is_merging``,
+    windows merge, as those of sessions do.
     """
 
     data: DataFrame
@@ -66,10 +62,10 @@ class AggregatedRows:
 
     @property
     def is_grouped(self) -> bool:
-        """Whether Spark's own ``groupBy`` has exactly the same accumulators.
+        """Whether Spark's own ``groupBy`` makes exactly the same accumulators.
 
-        It has its own mind about which keys are equal: -0.0 and 0.0 are one to it, and texts with
-        a collation may be.
+        Spark and Flink disagree on which keys are equal: for Spark -0.0 and 0.0 are, and texts with a collation
+        may be.
         """
         types = [column_of(self.data, name)[1] for name in self.key.columns]
         are_equal_bytes = all(
@@ -101,27 +97,23 @@ class AggregatedRows:
 
     @property
     def aggregation(self) -> Aggregation:
-        """What tasks do."""
         accumulators = tuple(aggregate.accumulator for aggregate in self.aggregates)
         return Aggregation(accumulators, self.windows is not None)
 
     @property
     def encoding(self) -> KeyBytes:
-        """How keys become bytes."""
         return KeyBytes(self.key.snapshot.layout())
 
     def encoded(self) -> DataFrame:
-        """The rows with the bytes of their keys and their values, where they lie."""
+        """The rows with the bytes of their keys and their values, in their partitions."""
         selected = self._selected()
         values = [field for field in selected.schema if field.name.startswith("value ")]
         return selected.mapInArrow(self.encoding.run, self._schema(values))
 
     def partial(self, table_size: int, partitions: int | None = None) -> DataFrame:
-        """Accumulators of the rows of each partition.
+        """Accumulators of the rows of each partition; ``table_size`` is that of ``LocalRows``.
 
-        Args:
-            table_size: See ``LocalRows``.
-            partitions: How many there may be; more are put together, without a shuffle.
+        More than ``partitions`` partitions are put together, without a shuffle.
         """
         selected = self._selected()
         if partitions is not None:
@@ -148,7 +140,7 @@ class AggregatedRows:
         return self._merged(self.combined_in_place(rows.repartition(KEY), is_partial=is_partial))
 
     def _merged(self, combined: DataFrame) -> DataFrame:
-        """The same with windows as what they merge to, and one row for each of these."""
+        """Merges windows, and their accumulators, if windows merge."""
         if not self.is_merging:
             return combined
         window = F.struct(F.col(START).alias("start"), F.col(END).alias("end"))
@@ -167,7 +159,7 @@ class AggregatedRows:
         return ordered.mapInArrow(combined.run, self._decoded_schema())
 
     def named(self, combined: DataFrame) -> DataFrame:
-        """Rows with accumulators whose keys have their columns again, under their own names."""
+        """Rows with accumulators, and the columns of the key under their own names."""
         key = F.col(KEY)
         columns = [key.alias(self.key.columns[0])]
         if len(self.key.columns) > 1:
@@ -181,12 +173,7 @@ class AggregatedRows:
         return combined.select(*columns, *others)
 
     def output(self, combined: DataFrame, *, has_results: bool) -> DataFrame:
-        """Rows as a user sees them.
-
-        Args:
-            combined: Rows with accumulators.
-            has_results: Whether they become results.
-        """
+        """Rows as a user sees them, with results or accumulators."""
         rows = self.named(combined)
         columns: list[Column] = [column_of(rows, name)[0] for name in self.key.columns]
         if self.windows is not None:
@@ -210,7 +197,7 @@ class AggregatedRows:
         return self.output(self._with_keys(partial), has_results=False)
 
     def _window(self) -> Column:
-        """The window of a row, of the type that it came in."""
+        """The window of a row, with the type of the input."""
         assert self.windows is not None  # or there is none
         name, _ = self.windows
         data_type = self.data.schema[name].dataType

@@ -1,4 +1,4 @@
-"""An aggregate of the columns of a DataFrame, as it is run: what goes in, what gathers, what comes out."""
+"""An aggregate of the columns of a DataFrame: its values, its accumulator, its result."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class BoundAggregate:
 
     Attributes:
         name: The column of its results.
-        values: What it is given of each row.
-        accumulator: What gathers it.
+        values: Its values in the rows.
+        accumulator: Gathers them.
         result: Makes results of the column of accumulators.
-        state: The state whose values its accumulators are. Raises ``ColumnTypeError`` if their
-            type may be that of several types in Flink.
-        is_row: Whether results are rows, each field a column.
-        grouped: The accumulator as an aggregate of Spark's own, where it has exactly the same.
+        state: The state for its accumulators. Raises ``ColumnTypeError`` if their type could be several
+            types in Flink.
+        is_row: Whether results are rows, with a column for each field.
+        grouped: The accumulator as an aggregate of Spark's own, if that is exactly the same.
     """
 
     name: str
@@ -39,5 +39,5 @@ class BoundAggregate:
 
 
 def accumulated(column: Column) -> Column:
-    """What an accumulator amounts to that is its own result."""
+    """The result of an accumulator that is its own result."""
     return column

@@ -1,4 +1,4 @@
-"""Accumulators that functions of users fold rows into, a call per row."""
+"""Accumulators into which functions of users fold rows, with a call per row."""
 
 from __future__ import annotations
 
@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reduced:
-    """Values that a function reduces to one of their type.
-
-    Attributes:
-        type: The type.
-        function: The value of two.
-    """
+    """Values that a function reduces to one of their type."""
 
     type: pa.DataType
     function: Callable[[Any, Any], Any]
@@ -38,12 +33,7 @@ class Reduced:
 
 @dataclass(frozen=True)
 class ReducedRows:
-    """Whole rows that a function reduces to one; it sees named tuples.
-
-    Attributes:
-        type: The struct of a row's columns.
-        function: The row of two.
-    """
+    """Whole rows that a function reduces to one; the function sees named tuples."""
 
     type: pa.DataType
     function: Callable[[Any, Any], Any]
@@ -63,12 +53,7 @@ class ReducedRows:
 
 @dataclass(frozen=True)
 class Aggregated:
-    """Values that a function gathers in accumulators.
-
-    Attributes:
-        type: The type of the accumulators.
-        function: The function.
-    """
+    """Values that a function gathers in accumulators of a type."""
 
     type: pa.DataType
     function: AggregateFunction
@@ -88,7 +73,7 @@ class Aggregated:
 
 
 def _folded(groups: Groups, values: list[Any], function: Callable[[Any, Any], Any]) -> list[Any]:
-    """What a function makes of the values of each group; None where there is none."""
+    """Folds the values of each group with a function of two; None for a group without values."""
     folded: list[Any] = [None] * groups.count
     for group, value in zip(groups.ids.tolist(), values, strict=True):
         if value is not None:

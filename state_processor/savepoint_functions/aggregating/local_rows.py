@@ -1,14 +1,14 @@
-"""Aggregates rows by key: inside the partitions that they lie in, and after they were sorted by key.
+"""Aggregates rows by key: in their partitions, and after they were sorted by key.
 
-Keys become their bytes, which decide what is equal: that is what Flink keeps state by. Unsorted, a task holds a table with an accumulator per key. What grows over its size is given away,
-and the key begins anew; nothing is lost by that, since accumulators of one key merge after the shuffle.
-Sorted, a key is done when the next one comes.
+Keys become bytes, which decide what is equal, as in Flink's state. For unsorted rows a task holds a table with
+an accumulator per key. If the table grows over its size, it is given to the shuffle and begins anew; no row is
+lost, since accumulators of one key merge after the shuffle. A sorted key is done when the next one comes.
 
 | column         | type   | meaning                                              |
 |----------------|--------|------------------------------------------------------|
-| key            | BINARY | what the serializer of keys writes                   |
-| start, end     | BIGINT | of the window, in ms; only where rows are of windows |
-| value 0, …     |        | of each aggregate: its value, or its accumulator     |
+| key            | BINARY | the key, as its serializer writes it                 |
+| start, end     | BIGINT | of the window, in ms; only if rows have windows      |
+| value 0, …     |        | the value, or the accumulator, of each aggregate     |
 """
 
 from __future__ import annotations
@@ -48,12 +48,7 @@ def value_column(number: int) -> str:
 
 @dataclass(frozen=True)
 class Aggregation:
-    """How rows are aggregated.
-
-    Attributes:
-        accumulators: That of each aggregate.
-        has_windows: Whether rows are of a window each, besides their key.
-    """
+    """The accumulator of each aggregate; with ``has_windows``, rows have a window besides their key."""
 
     accumulators: tuple[Accumulator, ...]
     has_windows: bool
@@ -83,7 +78,7 @@ class Aggregation:
         return self._batch(columns, accumulated)
 
     def typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows with accumulators, as Spark gives them, with the types that tasks make."""
+        """Rows with accumulators from Spark, with the types of tasks."""
         columns = [
             from_spark(batch.column(value_column(number)), accumulator.type)
             for number, accumulator in enumerate(self.accumulators)
@@ -91,7 +86,7 @@ class Aggregation:
         return self._batch([batch.column(name) for name in self.group_columns], columns)
 
     def _grouped(self, batch: pa.RecordBatch) -> tuple[Groups, list[pa.Array]]:
-        """The groups, and the columns of what their rows share."""
+        """The groups, and the columns whose values their rows share."""
         ids = batch.column(KEY).dictionary_encode().indices.to_numpy().astype(np.int64)
         for name in (START, END) if self.has_windows else ():
             codes = batch.column(name).dictionary_encode()
@@ -110,11 +105,7 @@ class Aggregation:
 
 @dataclass(frozen=True)
 class KeyBytes:
-    """Gives rows the bytes of their keys.
-
-    Attributes:
-        key: The layout of keys.
-    """
+    """Replaces keys by their bytes."""
 
     key: Layout
 
@@ -129,13 +120,9 @@ class KeyBytes:
 
 @dataclass(frozen=True)
 class LocalRows:
-    """Aggregates rows of a partition, in the order in which they lie there.
+    """Aggregates rows of a partition, in their order.
 
-    Attributes:
-        encoding: How keys become bytes.
-        aggregation: What is gathered.
-        table_size: The bytes of accumulators that a task may hold; what it needs for a moment is
-            several times as much.
+    A task may hold ``table_size`` bytes of accumulators; for a moment it needs several times as much.
     """
 
     encoding: KeyBytes
@@ -166,20 +153,14 @@ class LocalRows:
 
 @dataclass(frozen=True)
 class CombinedRows:
-    """Aggregates rows that are sorted by their groups.
-
-    Attributes:
-        aggregation: What is gathered.
-        key: The layout of keys.
-        is_partial: Whether rows have accumulators, and not yet values.
-    """
+    """Aggregates sorted rows, which have accumulators if ``is_partial``, and values otherwise."""
 
     aggregation: Aggregation
     key: Layout
     is_partial: bool
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """A row with accumulators for each group, with its key instead of the bytes of it."""
+        """A row with accumulators for each group, with its key decoded."""
         return with_keys(self.key, self._combined(batches))
 
     def _combined(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -196,7 +177,7 @@ class CombinedRows:
 
 
 def with_keys(layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows with keys instead of the bytes of these."""
+    """Rows with their keys decoded."""
     for batch in batches:
         keys = decoded_keys(layout, batch.column(KEY))
         names = [name for name in batch.schema.names if name != KEY]
@@ -205,11 +186,11 @@ def with_keys(layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
 
 
 def _by_key(table: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """A table that is given away: keys beside keys like them are shuffled in fewer bytes."""
+    """The rows of a table sorted by key, so that they are shuffled in fewer bytes."""
     yield from _slices(table.take(pc.sort_indices(table.column(KEY))))
 
 
 def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch in portions that do not burden the JVM."""
+    """The batch in batches that are small enough for the JVM."""
     for start in range(0, batch.num_rows, _OUTPUT_ROWS):
         yield batch.slice(start, _OUTPUT_ROWS)

@@ -1,4 +1,4 @@
-"""Columns of numbers that are added up: as what, in Spark's own aggregation, and of which type."""
+"""Sums of columns of numbers: their types, and Spark's own aggregation of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def grouped_sum(values: Column, summed: Summed) -> Column:
-    """A sum as an aggregate of Spark's own, which is an error where that of ``Summed`` is."""
+    """The sum as an aggregate of Spark's own; it fails where ``Summed`` does."""
     if pa.types.is_floating(summed.type):
         return F.sum(values.cast(DoubleType()))
     if summed.wraps:
@@ -31,7 +31,7 @@ def grouped_sum(values: Column, summed: Summed) -> Column:
 
 
 def summed_column(name: str, data: DataFrame) -> tuple[Column, DataType, Summed]:
-    """A column of numbers, its type, and what adds it up."""
+    """A column of numbers, its type, and its accumulator."""
     column, data_type = column_of(data, name)
     what = f"column {name!r}"
     match data_type:
@@ -49,7 +49,7 @@ def summed_column(name: str, data: DataFrame) -> tuple[Column, DataType, Summed]
 
 
 def wider(decimal: DecimalType, digits: int, scale: int) -> DecimalType:
-    """A decimal with so many more digits, and so many more of them after the point."""
+    """A decimal with more digits, some of them after the point."""
     return DecimalType(min(38, decimal.precision + digits), min(38, decimal.scale + scale))
 
 

@@ -1,7 +1,7 @@
-"""Rows that are connected with broadcast rows: output, or state, that a function makes of both.
+"""Rows connected with broadcast rows: a function makes output or state of both.
 
-The broadcast rows come first, all of them in one task, and there and then: what they have made of
-broadcast state goes to all tasks of the other rows.
+The broadcast rows come first, all of them in one task and at once. All tasks of the other rows get their
+broadcast state.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class BroadcastRows:
-    """Rows that every task of others sees by the broadcast state that they make.
+    """Rows that make broadcast state, which every task of other rows sees.
 
     Attributes:
         data: The rows, as ``in_structs`` gives them.
@@ -65,7 +65,7 @@ class BroadcastRows:
         return cls(in_structs(data, timestamps), descriptors)
 
     def run(self, function: BroadcastFunction, outputs: Outputs) -> BroadcastResult:
-        """What a function makes of them."""
+        """Runs a function over them."""
         return BroadcastResult.of(self.data, self.descriptors, function, outputs)
 
 
@@ -95,11 +95,11 @@ class BroadcastTransformation:
         return cls(in_structs(data, timestamps), broadcast)
 
     def process(self, function: BroadcastProcessFunction, schema: StructType | str) -> DataFrame:
-        """The rows that a function gives; those for broadcast rows are made there and then.
+        """The rows that a function gives; the function runs over the broadcast rows at once.
 
         Args:
             function: The function.
-            schema: The columns of the rows, as a schema of Spark or in its words.
+            schema: The columns of the rows, as a schema of Spark or as a DDL string.
 
         Raises:
             TypeError: The function is of another kind, or changes broadcast state for another row.
@@ -163,7 +163,7 @@ class KeyedBroadcastTransformation:
 
     Attributes:
         keyed: The rows.
-        options: How the function is run.
+        options: The execution options.
         broadcast: The broadcast rows.
     """
 
@@ -186,7 +186,7 @@ class KeyedBroadcastTransformation:
     def process(
         self, function: KeyedBroadcastProcessFunction, schema: StructType | str
     ) -> DataFrame:
-        """The rows that a function gives; those for broadcast rows are made there and then.
+        """The rows that a function gives; the function runs over the broadcast rows at once.
 
         Arguments and errors are those of ``KeyedRowsTransformation.process``.
 

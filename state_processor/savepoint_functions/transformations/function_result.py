@@ -1,4 +1,4 @@
-"""State that a function makes, and what one run of it has made: rows, side outputs and state."""
+"""State that a function makes, and the results of one run of it: rows, side outputs and state."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class FunctionStateTransformation:
-    """What a function leaves of each key as state of a savepoint.
+    """The state that a function leaves, as state of a savepoint.
 
     Attributes:
-        rows: The function, and what it is given.
+        rows: The function, and its rows.
         operator_states: State of the operator that belongs to no key.
     """
 
@@ -48,28 +48,26 @@ class FunctionStateTransformation:
         return f"FunctionStateTransformation(states {names})"
 
     def write(self, context: WriteContext) -> OperatorState:
-        """See ``StateTransformation``."""
         return self.plan().write(context)
 
     def plan(self) -> OperatorPlan:
-        """What is to be written."""
         return OperatorPlan(self.rows.plan(), self.operator_states)
 
     @property
     def initial(self) -> Operator | None:
-        """The operator that the function goes on from, whose other state stays as it is."""
+        """The operator that the function goes on from; its other states are copied."""
         state = self.rows.initial
         return None if state is None else state.operator
 
 
 @dataclass(frozen=True, repr=False)
 class FunctionResult:
-    """What one run of a function has made; Spark keeps it while this lives.
+    """Results of one run of a function; Spark keeps them as long as this object.
 
     Attributes:
-        outputs: What the function gives.
-        tables: What it has made, see ``run_table`` and ``broadcast_run``.
-        state: What it has left as state, timers among it, for an operator of a savepoint.
+        outputs: The outputs of the function.
+        tables: Its results, see ``run_table`` and ``broadcast_run``.
+        state: The state that it has left, timers included, for an operator of a savepoint.
 
     Example:
         >>> Savepoint.create(spark).with_operator("totals", run.state).write(path)
@@ -91,15 +89,7 @@ class FunctionResult:
         max_parallelism: int,
         broadcast: BroadcastResult | None = None,
     ) -> Self:
-        """Runs a function; see ``KeyedRowsTransformation.run``.
-
-        Args:
-            rows: The function, and what it is given.
-            outputs: What it gives.
-            watermark: Timers up to this one fire, in ms; None for no timers.
-            max_parallelism: The number of key groups of the state.
-            broadcast: What it has made of broadcast rows.
-        """
+        """Runs a function; see ``KeyedRowsTransformation.run``. Without a watermark (ms), no timers fire."""
         expected_parallelism(max_parallelism)
         if watermark is not None:
             rows.expect_no_internal_timers()
@@ -134,7 +124,7 @@ class FunctionResult:
     def output(self) -> DataFrame:
         """The rows that the function gave, in no order.
 
-        Columns may be null, whatever the schema says of them; none is that the schema does not let.
+        All columns are nullable; a column that the schema calls not nullable has no null.
 
         Raises:
             ValueError: The function was run without a schema, and gives no rows.
@@ -168,7 +158,7 @@ class FunctionResult:
 
 
 def expected_parallelism(max_parallelism: int) -> int:
-    """The number of key groups. Raises ``ValueError`` if there can't be so many."""
+    """The number of key groups. Raises ``ValueError`` if it is out of range."""
     if not 1 <= max_parallelism <= MAX_PARALLELISM:
         raise ValueError(
             f"max_parallelism={max_parallelism}, expected 1 <= max parallelism <= {MAX_PARALLELISM}"

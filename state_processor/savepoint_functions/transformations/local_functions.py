@@ -53,10 +53,10 @@ def local_rows(rows: KeyedInput, function: KeyedFunction, schema: StructType | s
 
 @dataclass(frozen=True, repr=False)
 class LocalFunctionTransformation:
-    """What a function leaves of each key of a partition as local keyed state.
+    """Local keyed state that a function leaves of the rows of each partition.
 
     Attributes:
-        rows: The function, and what it is given.
+        rows: The function, and its rows.
     """
 
     rows: FunctionRows
@@ -68,7 +68,7 @@ class LocalFunctionTransformation:
 
     @classmethod
     def of(cls, rows: KeyedInput, function: KeyedFunction) -> Self:
-        """See ``LocalKeyedTransformation.transform``; ``ValueError`` for states with namespaces."""
+        """See ``LocalKeyedTransformation.transform``. Raises ``ValueError`` for states with namespaces."""
         _expect(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
         run = FunctionRows.of((rows,), function, ExecutionOptions(), keeps_state=True)
         for state in run.states:
@@ -82,11 +82,11 @@ class LocalFunctionTransformation:
     def write(self, context: WriteContext) -> OperatorState:
         """See ``StateTransformation``.
 
-        A subtask has what the partition of its number has. Where there are more partitions than
-        subtasks, several are put together, without a shuffle.
+        A subtask gets the partition with its number. If there are more partitions than subtasks, some are put
+        together, without a shuffle.
 
         Raises:
-            PySparkException: The function has left timers, which local keyed state has not.
+            PySparkException: The function has left timers, which local keyed state can't have.
         """
         (rows,) = self.rows.inputs
         rows = replace(rows, data=rows.data.coalesce(context.parallelism))
@@ -104,7 +104,7 @@ class LocalFunctionTransformation:
 
 @dataclass(frozen=True)
 class _EndedKeys:
-    """A row per key of a partition: ``key``, and ``state 0`` … as the function has registered them."""
+    """Makes a row per key of a partition: ``key``, and ``state 0`` … in the order of registration."""
 
     task: FunctionTask
     state: StateRuns
@@ -144,7 +144,7 @@ def _column(number: int) -> str:
 
 
 def _in_place(run: FunctionRows) -> DataFrame:
-    """The rows, in the partitions that they are in, as the function takes them."""
+    """The rows for the function, in their own partitions."""
     (keyed_input,) = run.inputs
     rows = keyed_input.rows(0, run.inputs, _KEY_GROUPS)
     return in_order(rows) if run.task.options.is_sorted else rows

@@ -1,4 +1,4 @@
-"""Local keyed state out of the columns of a DataFrame: each subtask has state of its own of a key."""
+"""Columns of a DataFrame as local keyed state: each subtask has its own state of a key."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LocalStateTransformation:
         data: The rows.
         key: Their key.
         subtask: The column of their subtasks.
-        states: What becomes state so far, as it would be if it were not local.
+        states: The states so far, as if they were not local.
 
     Example:
         >>> local = LocalStateTransformation(rows, Key(("word",), Types.STRING().snapshot))
@@ -66,14 +66,14 @@ class LocalStateTransformation:
 
         Args:
             descriptor: The state's name, kind and types, as the job has them.
-            column: The column, as ``KeyedStateTransformation.with_state`` has it.
-            last_access: Likewise.
+            column: The column, as for ``KeyedStateTransformation.with_state``.
+            last_access: The column of times, as there.
 
         Raises:
             ColumnNotFoundError: There is no such column.
             ColumnTypeError: Its type does not fit the descriptor.
-            ValueError: The descriptor lacks a type, or is of a list or map with a time to live; or
-                the state was added already.
+            ValueError: The descriptor lacks a type, or is of a list or map with a time to live; or the state was
+                added already.
 
         Example:
             >>> local.with_state(AggregatingStateDescriptor("mean", mean_type), "accumulator")
@@ -90,11 +90,10 @@ class LocalStateTransformation:
         return replace(self, states=(*self.states, state))
 
     def write(self, context: WriteContext) -> OperatorState:
-        """See ``StateTransformation``."""
         return self.plan().write(context)
 
     def plan(self) -> OperatorPlan:
-        """What is to be written.
+        """The plan of the states.
 
         Raises:
             ValueError: There is no state.
@@ -129,7 +128,7 @@ class LocalStateTransformation:
 
 
 def _instances(state: NewState, data: DataFrame) -> Column:
-    """The values of a state's column as what a local state stores: lists of one instance each."""
+    """The values of a state's column as a local state stores them: in lists of one instance each."""
     values = state.values(data)
     assert values is not None  # states of descriptors have columns
     if state.kind is not StateKind.MAP:
