@@ -22,9 +22,13 @@ import pyarrow as pa
 from checks import UID, make
 
 from savepoint_formats.hashing.key_hash import hashed_key_groups
-from savepoint_functions.mixed_mode.initial_state import KeyRowsReading
 from savepoint_functions.mixed_mode.stored_backend import encoded_keys
-from savepoint_functions.mixed_mode.switch_state import SwitchFile, SwitchState, SwitchWriting
+from savepoint_functions.mixed_mode.switch_state import (
+    KeyRowsReading,
+    SwitchFile,
+    SwitchState,
+    SwitchWriting,
+)
 from state_processor import Savepoint, Types
 
 LOOKED_UP = 1000

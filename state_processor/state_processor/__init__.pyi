@@ -187,15 +187,15 @@ from savepoint_functions.aggregating.aggregates import (
     Sum,
     TopN,
 )
+from savepoint_functions.functions.batch_function import (
+    KeyBatch,
+)
 from savepoint_functions.functions.broadcast_functions import (
     BroadcastProcessFunction,
     KeyedBroadcastProcessFunction,
 )
 from savepoint_functions.functions.broadcast_run import (
     BroadcastResult,
-)
-from savepoint_functions.functions.key_batch import (
-    KeyBatch,
 )
 from savepoint_functions.functions.process_functions import (
     BroadcastStateBootstrapFunction,
@@ -256,7 +256,7 @@ from savepoint_functions.transformations.local_aggregation import (
     LocalAggregation,
     LocalKeyedTransformation,
 )
-from savepoint_functions.transformations.local_functions import (
+from savepoint_functions.transformations.local_state_transformation import (
     LocalFunctionTransformation,
 )
 from savepoint_functions.transformations.process_transformation import (

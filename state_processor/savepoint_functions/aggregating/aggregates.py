@@ -37,10 +37,23 @@ from savepoint_database.types.python_values import given, python_values
 from savepoint_database.types.schema import spark_arrow_type
 from savepoint_database.types.types import Types, expect_type
 from savepoint_formats.errors import ColumnTypeError, NotMergeableError
-from savepoint_functions.aggregating.accumulators import Counted, Extreme, Mean, Summed, Top
-from savepoint_functions.aggregating.bound_aggregate import BoundAggregate, accumulated
-from savepoint_functions.aggregating.folded import Aggregated, Reduced
-from savepoint_functions.aggregating.sums import grouped_sum, sum_type, summed_column, wider
+from savepoint_functions.aggregating.accumulators import (
+    Aggregated,
+    Counted,
+    Extreme,
+    Mean,
+    Reduced,
+    Summed,
+    Top,
+)
+from savepoint_functions.aggregating.bound_aggregate import (
+    BoundAggregate,
+    accumulated,
+    grouped_sum,
+    sum_type,
+    summed_column,
+    wider,
+)
 from savepoint_spark.columns.column_types import column_of, fitted, natural_type
 from savepoint_spark.columns.spark_types import arrow_type_of, spark_type_of
 

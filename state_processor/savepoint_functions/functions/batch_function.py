@@ -1,10 +1,12 @@
-"""Arrow tables of whole keys that a function takes, and the columns that it gives."""
+"""Functions over Arrow tables of whole keys: their arguments, and the columns that they give."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from savepoint_database.types.spark_values import expect_valid
@@ -16,9 +18,41 @@ from savepoint_spark.writing.run_encoding import KEY
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from savepoint_functions.functions.key_batch import KeyBatch, KeyBatchFunction
-
     BatchFunction = Callable[[pa.Table], pa.Table]
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    KeyBatchFunction = Callable[["KeyBatch"], tuple[pa.Table | None, pa.Table]]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyBatch:
+    """All rows of some keys, and the state of these keys.
+
+    Attributes:
+        rows: The rows. Rows of a key follow each other, in the order of their timestamps.
+        state: A row per key, in the order of the keys in ``rows``: column ``key``, and one per state, with
+            the types that ``keyed_state`` has without Spark; null if a key has nothing.
+        starts: The place of each key's first row.
+
+    Example:
+        >>> def totals(batch):
+        ...     cents = np.add.reduceat(batch.rows["cents"].to_numpy(), batch.starts)
+        ...     total = pc.add(pc.fill_null(batch.state["total"], 0), cents)
+        ...     return None, pa.table({"key": batch.state["key"], "total": total})
+    """
+
+    rows: pa.Table
+    state: pa.Table
+    starts: NDArray[np.int64]
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """The number of the key of each row, which is the number of its row in ``state``."""
+        counts = np.diff(np.append(self.starts, self.rows.num_rows))
+        return np.repeat(np.arange(len(self.starts)), counts)
+
 
 ROWS, SIZE = 100_000, 64 << 20
 """Rows, and their bytes, that a function gets at once, unless one key has more."""

@@ -1,9 +1,9 @@
-"""A function that is called for each row: its output as a DataFrame, or its state for a savepoint."""
+"""A function over keyed rows before it runs: its inputs, its states, and its output as a DataFrame."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
@@ -12,27 +12,93 @@ from pyspark import cloudpickle
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.backends.timers import MAX_WATERMARK
-from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.function_task import FunctionTask, registered
-from savepoint_functions.functions.initial_state import InitialState
+from savepoint_functions.functions.initial_state import InitialState, with_marks
 from savepoint_functions.functions.key_spans import RowTypes
 from savepoint_functions.functions.outputs import Outputs
 from savepoint_functions.functions.run_table import RunTable
+from savepoint_functions.functions.sorted_inputs import routed, task_borders
 from savepoint_functions.functions.state_runs import FunctionState, StateRuns
 from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.writing.handed_runs import RunSource
+from savepoint_spark.writing.keyed_plan import KeyedPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Row
     from pyspark.sql.types import StructType
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_functions.functions.broadcast_run import HeldBroadcast
     from savepoint_functions.functions.execution_options import ExecutionOptions
+    from savepoint_functions.functions.initial_state import InitialTask
     from savepoint_functions.functions.process_functions import KeyedFunction
     from savepoint_functions.functions.sorted_inputs import KeyedInput
+
+MAX_PARALLELISM = 128
+"""Number of key groups that nobody has given."""
+
+
+@dataclass(frozen=True)
+class FunctionPlan:
+    """A function over the rows of one or two DataFrames, whose keys have the same type.
+
+    ``states`` are the states that it registers, timers included, and ``initial`` is the state with
+    which it begins, if any.
+    """
+
+    inputs: tuple[KeyedInput, ...]
+    states: tuple[FunctionState, ...]
+    initial: InitialState | None
+
+    def plan(self) -> KeyedPlan:
+        infos = tuple(state.new.info for state in self.states)
+        return KeyedPlan(self.inputs[0].key.snapshot, infos, (self,))
+
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
+        raise NotImplementedError
+
+    def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
+        return []
+
+    def max_parallelism(self, given: int | None) -> int:
+        """The number of key groups that the user gives, or that of the state, or the usual one."""
+        if given is not None:
+            return given
+        return MAX_PARALLELISM if self.initial is None else self.initial.max_parallelism
+
+    def initial_task(
+        self, max_parallelism: int, ids: Mapping[str, int] | None, reached: Mapping[str, int]
+    ) -> InitialTask | None:
+        """The initial state for tasks; arguments and errors are those of ``InitialState.task``."""
+        if self.initial is None:
+            return None
+        self.initial.expect(max_parallelism)
+        borders = task_borders(self.inputs[0].data.sparkSession, max_parallelism)
+        return self.initial.task(borders, ids, reached)
+
+    def routed_rows(
+        self,
+        initial: InitialTask | None,
+        max_parallelism: int,
+        *,
+        is_sorted: bool = True,
+        is_stored: bool = True,
+    ) -> DataFrame:
+        """The rows of all inputs in the tasks of their keys.
+
+        If not ``is_stored``, key groups only spread the rows, and may be any numbers.
+        """
+        frames = [
+            rows.rows(number, self.inputs, max_parallelism, wraps=not is_stored)
+            for number, rows in enumerate(self.inputs)
+        ]
+        whole = reduce(lambda rows, other: rows.unionAll(other), frames)
+        if initial is not None:
+            whole = with_marks(whole, initial)
+        return routed(whole, max_parallelism, is_sorted=is_sorted)
+
 
 END_OF_INPUT = {TimerService.EVENT: MAX_WATERMARK, TimerService.PROCESSING: MAX_WATERMARK}
 """State of timers -> the time in ms that it reaches when no more rows come."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, Row
 
-    from savepoint_functions.functions.function_plan import FunctionPlan
+    from savepoint_functions.functions.function_rows import FunctionPlan
     from savepoint_functions.functions.function_task import FunctionTask
     from savepoint_functions.functions.initial_state import InitialState
     from savepoint_functions.functions.outputs import Outputs

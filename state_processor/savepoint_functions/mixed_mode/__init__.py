@@ -6,15 +6,14 @@ stateful engine. Read the modules in this order:
 
 | module             | content                                                                   |
 |--------------------|---------------------------------------------------------------------------|
-| mixed_mode_job     | both phases, and the switch between them; job_inputs: their inputs        |
+| mixed_mode_job     | both phases, and the switch between them                                  |
 | stream_rows        | rows on their way to the state store: a row per key and micro-batch       |
 | keyed_processor    | a visit of a key: timers, rows, state                                     |
 | stored_backend     | the row of a key in the state store                                       |
-| initial_state      | the rows of keys of the savepoint at the switch                           |
 | switch_state       | the state of a key before its first visit; sorted_file: its files         |
 | stored_rows        | from the state store, and the switch, to a savepoint                      |
-| stream_query       | all of that as a query of Spark                                           |
-| running_stream     | a running query; stream_clock, wake_ups: actions of the clock meanwhile   |
+| stream_function    | all of that as a query of Spark                                           |
+| running_stream     | a running query, and actions of the clock; wake_ups: keys that it wakes   |
 """
 
 from savepoint_functions.functions.process_functions import RecordAttributes

@@ -31,8 +31,7 @@ from savepoint_spark.savepoint.savepoint import Savepoint
 if TYPE_CHECKING:
     from savepoint_functions.functions.sorted_inputs import KeyedInput
     from savepoint_functions.mixed_mode.progress import Tell
-    from savepoint_functions.mixed_mode.stream_function import StreamFunction
-    from savepoint_functions.mixed_mode.stream_query import Output
+    from savepoint_functions.mixed_mode.stream_function import Output, StreamFunction
     from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
 
 _ROWS_PER_FILE = 100_000

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from savepoint_functions.mixed_mode.stream_query import METRICS
+from savepoint_functions.mixed_mode.stream_function import METRICS
 from savepoint_spark.session.session import TaskCount, task_count
 
 if TYPE_CHECKING:

@@ -1,30 +1,232 @@
-"""A function over the rows of one stream, or of two: its query, and a savepoint of its state."""
+"""A function over the rows of one stream, or of two: its query of Spark, and a savepoint of its state.
+
+State lies in Spark's RocksDB state store, with a version for each micro-batch. A repeated batch begins with
+the state of the batch before it, so that no row counts twice. Keys without a visit still have their state of
+the switch.
+"""
 
 from __future__ import annotations
 
+import pickle
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import functions as F
+
+from savepoint_database.rows.place import Place
+from savepoint_database.types.python_values import OutputRows
 from savepoint_functions.functions.execution_options import ExecutionOptions
 from savepoint_functions.functions.function_rows import FunctionRows
 from savepoint_functions.functions.side_outputs import expect_one_output
-from savepoint_functions.mixed_mode.initial_state import initial_state
-from savepoint_functions.mixed_mode.keyed_processor import StreamTask
-from savepoint_functions.mixed_mode.stored_rows import StoredTransformation
-from savepoint_functions.mixed_mode.stream_query import StreamQuery
-from savepoint_functions.mixed_mode.switch_state import SwitchState
+from savepoint_functions.functions.sorted_inputs import KEY
+from savepoint_functions.mixed_mode.committed_batch import CommittedBatch
+from savepoint_functions.mixed_mode.keyed_processor import VISITS, KeyedProcessor, StreamTask
+from savepoint_functions.mixed_mode.spark_paths import readable
+from savepoint_functions.mixed_mode.stored_rows import (
+    StoredTransformation,
+    stored_keys,
+    with_untouched,
+)
+from savepoint_functions.mixed_mode.stream_rows import packed_rows
+from savepoint_functions.mixed_mode.switch_state import SwitchAlarms, SwitchState, initial_state
+from savepoint_functions.mixed_mode.wake_ups import Waking, woken_keys
+from savepoint_functions.mixed_mode.watermarks import InputWatermarks
+from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.savepoint.planned_operator import expect_parallelism
 from savepoint_spark.savepoint.savepoint import Savepoint
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
 
     from savepoint_functions.functions.sorted_inputs import KeyedInput
     from savepoint_functions.mixed_mode.keyed_processor import ProcessFunction
     from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
     from savepoint_spark.savepoint.written import WrittenSavepoint
+
+    Output = Callable[[DataFrame, int], object]
+
+METRICS = "visits"
+"""The name of the metrics of a batch, whose columns are those of ``VISITS`` that are counts."""
+
+_COUNTS = ("rows", "timers", "reads", "writes")
+
+_SETTINGS = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    # A batch then costs what it changes, and not what there is.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # The timers that the last rows make due fire at once, and not with the next rows.
+    "spark.sql.streaming.noDataMicroBatches.enabled": "true",
+    # Of two inputs, the one that is behind says how late it is, as in Flink.
+    "spark.sql.streaming.multipleWatermarkPolicy": "min",
+}
+
+
+@dataclass(frozen=True)
+class StreamQuery:
+    """A query of a function over a stream.
+
+    ``directory`` has Spark's checkpoint, and the keys to wake up. ``initial`` has the rows of the keys of the
+    switch, see ``initial_state``; None for none.
+    """
+
+    task: StreamTask
+    inputs: tuple[KeyedInput, ...]
+    out_of_orderness_ms: int
+    schema: StructType | str
+    directory: str
+    max_parallelism: int
+    initial: DataFrame | None = None
+
+    @property
+    def spark(self) -> SparkSession:
+        return self.inputs[0].data.sparkSession
+
+    @property
+    def checkpoint(self) -> str:
+        return f"{self.directory}/checkpoint"
+
+    @property
+    def wake_ups(self) -> str:
+        """The directory for files of keys to wake up."""
+        return f"{self.directory}/wake-ups"
+
+    def start(self, output: Output, *, until_end: bool = False) -> StreamingQuery:
+        """Starts the query, or goes on after its last committed batch.
+
+        ``output`` takes the rows and the number of each batch; twice if the batch is repeated. With
+        ``until_end``, the query ends with the rows that are there now.
+        """
+        watermarks = InputWatermarks.of(
+            self.spark, self.directory, len(self.inputs), has_ticks=self._has_ticks
+        )
+        giving = _giving(output, watermarks, self._alarms(watermarks))
+        with _settings(self.spark):
+            writer = self._rows(watermarks).writeStream.outputMode("update").foreachBatch(giving)
+            # What reads the store expects the paths that the query writes into its checkpoint.
+            place = readable(self.spark, self.checkpoint)
+            writer = writer.option("checkpointLocation", place)
+            if until_end:
+                writer = writer.trigger(availableNow=True)
+            return writer.start()
+
+    def keys(self, batch_id: int) -> DataFrame:
+        """The rows of all keys after a committed batch: column ``key``, then those of their rows."""
+        stored = stored_keys(self.spark, self.checkpoint, batch_id)
+        return stored if self.initial is None else with_untouched(stored, self.initial)
+
+    def last_batch(self) -> CommittedBatch | None:
+        """The last committed batch, with the offsets of the inputs' sources; None if there is none."""
+        batch = CommittedBatch.last_of(self.checkpoint)
+        if batch is None or not self._has_ticks:
+            return batch
+        offsets = list(batch.offsets)
+        place = 0
+        for rows in self.inputs:
+            # Behind the sources of an input is that of its ticks.
+            place += _source_count(rows.data)
+            del offsets[place]
+        return replace(batch, offsets=tuple(offsets))
+
+    @property
+    def _has_ticks(self) -> bool:
+        """Whether the watermark is the least of several; there is none if an input has none."""
+        is_timed = all(rows.timestamps is not None for rows in self.inputs)
+        return is_timed and len(self.inputs) > 1
+
+    def _alarms(self, watermarks: InputWatermarks) -> SwitchAlarms | None:
+        if self.task.switch is None:
+            return None
+        batch = CommittedBatch.last_of(self.checkpoint)
+        since = self.task.watermark if batch is None else max(self.task.watermark, batch.watermark)
+        return SwitchAlarms(self.task.switch, self.wake_ups, watermarks, since)
+
+    def _rows(self, watermarks: InputWatermarks) -> DataFrame:
+        schema, arrow_schema = row_types(self.schema, self.task.function)
+        unpacking = _Unpacking(arrow_schema, type(self.task.function).__name__)
+        given = self._visits(watermarks).where("output IS NOT NULL").select("output")
+        return given.mapInArrow(unpacking.run, schema)
+
+    def _visits(self, watermarks: InputWatermarks) -> DataFrame:
+        packed = packed_rows(
+            self.inputs, self.out_of_orderness_ms, self.max_parallelism, watermarks
+        )
+        waking = Waking(self.task.key, self.inputs[0].key.hash_code, self.max_parallelism)
+        all_rows = packed.unionAll(woken_keys(self.spark, self.wake_ups, waking))
+        visits = all_rows.groupBy(KEY).transformWithState(
+            KeyedProcessor(self.task), VISITS, "update", "eventTime"
+        )
+        sums = [F.sum(name).alias(name) for name in _COUNTS]
+        return visits.observe(
+            METRICS, F.count("*").alias("visits"), *sums, F.min("due").alias("due")
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Unpacking:
+    """Turns packets of rows that a function gave into rows."""
+
+    schema: pa.Schema
+    function: str
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from OutputRows(self.schema, self.function).batches(self._given(batches))
+
+    @staticmethod
+    def _given(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Place, Any]]:
+        for batch in batches:
+            for packet in batch.column(0).to_pylist():
+                key, rows = pickle.loads(packet)
+                yield from ((Place(key), row) for row in rows)
+
+
+def _source_count(data: DataFrame) -> int:
+    leaves = data._jdf.queryExecution().analyzed().collectLeaves()
+    return sum(leaves.apply(index).isStreaming() for index in range(leaves.size()))
+
+
+def _giving(
+    output: Output, watermarks: InputWatermarks, alarms: SwitchAlarms | None
+) -> Callable[[DataFrame, int], None]:
+    """Gives the rows of a batch to the output, and wakes up keys that are due with the next batch."""
+
+    def give(rows: DataFrame, batch_id: int) -> None:
+        # Whatever is done with the rows, once or never: the batch runs exactly once.
+        kept = rows.persist()
+        try:
+            kept.count()
+            watermarks.keep()
+            if alarms is not None:
+                alarms.ring()
+            output(kept, batch_id)
+        finally:
+            kept.unpersist()
+
+    return give
+
+
+@contextmanager
+def _settings(spark: SparkSession) -> Iterator[None]:
+    """Sets the settings that a query takes over when it starts, and restores those of the session."""
+    before = {name: spark.conf.get(name, None) for name in _SETTINGS}
+    for name, value in _SETTINGS.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, was in before.items():
+            if was is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, was)
 
 
 @dataclass(frozen=True, slots=True)

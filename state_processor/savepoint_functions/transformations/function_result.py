@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.metadata import OperatorState
     from savepoint_functions.functions.broadcast_run import BroadcastResult
-    from savepoint_functions.functions.function_plan import FunctionPlan
-    from savepoint_functions.functions.function_rows import FunctionRows
+    from savepoint_functions.functions.function_rows import FunctionPlan, FunctionRows
     from savepoint_functions.functions.side_outputs import OutputTag
     from savepoint_functions.functions.stateful_batches import StatefulBatches
     from savepoint_spark.bootstrapping.operator_state_transformation import (

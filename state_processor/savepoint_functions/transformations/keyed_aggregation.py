@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 
 from savepoint_database.types.types import Types, expect_type
 from savepoint_formats.errors import ColumnNotFoundError
+from savepoint_functions.aggregating.accumulators import ReducedRows
 from savepoint_functions.aggregating.aggregated_rows import AggregatedRows
 from savepoint_functions.aggregating.bound_aggregate import BoundAggregate, accumulated
-from savepoint_functions.aggregating.folded import ReducedRows
 from savepoint_spark.bootstrapping.windowed_transformation import window_column
 from savepoint_spark.columns.column_types import column_of, natural_type
 from savepoint_spark.columns.spark_types import arrow_type_of

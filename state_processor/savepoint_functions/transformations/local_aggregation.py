@@ -19,11 +19,11 @@ from savepoint_functions.transformations.keyed_aggregation import (
     fewer_columns,
 )
 from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
-from savepoint_functions.transformations.local_functions import (
+from savepoint_functions.transformations.local_state_transformation import (
     LocalFunctionTransformation,
+    LocalStateTransformation,
     local_rows,
 )
-from savepoint_functions.transformations.local_state_transformation import LocalStateTransformation
 from savepoint_functions.transformations.process_transformation import NOT_CONNECTED
 from savepoint_spark.bootstrapping.windowed_transformation import window_column
 

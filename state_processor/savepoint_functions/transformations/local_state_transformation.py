@@ -1,30 +1,55 @@
-"""Columns of a DataFrame as local keyed state: each subtask has its own state of a key."""
+"""Local keyed state, of which each subtask has its own: from columns of a DataFrame, or from a function.
+
+The function runs over rows that stay in their partition, where they are sorted by key.
+"""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, MapType
 
+from savepoint_database.types.spark_values import to_spark
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.state_files.local_state import as_local
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.tables import SUBTASK
+from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_functions.functions.execution_options import ExecutionOptions
+from savepoint_functions.functions.function_rows import FunctionRows
+from savepoint_functions.functions.process_functions import (
+    KeyedProcessFunction,
+    KeyedStateBootstrapFunction,
+)
+from savepoint_functions.functions.sorted_inputs import KEY, in_order
+from savepoint_functions.functions.state_runs import StateRuns
 from savepoint_spark.changing.local_state_rows import LocalStateRows
 from savepoint_spark.changing.local_write import LocalKeyedPlan
 from savepoint_spark.columns.column_types import column_of, fits
+from savepoint_spark.columns.spark_types import spark_schema
+from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.writing.keyed_rows import Key, KeyedRows
 from savepoint_spark.writing.new_state import NewState
 from savepoint_spark.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
 
     from savepoint_database.types.descriptors import StateDescriptor
     from savepoint_formats.metadata import OperatorState
+    from savepoint_functions.functions.function_task import FunctionTask
+    from savepoint_functions.functions.process_functions import KeyedFunction
+    from savepoint_functions.functions.sorted_inputs import KeyedInput
+    from savepoint_functions.functions.state_runs import FunctionState
     from savepoint_spark.writing.write_context import WriteContext
 
 
@@ -149,3 +174,122 @@ def _instances(state: NewState, data: DataFrame) -> Column:
             return F.transform(values, entry)
         case other:
             raise ColumnTypeError(f"state {state.name!r} of {other.simpleString()}, expected a map")
+
+
+_SUBTASK = "subtask of rows"
+
+_KEY_GROUPS = 128
+"""Rows of one key share a key group, whatever their number: it is but the first key they sort by."""
+
+
+def local_rows(rows: KeyedInput, function: KeyedFunction, schema: StructType | str) -> DataFrame:
+    """The rows that a function gives; see ``LocalKeyedTransformation.process``."""
+    _expect(function, KeyedProcessFunction)
+    run = FunctionRows.of((rows,), function, ExecutionOptions(), keeps_state=False)
+    columns, arrow_schema = row_types(schema, function)
+    return _in_place(run).mapInArrow(partial(run.task.output_batches, arrow_schema), columns)
+
+
+@dataclass(frozen=True, repr=False)
+class LocalFunctionTransformation:
+    """Local keyed state that a function leaves of the rows of each partition.
+
+    Attributes:
+        rows: The function, and its rows.
+    """
+
+    rows: FunctionRows
+
+    def __repr__(self) -> str:
+        return (
+            f"LocalFunctionTransformation(states {[state.new.name for state in self.rows.states]})"
+        )
+
+    @classmethod
+    def of(cls, rows: KeyedInput, function: KeyedFunction) -> Self:
+        """See ``LocalKeyedTransformation.transform``. Raises ``ValueError`` for states with namespaces."""
+        _expect(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
+        run = FunctionRows.of((rows,), function, ExecutionOptions(), keeps_state=True)
+        for state in run.states:
+            if state.namespace is not None:
+                raise ValueError(
+                    f"state {state.new.name!r} has namespaces, which local keyed state cannot have:"
+                    " key_by(…) the rows"
+                )
+        return cls(run)
+
+    def write(self, context: WriteContext) -> OperatorState:
+        """See ``StateTransformation``.
+
+        A subtask gets the partition with its number. If there are more partitions than subtasks, some are put
+        together, without a shuffle.
+
+        Raises:
+            PySparkException: The function has left timers, which local keyed state can't have.
+        """
+        (rows,) = self.rows.inputs
+        rows = replace(rows, data=rows.data.coalesce(context.parallelism))
+        in_subtasks = replace(self.rows, inputs=(rows,))
+        ids = {state.new.name: number for number, state in enumerate(in_subtasks.states)}
+        task, key = in_subtasks.task, rows.key
+        state = StateRuns.of(task, in_subtasks.states, key, ids, context.max_parallelism)
+        ended = _EndedKeys(task, state)
+        data = _in_place(in_subtasks).mapInArrow(ended.run, spark_schema(ended.schema))
+        data = data.withColumn(_SUBTASK, F.spark_partition_id())
+        states = tuple(replace(state.new, column=_column(number)) for number, state in ended.states)
+        key = replace(key, columns=(KEY,))
+        return LocalStateTransformation(data, key, _SUBTASK, states).write(context)
+
+
+@dataclass(frozen=True)
+class _EndedKeys:
+    """Makes a row per key of a partition: ``key``, and ``state 0`` … in the order of registration."""
+
+    task: FunctionTask
+    state: StateRuns
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns, before they have Spark's types."""
+        fields = [pa.field(_column(number), state.arrow_type) for number, state in self.states]
+        return pa.schema([pa.field(KEY, arrow_type(self.task.rows.key)), *fields])
+
+    @property
+    def states(self) -> list[tuple[int, FunctionState]]:
+        """The states without timers, each with its number."""
+        states = enumerate(self.state.states)
+        return [(number, state) for number, state in states if not state.is_timers]
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition. Raises ``ValueError`` if the function has left timers."""
+        schema, names = self.schema, [KEY, *(state.new.name for _, state in self.states)]
+        for _, batch in self.state.columns(self.task.states(batches)):
+            for state in self.state.states:
+                if state.is_timers:
+                    self._expect_none(batch.column(state.new.name))
+            columns = list(map(batch.column, names))
+            yield to_spark(pa.RecordBatch.from_arrays(columns, schema=schema))
+
+    def _expect_none(self, timers: pa.ListArray) -> None:
+        if pc.sum(pc.list_value_length(timers)).as_py():
+            raise ValueError(
+                f"{self.state.function} has registered timers, which local keyed state cannot have:"
+                " key_by(…) the rows, or register none"
+            )
+
+
+def _column(number: int) -> str:
+    return f"state {number}"
+
+
+def _in_place(run: FunctionRows) -> DataFrame:
+    """The rows for the function, in their own partitions."""
+    (keyed_input,) = run.inputs
+    rows = keyed_input.rows(0, run.inputs, _KEY_GROUPS)
+    return in_order(rows) if run.task.options.is_sorted else rows
+
+
+def _expect(function: object, *kinds: type) -> None:
+    if not isinstance(function, kinds):
+        expected = " or ".join(kind.__name__ for kind in kinds)
+        raise TypeError(f"{type(function).__name__} is no {expected}")

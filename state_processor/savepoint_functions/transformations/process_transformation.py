@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.types.descriptors import StateDescriptor
-    from savepoint_functions.functions.batch_function import BatchFunction
+    from savepoint_functions.functions.batch_function import BatchFunction, KeyBatchFunction
     from savepoint_functions.functions.execution_options import Setting
-    from savepoint_functions.functions.key_batch import KeyBatchFunction
     from savepoint_functions.functions.process_functions import KeyedFunction
     from savepoint_functions.functions.sorted_inputs import KeyedInput
 

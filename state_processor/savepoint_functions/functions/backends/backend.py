@@ -19,16 +19,14 @@ from savepoint_database.types.descriptors import (
     StateDescriptor,
     ValueStateDescriptor,
 )
-from savepoint_functions.functions.backends.folding_states import (
-    folding_aggregates,
-    folding_reductions,
-)
 from savepoint_functions.functions.backends.namespaces import expect_namespaces
 from savepoint_functions.functions.backends.timed_states import (
     Lifetimes,
     TimedListState,
     TimedMapState,
     TimedValueState,
+    folding_aggregates,
+    folding_reductions,
     timed_layout,
 )
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_functions.functions.backends.heap import HeapBackend
 from savepoint_functions.functions.backends.rocksdb import RocksDbBackend
-from savepoint_functions.functions.backends.single_key import SingleKeyBackend
+from savepoint_functions.functions.backends.single_key import HeapBackend, SingleKeyBackend
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Layout

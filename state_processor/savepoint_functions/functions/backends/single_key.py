@@ -1,6 +1,7 @@
-"""The backend of sorted input: the state of one key, which is over when the next one comes.
+"""Backends in memory: the state objects hold the state of the current key as Python objects.
 
-Nothing is looked up, because each state object holds the state of the key.
+With sorted input the state of a key is over when the next key comes. A hash table keeps all keys: each state
+has a dict for the state of other keys, by their bytes.
 """
 
 from __future__ import annotations
@@ -71,3 +72,45 @@ class SingleKeyBackend(KeyedStateBackend):
         self._held.append(state)
         (self._namespaced if state.has_namespaces else self._plain).append(state)
         return state
+
+
+class HeapBackend(SingleKeyBackend):
+    """State of all keys in memory."""
+
+    name = "heap"
+    keeps_all_keys = True
+
+    def __init__(self, key: Layout, clock: Clock | None = None) -> None:
+        super().__init__(key, clock)
+        self._keys: dict[bytes, Any] = {}
+        self._tables: list[tuple[HeldState, dict[bytes, Any]]] = []
+
+    def set_current_key(self, key: Any, key_bytes: bytes) -> None:
+        before = self.key_bytes
+        if key_bytes == before:
+            return
+        for state, table in self._tables:
+            held = state.taken()
+            if held is not None:
+                table[before] = held  # type: ignore[index]  # nothing is held before the first key
+            elif table:
+                table.pop(before, None)  # type: ignore[arg-type]  # the same
+            if table:
+                state.hold(table.get(key_bytes))
+        self._keys[key_bytes] = key
+        self.current_key, self.key_bytes = key, key_bytes
+
+    def keys(self) -> Iterator[tuple[Any, bytes]]:
+        """Each key with its bytes, in the order in which they came."""
+        for key_bytes, key in list(self._keys.items()):
+            yield key, key_bytes
+
+    def close(self) -> None:
+        self._keys.clear()
+        for state, table in self._tables:
+            state.hold(None)
+            table.clear()
+
+    def _added(self, state: HeldT) -> HeldT:
+        self._tables.append((state, {}))
+        return super()._added(state)

@@ -15,12 +15,12 @@ from savepoint_functions.functions.batch_function import over_batches
 from savepoint_functions.functions.outputs import Outputs
 from savepoint_functions.functions.sorted_inputs import KeyEncoding
 from savepoint_functions.functions.state_runs import FunctionState
-from savepoint_functions.functions.stateful_batch_task import StatefulBatchTask
+from savepoint_functions.functions.stateful_batches import StatefulBatchTask
 from savepoint_spark.writing.run_encoding import RunEncoding
 from state_processor import Types, ValueStateDescriptor
 
 if TYPE_CHECKING:
-    from savepoint_functions.functions.key_batch import KeyBatch, KeyBatchFunction
+    from savepoint_functions.functions.batch_function import KeyBatch, KeyBatchFunction
 
 KEYS = 128
 STATE = FunctionState.of(ValueStateDescriptor("total", Types.LONG()), constructed.string())
