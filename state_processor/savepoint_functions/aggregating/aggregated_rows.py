@@ -50,8 +50,8 @@ _NULL_KEY = "a key, or a column of it, is null: leave such rows out"
 class AggregatedRows:
     """Rows of a DataFrame, and their aggregates.
 
-    ``windows`` is the column of their windows, if they have any, and the same in ms. With ``is_merging``,
-    windows merge, as those of sessions do.
+    ``windows`` is the column of their windows, if they have any, and the same in ms. With
+    ``is_merging``, windows merge, as those of sessions do.
     """
 
     data: DataFrame
@@ -64,8 +64,8 @@ class AggregatedRows:
     def is_grouped(self) -> bool:
         """Whether Spark's own ``groupBy`` makes exactly the same accumulators.
 
-        Spark and Flink disagree on which keys are equal: for Spark -0.0 and 0.0 are, and texts with a collation
-        may be.
+        Spark and Flink disagree on which keys are equal: for Spark -0.0 and 0.0 are, and texts with
+        a collation may be.
         """
         types = [column_of(self.data, name)[1] for name in self.key.columns]
         are_equal_bytes = all(

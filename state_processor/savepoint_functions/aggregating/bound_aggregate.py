@@ -34,8 +34,8 @@ class BoundAggregate:
         values: Its values in the rows.
         accumulator: Gathers them.
         result: Makes results of the column of accumulators.
-        state: The state for its accumulators. Raises ``ColumnTypeError`` if their type could be several
-            types in Flink.
+        state: The state for its accumulators. Raises ``ColumnTypeError`` if their type could be
+            several types in Flink.
         is_row: Whether results are rows, with a column for each field.
         grouped: The accumulator as an aggregate of Spark's own, if that is exactly the same.
     """

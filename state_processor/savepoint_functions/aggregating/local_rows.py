@@ -1,8 +1,9 @@
 """Aggregates rows by key: in their partitions, and after they were sorted by key.
 
-Keys become bytes, which decide what is equal, as in Flink's state. For unsorted rows a task holds a table with
-an accumulator per key. If the table grows over its size, it is given to the shuffle and begins anew; no row is
-lost, since accumulators of one key merge after the shuffle. A sorted key is done when the next one comes.
+Keys become bytes, which decide what is equal, as in Flink's state. For unsorted rows a task holds a
+table with an accumulator per key. If the table grows over its size, it is given to the shuffle and
+begins anew; no row is lost, since accumulators of one key merge after the shuffle. A sorted key is
+done when the next one comes.
 
 | column         | type   | meaning                                              |
 |----------------|--------|------------------------------------------------------|
@@ -122,7 +123,8 @@ class KeyBytes:
 class LocalRows:
     """Aggregates rows of a partition, in their order.
 
-    A task may hold ``table_size`` bytes of accumulators; for a moment it needs several times as much.
+    A task may hold ``table_size`` bytes of accumulators; for a moment it needs several times as
+    much.
     """
 
     encoding: KeyBytes

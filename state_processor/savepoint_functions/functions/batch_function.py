@@ -32,8 +32,8 @@ class KeyBatch:
 
     Attributes:
         rows: The rows. Rows of a key follow each other, in the order of their timestamps.
-        state: A row per key, in the order of the keys in ``rows``: column ``key``, and one per state, with
-            the types that ``keyed_state`` has without Spark; null if a key has nothing.
+        state: A row per key, in the order of the keys in ``rows``: column ``key``, and one per
+            state, with the types that ``keyed_state`` has without Spark; null if a key has nothing.
         starts: The place of each key's first row.
 
     Example:

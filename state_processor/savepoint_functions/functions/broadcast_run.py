@@ -1,7 +1,7 @@
 """The broadcast side of a function: one task has all its rows, and makes broadcast state of them.
 
-The driver collects this table, because all tasks of the other side and all subtasks of the savepoint need
-its entries.
+The driver collects this table, because all tasks of the other side and all subtasks of the
+savepoint need its entries.
 
 | column  | type   | meaning                                                     |
 |---------|--------|-------------------------------------------------------------|

@@ -52,10 +52,11 @@ class ExecutionOptions:
     Attributes:
         is_sorted: Whether rows come sorted by key, so that a key is over when the next one comes.
         state_backend: The name of the state backend.
-        sort_memory: The greatest size in bytes of a batch of sorted rows on its way to the function; None
-            for Spark's own settings.
+        sort_memory: The greatest size in bytes of a batch of sorted rows on its way to the
+            function; None for Spark's own settings.
         checkpoint_interval_ms: How often a stream has savepoints; None for only when asked for.
-        backlog_interval_ms: How often a backlog has savepoints; with 0 it has none and runs in batch mode.
+        backlog_interval_ms: How often a backlog has savepoints; with 0 it has none and runs in
+            batch mode.
     """
 
     is_sorted: bool = True

@@ -123,13 +123,14 @@ class FunctionRows(FunctionPlan):
     ) -> Self:
         """The function, after ``open`` of a copy has registered its states.
 
-        Arguments are those of ``FunctionTask``; ``initial`` is the operator whose state it begins with.
+        Arguments are those of ``FunctionTask``; ``initial`` is the operator whose state it begins
+        with.
 
         Raises:
             ColumnTypeError: The keys of two inputs are of different types.
             UnstableKeyError: Equal keys may have different bytes.
-            ValueError: A column gives the key groups of only one input; or the function has timers in
-                namespaces, and its timers fire.
+            ValueError: A column gives the key groups of only one input; or the function has timers
+                in namespaces, and its timers fire.
         """
         first = inputs[0].key
         for keyed_input in inputs:
@@ -196,7 +197,8 @@ class FunctionRows(FunctionPlan):
             ids: State -> its index in the header of the files.
             max_parallelism: The number of key groups.
             watermark: As in ``FunctionTask``.
-            reached: State of timers -> the time in ms with which timers fire, also of keys without rows.
+            reached: State of timers -> the time in ms with which timers fire, also of keys without
+                rows.
             kind: Makes the table.
 
         Raises:

@@ -1,8 +1,8 @@
 """Runs a function over keyed rows, key after key.
 
 Sorted rows of a key come one after the other: at the end of the key its timers fire, its state is
-passed on, and the backend forgets it. With unsorted rows the backend keeps all keys of the task, and
-they end one after the other when all rows have come.
+passed on, and the backend forgets it. With unsorted rows the backend keeps all keys of the task,
+and they end one after the other when all rows have come.
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ _COLLECTED = 50_000
 class FunctionTask:
     """A function over keyed rows, and how it is run.
 
-    If ``keeps_state``, a key leaves its state when it ends, timers included; if not, its timers fire.
-    With a ``watermark``, in ms, event-time timers up to it fire at the end of a key that leaves state.
+    If ``keeps_state``, a key leaves its state when it ends, timers included; if not, its timers
+    fire. With a ``watermark``, in ms, event-time timers up to it fire at the end of a key that
+    leaves state.
     """
 
     function: KeyedFunction
@@ -112,8 +113,9 @@ class FunctionTask:
 def _seldom_collected() -> Iterator[None]:
     """Lets Python look for cycles less often.
 
-    Rows and the state of ended keys are thousands of objects, which die by themselves. By default the
-    collector walks all of them after every 700 new ones, which takes longer than everything else.
+    Rows and the state of ended keys are thousands of objects, which die by themselves. By default
+    the collector walks all of them after every 700 new ones, which takes longer than everything
+    else.
     """
     count, *generations = gc.get_threshold()
     # 0 switches it off.
@@ -127,8 +129,8 @@ def _seldom_collected() -> Iterator[None]:
 class FunctionRun:
     """A function at work, key after key.
 
-    ``given`` and ``side_outputs`` have the rows that the function has given, and ``ended`` the state
-    of ended keys, until the caller empties them.
+    ``given`` and ``side_outputs`` have the rows that the function has given, and ``ended`` the
+    state of ended keys, until the caller empties them.
     """
 
     timer_service: ClassVar[type[TimerService]] = TimerService

@@ -1,9 +1,9 @@
 """Rows of a task beside the state that their keys begin with, read split by split.
 
-A split is read when its first row comes, and all keys of a batch are looked up and decoded at once. When no
-more rows of a split can come, its untouched entries go on as the bytes that they are. A split without rows
-goes on as runs, unread. Sorted rows come split by split, so that one split is in memory at a time. With
-unsorted rows, all splits that have rows stay in memory until the end.
+A split is read when its first row comes, and all keys of a batch are looked up and decoded at once.
+When no more rows of a split can come, its untouched entries go on as the bytes that they are. A
+split without rows goes on as runs, unread. Sorted rows come split by split, so that one split is in
+memory at a time. With unsorted rows, all splits that have rows stay in memory until the end.
 """
 
 from __future__ import annotations

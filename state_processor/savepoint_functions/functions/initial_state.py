@@ -1,8 +1,8 @@
 """The state with which a function begins: that of an operator of a savepoint.
 
 State is read where the rows are processed. Among its rows, a task gets a mark for each split of the
-operator's key groups, and it reads the splits that have rows. So no state is shuffled, and untouched
-entries go on as the bytes that they are; see ``initial_keys``.
+operator's key groups, and it reads the splits that have rows. So no state is shuffled, and
+untouched entries go on as the bytes that they are; see ``initial_keys``.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ STRETCH_SIZE = 8 << 20
 class InitialTask:
     """The initial state for tasks: where it lies, and its key groups in ascending splits.
 
-    ``places`` maps states to their places in a snapshot, whose length is ``count``. ``ids`` maps them to their
-    indices in the header of the new files; None if nothing is written. ``reached`` maps states of timers to the
-    time in ms up to which timers of keys without rows fire too.
+    ``places`` maps states to their places in a snapshot, whose length is ``count``. ``ids`` maps
+    them to their indices in the header of the new files; None if nothing is written. ``reached``
+    maps states of timers to the time in ms up to which timers of keys without rows fire too.
     """
 
     stored: StoredStates
@@ -63,8 +63,8 @@ class InitialTask:
 class InitialState:
     """The state of an operator, as far as a function registers it.
 
-    ``states`` are the states that the function registers, with the serializers of the savepoint if it has them.
-    ``names`` are those that the savepoint has.
+    ``states`` are the states that the function registers, with the serializers of the savepoint if
+    it has them. ``names`` are those that the savepoint has.
     """
 
     operator: Operator

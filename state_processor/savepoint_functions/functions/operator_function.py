@@ -1,7 +1,8 @@
 """Functions without keys, whose state becomes operator state.
 
 Each task makes list state of the rows of its partition. One task makes broadcast state of all rows,
-because maps of several tasks could disagree on a key. The function runs once, however many states it has.
+because maps of several tasks could disagree on a key. The function runs once, however many states
+it has.
 """
 
 from __future__ import annotations

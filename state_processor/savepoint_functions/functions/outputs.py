@@ -29,8 +29,8 @@ OUTPUT = "output"
 class Outputs:
     """The outputs of a function, in the order of their columns in the table; side outputs come last.
 
-    ``schemas`` are those of the table, whose fields are nullable. ``strict`` are those that the function
-    must keep to. If ``are_dropped``, nobody asks for any row.
+    ``schemas`` are those of the table, whose fields are nullable. ``strict`` are those that the
+    function must keep to. If ``are_dropped``, nobody asks for any row.
     """
 
     columns: tuple[str, ...]

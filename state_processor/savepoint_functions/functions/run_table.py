@@ -1,8 +1,9 @@
 """All results of a function in one table: state, output rows, and side outputs.
 
-A function is called once for both halves, because a second call might not agree with the first: it may
-ask the clock, and rows without timestamps have no order. Spark stores the table, with the results of one
-attempt at each task. So a task that is done again, or twice at once, gives no row twice.
+A function is called once for both halves, because a second call might not agree with the first: it
+may ask the clock, and rows without timestamps have no order. Spark stores the table, with the
+results of one attempt at each task. So a task that is done again, or twice at once, gives no row
+twice.
 
 | column    | type   | meaning                                                    |
 |-----------|--------|------------------------------------------------------------|

@@ -19,7 +19,7 @@ class OutputTag:
 
     Attributes:
         name: Its name, which no other side output of the function has.
-        schema: The columns of its rows, as a schema of Spark or in its words.
+        schema: The columns of its rows, as a schema of Spark or as a DDL string.
 
     Example:
         >>> LATE = OutputTag("late", "account BIGINT, cents BIGINT")

@@ -1,7 +1,7 @@
 """Rows on their way to a function: with the bytes of their keys, sent to the task of the key, and sorted.
 
-As in Flink the key group decides on the task. Within a key group, rows are sorted by a hash of their key's
-bytes and then by the bytes. Spark sorts, and spills if memory is short.
+As in Flink the key group decides on the task. Within a key group, rows are sorted by a hash of
+their key's bytes and then by the bytes. Spark sorts, and spills if memory is short.
 
 | column    | type   | meaning                                                                  |
 |-----------|--------|--------------------------------------------------------------------------|
@@ -11,9 +11,9 @@ bytes and then by the bytes. Spark sorts, and spills if memory is short.
 | input     | INT    | the input of the row; only if a function has several                     |
 | row 0 0 … |        | the columns of the row, null for one of another input; ``row 1 0`` …     |
 
-Spark compares the first column of an order as a number, and the other columns only where it is equal,
-which is much slower. The hash tells most keys apart; the first bytes of texts, tuples and negative numbers
-are often equal.
+Spark compares the first column of an order as a number, and the other columns only where it is
+equal, which is much slower. The hash tells most keys apart; the first bytes of texts, tuples and
+negative numbers are often equal.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Keys by whose bytes rows can be sorted, because equal keys have the same bytes.
 
-Every layout is in one of two tables. A layout is stable if what Java's ``equals`` compares decides the
-bytes that this package writes, whatever else its serializer could write.
+Every layout is in one of two tables. A layout is stable if what Java's ``equals`` compares decides
+the bytes that this package writes, whatever else its serializer could write.
 """
 
 from __future__ import annotations

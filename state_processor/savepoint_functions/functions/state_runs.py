@@ -1,7 +1,7 @@
 """The state that a function leaves, on its way to runs.
 
-States without namespaces become a table with a row per key. States with namespaces of one type become
-a table with a row per key and namespace. Each table has an encoding of its own.
+States without namespaces become a table with a row per key. States with namespaces of one type
+become a table with a row per key and namespace. Each table has an encoding of its own.
 """
 
 from __future__ import annotations

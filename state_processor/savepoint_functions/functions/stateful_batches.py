@@ -69,8 +69,8 @@ class _InitialColumns:
 class StatefulBatchTask:
     """A function over batches, and how it is run.
 
-    ``names`` are the columns of the rows, ``types`` those of the states. A batch ends with the key that
-    brings it to ``batch_rows`` rows. ``outputs`` is None if nobody asks for rows.
+    ``names`` are the columns of the rows, ``types`` those of the states. A batch ends with the key
+    that brings it to ``batch_rows`` rows. ``outputs`` is None if nobody asks for rows.
     """
 
     function: KeyBatchFunction
@@ -182,7 +182,8 @@ class StatefulBatchTask:
         """The place of each returned key among the keys of the batch.
 
         Raises:
-            ValueError: The batch doesn't have a key; or all keys must come back once, and one did not.
+            ValueError: The batch doesn't have a key; or all keys must come back once, and one did
+                not.
         """
         places = pc.index_in(encoded, distinct)
         if places.null_count:
@@ -240,8 +241,8 @@ def _text(given: object) -> str:
 class StatefulBatches(FunctionPlan):
     """A function over batches of whole keys.
 
-    A batch ends with the key that brings it to ``batch_rows`` rows. If ``returns_all_keys``, the function
-    must give a row of state for each key; if not, a key that it leaves out has no state.
+    A batch ends with the key that brings it to ``batch_rows`` rows. If ``returns_all_keys``, the
+    function must give a row of state for each key; if not, a key that it leaves out has no state.
     """
 
     function: KeyBatchFunction

@@ -1,8 +1,8 @@
 """The backlog phase: a function over bounded rows, whose state a stream goes on with.
 
-Rows are sorted by key, as in a bounded run. Because later rows follow, only timers up to the greatest
-watermark of the backlog fire, and the others stay timers. They fire at the end of their key, so that its
-state is written once.
+Rows are sorted by key, as in a bounded run. Because later rows follow, only timers up to the
+greatest watermark of the backlog fire, and the others stay timers. They fire at the end of their
+key, so that its state is written once.
 
 Two options are for a backlog alone:
 
@@ -12,8 +12,8 @@ Two options are for a backlog alone:
 | execution.sorted-inputs.memory                  | the greatest size of a batch of sorted rows on |
 |                                                 | its way to the function                        |
 
-Spark sorts in the memory that it has, and spills. A session can limit that memory when it starts, with
-``spark.shuffle.spill.maxSizeInBytesForSpillThreshold``.
+Spark sorts in the memory that it has, and spills. A session can limit that memory when it starts,
+with ``spark.shuffle.spill.maxSizeInBytesForSpillThreshold``.
 
 Flink: FLIP-327.
 """
@@ -95,15 +95,16 @@ class Backlog:
             keyed: The rows, with their keys and timestamps; options of ``with_options`` apply.
             function: A ``KeyedProcessFunction``; for two inputs a ``KeyedCoProcessFunction``.
             schema: The columns of the rows that it gives, as for ``process``.
-            out_of_orderness_ms: How much later than others a row may come, in ms. The watermark is that much,
-                and 1 ms, behind the greatest timestamp.
-            initial: The operator of a savepoint with whose state the function begins, as for ``transform``.
-                Timers up to the watermark fire, also those of keys without rows.
+            out_of_orderness_ms: How much later than others a row may come, in ms. The watermark is
+                that much, and 1 ms, behind the greatest timestamp.
+            initial: The operator of a savepoint with whose state the function begins, as for
+                ``transform``. Timers up to the watermark fire, also those of keys without rows.
 
         Raises:
             TypeError: The function is of another kind.
-            ValueError: An input is a stream; the options ask for stream mode; the schema has no columns; the
-                function has side outputs, which a stream doesn't have; or the out-of-orderness is negative.
+            ValueError: An input is a stream; the options ask for stream mode; the schema has no
+                columns; the function has side outputs, which a stream doesn't have; or the
+                out-of-orderness is negative.
             UnstableKeyError: Equal keys may have different bytes, so rows can't be sorted by them.
             ColumnTypeError: The keys of two inputs are of different types.
 
@@ -134,8 +135,8 @@ class Backlog:
     def watermark(self) -> int:
         """The greatest watermark of the backlog, in ms; runs a job over the timestamps.
 
-        With two inputs it is that of the input that is behind. It is -2**63, no watermark, if an input has no
-        timestamps or no rows.
+        With two inputs it is that of the input that is behind. It is -2**63, no watermark, if an
+        input has no timestamps or no rows.
         """
         return min(map(self._watermark_of, self.rows.inputs))
 
@@ -150,8 +151,8 @@ class Backlog:
     ) -> BacklogResult:
         """Runs the backlog, and takes the savepoint of the switch.
 
-        Spark repeats a failed task from its first row. If the run fails or is killed, it leaves no result, and
-        the next run begins anew.
+        Spark repeats a failed task from its first row. If the run fails or is killed, it leaves no
+        result, and the next run begins anew.
 
         Args:
             directory: Where to write: a local path, or a URI that Spark and pyarrow both know.
@@ -162,7 +163,8 @@ class Backlog:
                 ``print_progress``.
 
         Raises:
-            SavepointExistsError: The directory has a finished backlog already; see ``BacklogResult.find``.
+            SavepointExistsError: The directory has a finished backlog already; see
+                ``BacklogResult.find``.
             SavepointError: A task or the file system has failed with it.
             ValueError: Not 1 <= parallelism <= max parallelism <= 32768.
 

@@ -1,6 +1,7 @@
 """Results of a backlog: a savepoint of the switch, output rows, and counts.
 
-Each run of a backlog has a directory of its own below that of the user, so that nothing overwrites the
+Each run of a backlog has a directory of its own below that of the user, so that nothing overwrites
+the
 files of another run:
 
 | path                                | content                                                    |

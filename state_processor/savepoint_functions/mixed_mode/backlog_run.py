@@ -1,9 +1,9 @@
 """Runs a function over the rows of a backlog, key after key.
 
-There are no watermarks while rows come. When a key has no more rows, its event-time timers up to the
-greatest watermark of the backlog fire, and that is the current watermark meanwhile. Timers of processing
-time fire when the clock reaches them: between two rows of their key, or at its end. Other timers stay
-timers of the key.
+There are no watermarks while rows come. When a key has no more rows, its event-time timers up to
+the greatest watermark of the backlog fire, and that is the current watermark meanwhile. Timers of
+processing time fire when the clock reaches them: between two rows of their key, or at its end.
+Other timers stay timers of the key.
 
 The results are the table of ``run_table``, with one more column:
 
@@ -93,8 +93,8 @@ class BacklogRun(FunctionRun):
     def state_accesses(self) -> tuple[int | None, int | None]:
         """How often state of a key was read from its store, and written there.
 
-        A backend of one key writes the state of each key once, and never reads it. Nobody counts how often a
-        function uses a backend of all keys.
+        A backend of one key writes the state of each key once, and never reads it. Nobody counts
+        how often a function uses a backend of all keys.
         """
         return (None, None) if self.backend.keeps_all_keys else (0, self.kept)
 

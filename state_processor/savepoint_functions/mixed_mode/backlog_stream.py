@@ -1,7 +1,7 @@
 """A backlog that runs as a stream, with savepoints while it lasts.
 
-Its rows are written to a directory first, from which Spark streams them, file after file. When all are
-processed, the savepoint of the switch is taken from the state store.
+Its rows are written to a directory first, from which Spark streams them, file after file. When all
+are processed, the savepoint of the switch is taken from the state store.
 
 | path           | content                                                              |
 |----------------|----------------------------------------------------------------------|

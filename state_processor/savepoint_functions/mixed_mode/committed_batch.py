@@ -26,8 +26,8 @@ class CommittedBatch:
     Attributes:
         batch_id: Its number.
         watermark: The watermark that the rows of earlier batches have reached, in ms.
-        offsets: The offsets behind its last rows: one for each source of the query, as Spark writes them;
-            null for a source without rows so far.
+        offsets: The offsets behind its last rows: one for each source of the query, as Spark writes
+            them; null for a source without rows so far.
     """
 
     batch_id: int

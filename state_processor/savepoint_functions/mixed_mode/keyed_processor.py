@@ -7,9 +7,9 @@ watermark has reached. Such a visit goes as in Flink, if a watermark follows eac
 2. the rows come in the order of their arrival; behind each, timers of processing time fire that the
    function has set and the clock has reached.
 
-Timers are state of the key. Spark's own timers only wake a key up. A key has one of them at a time: the
-alarm, at its first timer. Spark can't know processing time here, because a query has one kind of time;
-``wake_ups`` wakes these keys.
+Timers are state of the key. Spark's own timers only wake a key up. A key has one of them at a time:
+the alarm, at its first timer. Spark can't know processing time here, because a query has one kind
+of time; ``wake_ups`` wakes these keys.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ _NO_WATERMARK = 0
 class StreamTask:
     """A function over a stream, or over a backlog that runs as one.
 
-    ``inputs`` are the column names of each input, and the stream begins with ``watermark``, in ms. ``switch``
-    is the state of keys that are not in the store yet.
+    ``inputs`` are the column names of each input, and the stream begins with ``watermark``, in ms.
+    ``switch`` is the state of keys that are not in the store yet.
     """
 
     function: ProcessFunction

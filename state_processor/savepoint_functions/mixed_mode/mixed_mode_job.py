@@ -6,7 +6,8 @@
 | switch  |                                  | one, which the stream begins with                    |
 | stream  | as they come, in micro-batches   | at the interval, and whenever they are asked for     |
 
-If ``execution.checkpointing.interval-during-backlog`` is greater than 0, the backlog runs as a stream too,
+If ``execution.checkpointing.interval-during-backlog`` is greater than 0, the backlog runs as a
+stream too,
 with savepoints at that interval. The directory of a job has:
 
 | path                  | content                                                                |
@@ -91,22 +92,24 @@ class MixedModeJob:
         """A job.
 
         Args:
-            backlog: Rows of a bounded DataFrame, with keys and timestamps; or of two that are connected.
-                Options of ``with_options`` apply to the whole job.
-            stream: Rows of a streaming DataFrame, with the same columns and keys; or of two, in the same
-                order. If one of two inputs has no timestamps, there is no watermark.
+            backlog: Rows of a bounded DataFrame, with keys and timestamps; or of two that are
+                connected. Options of ``with_options`` apply to the whole job.
+            stream: Rows of a streaming DataFrame, with the same columns and keys; or of two, in the
+                same order. If one of two inputs has no timestamps, there is no watermark.
             function: Runs over both; for two inputs a ``KeyedCoProcessFunction``.
             settings: The uid of the operator, and the columns of the rows that it gives.
-            directory: A directory of the job alone: a local path, or a URI that Spark and pyarrow both know.
-            initial: The operator of a savepoint with whose state the backlog begins, as for ``Backlog.of``.
-                The function must register all its states.
+            directory: A directory of the job alone: a local path, or a URI that Spark and pyarrow
+                both know.
+            initial: The operator of a savepoint with whose state the backlog begins, as for
+                ``Backlog.of``. The function must register all its states.
 
         Raises:
             TypeError: The function is of another kind.
-            ValueError: An input of the backlog is a stream, or the stream is none; backlog and stream differ
-                in their inputs or columns; timestamps are missing; key groups are given; the schema has no
-                columns; a state of the function has namespaces; the directory is a URI with a character that
-                URIs escape; or the session is one of Spark Connect.
+            ValueError: An input of the backlog is a stream, or the stream is none; backlog and
+                stream differ in their inputs or columns; timestamps are missing; key groups are
+                given; the schema has no columns; a state of the function has namespaces; the
+                directory is a URI with a character that URIs escape; or the session is one of Spark
+                Connect.
             UnstableKeyError: Equal keys may have different bytes.
             ColumnTypeError: The keys of two inputs are of different types.
 
@@ -146,13 +149,15 @@ class MixedModeJob:
     ) -> RunningStream:
         """Runs the backlog, unless that is done already, and starts the stream, or goes on with it.
 
-        It returns when the backlog is over. A backlog in batch mode that fails or is killed begins anew the next
-        time. A stream goes on after its last committed batch.
+        It returns when the backlog is over. A backlog in batch mode that fails or is killed begins
+        anew the next time. A stream goes on after its last committed batch.
 
         Args:
-            output: Takes the rows of a batch and its number, see ``outputs``; by default rows are dropped.
-            on_progress: Called with a ``BacklogProgress`` every few seconds, and with a ``BatchProgress`` after
-                each batch of a stream, mostly from another thread; e.g. ``print_progress``.
+            output: Takes the rows of a batch and its number, see ``outputs``; by default rows are
+                dropped.
+            on_progress: Called with a ``BacklogProgress`` every few seconds, and with a
+                ``BatchProgress`` after each batch of a stream, mostly from another thread; e.g.
+                ``print_progress``.
 
         Returns:
             The stream, which runs until it is stopped.

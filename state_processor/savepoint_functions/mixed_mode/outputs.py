@@ -1,8 +1,8 @@
 """Outputs of a job: anything that takes the rows and the number of a batch.
 
-A batch that was not committed before a failure comes again, with the same number and the same rows. So each
-row counts once if an output replaces the rows of a number. Batches of a backlog have negative numbers, and
-those of the stream begin with 0.
+A batch that was not committed before a failure comes again, with the same number and the same rows.
+So each row counts once if an output replaces the rows of a number. Batches of a backlog have
+negative numbers, and those of the stream begin with 0.
 """
 
 from __future__ import annotations

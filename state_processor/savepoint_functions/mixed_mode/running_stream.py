@@ -106,7 +106,8 @@ _PATIENCE_SECONDS = 10.0
 class RunningStream:
     """A stream that runs until it is stopped, or fails.
 
-    Use it in a ``with`` statement, or stop it. When its job is started again, it goes on where it was stopped.
+    Use it in a ``with`` statement, or stop it. When its job is started again, it goes on where it
+    was stopped.
 
     Attributes:
         batches: The last finished batches since it was started, 100 at most.
@@ -149,7 +150,8 @@ class RunningStream:
     ) -> Self:
         """Starts a query, or goes on with it; with ``until_end`` it ends with the rows that are there now.
 
-        The last savepoint of the interval lies in ``savepoints``; with ``interval_ms`` None there is none.
+        The last savepoint of the interval lies in ``savepoints``; with ``interval_ms`` None there
+        is none.
         """
         clock = StreamClock(function, query, savepoints, interval_ms, processing_time())
         running = query.start(output, until_end=until_end)

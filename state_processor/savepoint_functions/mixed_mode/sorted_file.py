@@ -1,7 +1,7 @@
 """A file of rows sorted by their first column: Arrow's file format, in blocks.
 
-The metadata of the schema has the first value of each block. So looking up a value, or a range of values,
-reads only the blocks that can have it, on any file system.
+The metadata of the schema has the first value of each block. So looking up a value, or a range of
+values, reads only the blocks that can have it, on any file system.
 """
 
 from __future__ import annotations

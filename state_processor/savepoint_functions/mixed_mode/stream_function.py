@@ -1,8 +1,8 @@
 """A function over the rows of one stream, or of two: its query of Spark, and a savepoint of its state.
 
-State lies in Spark's RocksDB state store, with a version for each micro-batch. A repeated batch begins with
-the state of the batch before it, so that no row counts twice. Keys without a visit still have their state of
-the switch.
+State lies in Spark's RocksDB state store, with a version for each micro-batch. A repeated batch
+begins with the state of the batch before it, so that no row counts twice. Keys without a visit
+still have their state of the switch.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ _SETTINGS = {
 class StreamQuery:
     """A query of a function over a stream.
 
-    ``directory`` has Spark's checkpoint, and the keys to wake up. ``initial`` has the rows of the keys of the
-    switch, see ``initial_state``; None for none.
+    ``directory`` has Spark's checkpoint, and the keys to wake up. ``initial`` has the rows of the
+    keys of the switch, see ``initial_state``; None for none.
     """
 
     task: StreamTask
@@ -236,13 +236,14 @@ class OperatorSettings:
     Attributes:
         uid: Its uid in savepoints.
         schema: The columns of the rows that it gives.
-        out_of_orderness_ms: How much later than others a row may come, in ms. The watermark is that much,
-            and 1 ms, behind the greatest timestamp.
+        out_of_orderness_ms: How much later than others a row may come, in ms. The watermark is that
+            much, and 1 ms, behind the greatest timestamp.
         parallelism: The number of its subtasks in savepoints.
         max_parallelism: The number of its key groups.
 
     Raises:
-        ValueError: The out-of-orderness is negative; or not 1 <= parallelism <= max parallelism <= 32768.
+        ValueError: The out-of-orderness is negative; or not 1 <= parallelism <= max parallelism <=
+            32768.
 
     Example:
         >>> OperatorSettings("totals", "account BIGINT, total DOUBLE", out_of_orderness_ms=5_000)

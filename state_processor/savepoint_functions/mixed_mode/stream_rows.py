@@ -1,8 +1,8 @@
 """Rows of a stream on their way to Spark's state store: packed, with the bytes of their key.
 
-A micro-batch of Arrow becomes a row per key, with the rows of that key in the order of their arrival. So
-Spark shuffles one row per key and batch, and a function gets the same Python values in a stream as in a
-bounded run.
+A micro-batch of Arrow becomes a row per key, with the rows of that key in the order of their
+arrival. So Spark shuffles one row per key and batch, and a function gets the same Python values in
+a stream as in a bounded run.
 
 | column  | type   | meaning                                                                    |
 |---------|--------|----------------------------------------------------------------------------|
@@ -11,11 +11,11 @@ bounded run.
 | rows    | BINARY | a ``Packet``, pickled; null only wakes the key up, so that its timers fire |
 | group   | INT    | the key group of the key                                                   |
 
-A packet goes from one worker of a query to another, as the function itself does. Nothing from a file or a
-savepoint is ever unpickled.
+A packet goes from one worker of a query to another, as the function itself does. Nothing from a
+file or a savepoint is ever unpickled.
 
-Two inputs are packed separately, and a packet has the number of its input. Spark knows no order between two
-streams: within a micro-batch, the rows of the first input come first.
+Two inputs are packed separately, and a packet has the number of its input. Spark knows no order
+between two streams: within a micro-batch, the rows of the first input come first.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ def packed_rows(
 ) -> DataFrame:
     """The packed rows of all inputs, with the least of their watermarks.
 
-    Spark drops late rows if it knows the column of the watermark, but a process function of Flink sees them.
-    So the column ends here, and the watermark goes on without it. Without timestamps in an input, there is no
-    watermark. ``watermarks`` learns how far the rows of each input are.
+    Spark drops late rows if it knows the column of the watermark, but a process function of Flink
+    sees them. So the column ends here, and the watermark goes on without it. Without timestamps in
+    an input, there is no watermark. ``watermarks`` learns how far the rows of each input are.
     """
     packed = []
     for number, rows in enumerate(inputs):

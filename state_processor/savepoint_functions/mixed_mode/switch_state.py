@@ -3,9 +3,10 @@
 Tasks read splits of the savepoint and encode its columns, so that each key gets the row that
 ``stored_backend`` describes. Spark's own types are avoided, because they can't hold all values.
 
-Spark takes initial state key by key, through Python, at a tenth of a millisecond each. So the stream begins
-with an empty state store, and a key enters it with its first visit. Keys without a visit stay in the files
-and cost nothing. A key in the store is never looked up again, and its row says if it has nothing left.
+Spark takes initial state key by key, through Python, at a tenth of a millisecond each. So the
+stream begins with an empty state store, and a key enters it with its first visit. Keys without a
+visit stay in the files and cost nothing. A key in the store is never looked up again, and its row
+says if it has nothing left.
 
 | path                  | content                                                                  |
 |-----------------------|--------------------------------------------------------------------------|
@@ -96,8 +97,8 @@ def _merged(name: str) -> Column:
 class KeyRowsReading:
     """Reads the rows of keys from a table: that of keyed state, or that of timers.
 
-    A task gets the numbers of its splits. ``columns`` maps states to columns. A key has a row for its state,
-    and one for each timer.
+    A task gets the numbers of its splits. ``columns`` maps states to columns. A key has a row for
+    its state, and one for each timer.
     """
 
     scan: TableScan
@@ -321,10 +322,11 @@ _SCHEMA = pa.schema([(KEY, pa.large_binary())])
 class SwitchAlarms:
     """Wakes up keys of the switch when the watermark reaches their first timer.
 
-    Spark has no timer of a key that is not in its state store. So at the end of each micro-batch, the driver
-    looks how far its rows bring the watermark, and writes the keys that become due to ``wake_ups``, where the next
-    batch reads them. That batch is the first with this watermark. A key that wakes too early, or twice, fires
-    nothing: it is in the store from then on, with a timer of Spark.
+    Spark has no timer of a key that is not in its state store. So at the end of each micro-batch,
+    the driver looks how far its rows bring the watermark, and writes the keys that become due to
+    ``wake_ups``, where the next batch reads them. That batch is the first with this watermark. A
+    key that wakes too early, or twice, fires nothing: it is in the store from then on, with a timer
+    of Spark.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
 """Keys that wake up because the clock has reached a timer of processing time.
 
-Spark's timers know one kind of time in a query, and that is event time here. So the driver looks in the
-state store for keys with such timers, and feeds them to the query as rows without content, in files of a
-directory that the query reads. A key that wakes up twice, or for nothing, does nothing. So no failure
-makes a timer fire twice, or lose it.
+Spark's timers know one kind of time in a query, and that is event time here. So the driver looks in
+the state store for keys with such timers, and feeds them to the query as rows without content, in
+files of a directory that the query reads. A key that wakes up twice, or for nothing, does nothing.
+So no failure makes a timer fire twice, or lose it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The watermark of each input, which a restart must not forget.
 
-Spark's checkpoint has the watermark of a query, but not that of each input. After a restart, the least of two
-would wait until both inputs have rows again. So for a query of two inputs the driver writes them down, and
-after a restart each input begins with a row that has its watermark and nothing else.
+Spark's checkpoint has the watermark of a query, but not that of each input. After a restart, the
+least of two would wait until both inputs have rows again. So for a query of two inputs the driver
+writes them down, and after a restart each input begins with a row that has its watermark and
+nothing else.
 
 | path               | content                                                                      |
 |--------------------|------------------------------------------------------------------------------|

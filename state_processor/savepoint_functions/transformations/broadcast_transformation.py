@@ -1,7 +1,7 @@
 """Rows connected with broadcast rows: a function makes output or state of both.
 
-The broadcast rows come first, all of them in one task and at once. All tasks of the other rows get their
-broadcast state.
+The broadcast rows come first, all of them in one task and at once. All tasks of the other rows get
+their broadcast state.
 """
 
 from __future__ import annotations

@@ -121,8 +121,8 @@ class KeyedAggregation:
     ) -> WindowedStateTransformation:
         """The accumulators of windows as window state.
 
-        Arguments and errors are those of ``KeyedStateTransformation.window``. By default windows merge if rows
-        were aggregated by merging windows.
+        Arguments and errors are those of ``KeyedStateTransformation.window``. By default windows
+        merge if rows were aggregated by merging windows.
 
         Example:
             >>> combined = rows.local_key_by("shop").window("hour").aggregate(n=Count()).key_by("shop")

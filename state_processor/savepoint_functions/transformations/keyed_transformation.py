@@ -54,8 +54,8 @@ class KeyedStateTransformation(KeyedColumns, KeyedFunctionVerbs):
     def aggregate(self, **aggregates: Aggregate) -> KeyedAggregation:
         """Aggregates of the rows of each key, all of them in the task of the key.
 
-        Arguments and errors are those of ``LocalKeyedTransformation.aggregate``, which aggregates in each
-        partition first.
+        Arguments and errors are those of ``LocalKeyedTransformation.aggregate``, which aggregates
+        in each partition first.
 
         Example:
             >>> keyed.aggregate(count=Count(), total=Sum("amount")).rows().show()

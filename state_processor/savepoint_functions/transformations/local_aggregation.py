@@ -1,7 +1,7 @@
 """Rows that are aggregated in their partitions, before they are sent to the task of their key.
 
-If half of all rows have one key, they are a load for one task. Aggregated in each partition first, such a key
-has only one row per partition. See ``docs/how-to/aggregate-locally.md``.
+If half of all rows have one key, they are a load for one task. Aggregated in each partition first,
+such a key has only one row per partition. See ``docs/how-to/aggregate-locally.md``.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class LocalKeyedTransformation:
 
         Args:
             column: The windows; see ``KeyedStateTransformation.window``.
-            is_merging: Whether windows merge, as those of sessions do: windows of a key that overlap, or touch,
-                become one window when they are keyed, as in Flink.
+            is_merging: Whether windows merge, as those of sessions do: windows of a key that
+                overlap, or touch, become one window when they are keyed, as in Flink.
 
         Raises:
             ColumnNotFoundError: There is no such column.
@@ -108,8 +108,8 @@ class LocalKeyedTransformation:
         """Rows of each key in each partition, reduced to one.
 
         Args:
-            function: Makes one row of two. It gets named tuples in any order, and gives a tuple, a dict or a
-                ``Row`` of the same columns.
+            function: Makes one row of two. It gets named tuples in any order, and gives a tuple, a
+                dict or a ``Row`` of the same columns.
 
         Raises:
             UnstableKeyError: Equal keys may have different bytes.
@@ -123,11 +123,11 @@ class LocalKeyedTransformation:
     def process(self, function: KeyedFunction, schema: StructType | str) -> DataFrame:
         """The rows that a function gives for the sorted rows of each key in each partition.
 
-        Its state is that of a key in a partition, and timers fire when the rows of the key have ended. The results
-        can be keyed and combined like any rows.
+        Its state is that of a key in a partition, and timers fire when the rows of the key have
+        ended. The results can be keyed and combined like any rows.
 
-        Arguments and errors are those of ``KeyedRowsTransformation.process``; ``ValueError`` also for rows with
-        windows.
+        Arguments and errors are those of ``KeyedRowsTransformation.process``; ``ValueError`` also
+        for rows with windows.
 
         Example:
             >>> partial = rows.local_key_by("word").process(Counts(), "word STRING, count BIGINT")
@@ -138,8 +138,8 @@ class LocalKeyedTransformation:
     def transform(self, function: KeyedFunction) -> LocalFunctionTransformation:
         """Local keyed state that a function makes of the rows of each key in each partition.
 
-        Arguments and errors are those of ``KeyedRowsTransformation.transform``; ``ValueError`` also for rows with
-        windows.
+        Arguments and errors are those of ``KeyedRowsTransformation.transform``; ``ValueError`` also
+        for rows with windows.
 
         Example:
             >>> writer.with_operator("counts", rows.local_key_by("word").transform(Counts()))
@@ -167,8 +167,8 @@ class LocalKeyedTransformation:
 class LocalAggregation:
     """Accumulators of the rows of each partition, one per key; as an operator, local keyed state.
 
-    A subtask gets the partition with its number. If there are more partitions than subtasks, some are put
-    together, without a shuffle.
+    A subtask gets the partition with its number. If there are more partitions than subtasks, some
+    are put together, without a shuffle.
 
     Attributes:
         partial: The rows, and their aggregates.
@@ -184,14 +184,14 @@ class LocalAggregation:
     def key_by(self, *columns: str, key_type: TypeInformation | None = None) -> KeyedAggregation:
         """The accumulators, sent to the task of their key, and combined there.
 
-        If all aggregates are ``Count``, ``Sum``, ``Avg``, ``Min`` or ``Max``, and keys are whole numbers, booleans,
-        strings or bytes, Spark's own ``groupBy`` does all of it. It also aggregates partially, with the same
-        accumulators.
+        If all aggregates are ``Count``, ``Sum``, ``Avg``, ``Min`` or ``Max``, and keys are whole
+        numbers, booleans, strings or bytes, Spark's own ``groupBy`` does all of it. It also
+        aggregates partially, with the same accumulators.
 
         Args:
             columns: All columns of the local key, or some of them.
-            key_type: The key's type in the job; by default that of the local key, or the most likely type of
-                the columns.
+            key_type: The key's type in the job; by default that of the local key, or the most
+                likely type of the columns.
 
         Raises:
             ColumnNotFoundError: A column is not in the local key.

@@ -97,8 +97,8 @@ class LocalStateTransformation:
         Raises:
             ColumnNotFoundError: There is no such column.
             ColumnTypeError: Its type does not fit the descriptor.
-            ValueError: The descriptor lacks a type, or is of a list or map with a time to live; or the state was
-                added already.
+            ValueError: The descriptor lacks a type, or is of a list or map with a time to live; or
+                the state was added already.
 
         Example:
             >>> local.with_state(AggregatingStateDescriptor("mean", mean_type), "accumulator")
@@ -221,8 +221,8 @@ class LocalFunctionTransformation:
     def write(self, context: WriteContext) -> OperatorState:
         """See ``StateTransformation``.
 
-        A subtask gets the partition with its number. If there are more partitions than subtasks, some are put
-        together, without a shuffle.
+        A subtask gets the partition with its number. If there are more partitions than subtasks,
+        some are put together, without a shuffle.
 
         Raises:
             PySparkException: The function has left timers, which local keyed state can't have.

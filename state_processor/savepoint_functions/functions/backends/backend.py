@@ -1,8 +1,9 @@
 """The interface of all state backends: they keep the keyed state of a running function.
 
-States are registered by descriptors before the first key. Then the state objects show and change the
-state of the current key. A backend keeps values, lists and maps. Reducing and aggregating states are
-values to it, and a time to live is a time beside each value, so that no backend knows of either.
+States are registered by descriptors before the first key. Then the state objects show and change
+the state of the current key. A backend keeps values, lists and maps. Reducing and aggregating
+states are values to it, and a time to live is a time beside each value, so that no backend knows of
+either.
 """
 
 from __future__ import annotations
@@ -105,8 +106,9 @@ class KeyedStateBackend(ABC):
         ``namespace`` is the layout of its namespaces, None for the void one alone.
 
         Raises:
-            ValueError: The descriptor lacks a type or a function; a state of the same name has another
-                descriptor or namespace; a key is current already; or only one namespace is possible.
+            ValueError: The descriptor lacks a type or a function; a state of the same name has
+                another descriptor or namespace; a key is current already; or only one namespace is
+                possible.
         """
         known = self._descriptors.get(descriptor.name)
         if known is None:

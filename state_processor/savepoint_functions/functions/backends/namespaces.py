@@ -1,7 +1,7 @@
 """Namespaces as state backends keep them: hashable Python values.
 
-A window becomes the tuple of its start and end, any other struct that of its fields. So a namespace is
-the same whether it comes from a function or from the bytes in RocksDB.
+A window becomes the tuple of its start and end, any other struct that of its fields. So a namespace
+is the same whether it comes from a function or from the bytes in RocksDB.
 """
 
 from __future__ import annotations

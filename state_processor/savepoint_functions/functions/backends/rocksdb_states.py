@@ -6,9 +6,9 @@
 | list  | prefix, u64 number of the element   | the element                                |
 | map   | prefix, the user key                | a flag of null, then the value             |
 
-The prefix is the key and then, if the state has namespaces, the namespace. A u32 with the size stands in
-front of both, so that the entries of two keys never begin alike. Adding an element needs no look at those
-before it, because numbers only grow.
+The prefix is the key and then, if the state has namespaces, the namespace. A u32 with the size
+stands in front of both, so that the entries of two keys never begin alike. Adding an element needs
+no look at those before it, because numbers only grow.
 """
 
 from __future__ import annotations

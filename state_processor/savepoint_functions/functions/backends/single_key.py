@@ -1,7 +1,7 @@
 """Backends in memory: the state objects hold the state of the current key as Python objects.
 
-With sorted input the state of a key is over when the next key comes. A hash table keeps all keys: each state
-has a dict for the state of other keys, by their bytes.
+With sorted input the state of a key is over when the next key comes. A hash table keeps all keys:
+each state has a dict for the state of other keys, by their bytes.
 """
 
 from __future__ import annotations
