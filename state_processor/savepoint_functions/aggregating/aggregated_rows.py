@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
@@ -22,10 +23,10 @@ from savepoint_functions.aggregating.local_rows import (
     END,
     START,
     Aggregation,
-    CombinedRows,
-    KeyBytes,
-    LocalRows,
+    combined_rows,
+    local_rows,
     value_column,
+    with_key_bytes,
     with_keys,
 )
 from savepoint_functions.functions.sorted_inputs import KEY
@@ -35,10 +36,9 @@ from savepoint_spark.writing.merging_windows import merged_windows
 from savepoint_spark.writing.run_encoding import NAMESPACE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from pyspark.sql import Column, DataFrame
 
+    from savepoint_formats.layout import Layout
     from savepoint_functions.aggregating.bound_aggregate import BoundAggregate
     from savepoint_spark.writing.keyed_rows import Key
 
@@ -71,7 +71,7 @@ class AggregatedRows:
         are_equal_bytes = all(
             isinstance(data_type, IntegralType) or data_type in _EQUAL_BYTES for data_type in types
         )
-        stored = spark_type(self.key.snapshot.layout())
+        stored = spark_type(self.layout)
         as_stored = [field.dataType for field in stored] if len(types) > 1 else [stored]  # type: ignore[attr-defined]
         is_built_in = all(aggregate.grouped is not None for aggregate in self.aggregates)
         return is_built_in and are_equal_bytes and types == as_stored
@@ -89,41 +89,42 @@ class AggregatedRows:
         rows = self.data.groupBy(*group).agg(*accumulators)
         # To groupBy null is a key like others; there is but one row of it to look for here.
         key = checked = F.col(KEY)
-        stored = spark_type(self.key.snapshot.layout())
+        stored = spark_type(self.layout)
         is_tuple = len(self.key.columns) > 1 and isinstance(stored, StructType)
         for column in [key[name] for name in stored.names] if is_tuple else [key]:  # type: ignore[attr-defined]
             checked = F.when(column.isNotNull(), checked).otherwise(F.raise_error(F.lit(_NULL_KEY)))
         return self._merged(rows.withColumn(KEY, checked))
 
     @property
+    def layout(self) -> Layout:
+        """The layout of the key."""
+        return self.key.snapshot.layout()
+
+    @property
     def aggregation(self) -> Aggregation:
         accumulators = tuple(aggregate.accumulator for aggregate in self.aggregates)
         return Aggregation(accumulators, self.windows is not None)
-
-    @property
-    def encoding(self) -> KeyBytes:
-        return KeyBytes(self.key.snapshot.layout())
 
     def encoded(self) -> DataFrame:
         """The rows with the bytes of their keys and their values, in their partitions."""
         selected = self._selected()
         values = [field for field in selected.schema if field.name.startswith("value ")]
-        return selected.mapInArrow(self.encoding.run, self._schema(values))
+        return selected.mapInArrow(partial(with_key_bytes, self.layout), self._schema(values))
 
     def partial(self, table_size: int, partitions: int | None = None) -> DataFrame:
-        """Accumulators of the rows of each partition; ``table_size`` is that of ``LocalRows``.
+        """Accumulators of the rows of each partition; ``table_size`` is that of ``local_rows``.
 
         More than ``partitions`` partitions are put together, without a shuffle.
         """
         selected = self._selected()
         if partitions is not None:
             selected = selected.coalesce(partitions)
-        local = LocalRows(self.encoding, self.aggregation, table_size)
-        return selected.mapInArrow(local.run, self._schema(self._accumulators()))
+        local = partial(local_rows, self.layout, self.aggregation, table_size)
+        return selected.mapInArrow(local, self._schema(self._accumulators()))
 
-    def keyed(self, partial: DataFrame, key: Key) -> tuple[Self, DataFrame]:
+    def keyed(self, accumulators: DataFrame, key: Key) -> tuple[Self, DataFrame]:
         """Partial accumulators under another key, of fewer columns."""
-        return self.rekeyed(self._with_keys(partial), key)
+        return self.rekeyed(self._with_keys(accumulators), key)
 
     def rekeyed(self, combined: DataFrame, key: Key) -> tuple[Self, DataFrame]:
         """Rows with accumulators under another key, of fewer columns."""
@@ -132,7 +133,7 @@ class AggregatedRows:
         names = [F.col(f"`{field.name}`") for field in others]
         selected = rows.select(key.column(rows).alias(KEY), *names)
         return rekeyed, selected.mapInArrow(
-            rekeyed.encoding.run, self._schema(self._accumulators())
+            partial(with_key_bytes, rekeyed.layout), self._schema(self._accumulators())
         )
 
     def combined(self, rows: DataFrame, *, is_partial: bool) -> DataFrame:
@@ -148,22 +149,24 @@ class AggregatedRows:
         bounds = [F.col(NAMESPACE)[name].alias(name) for name in (START, END)]
         values = [F.col(f"`{field.name}`") for field in self._accumulators()]
         selected = rows.select(self.key.column(rows).alias(KEY), *bounds, *values)
-        encoded = selected.mapInArrow(self.encoding.run, self._schema(self._accumulators()))
+        encoded = selected.mapInArrow(
+            partial(with_key_bytes, self.layout), self._schema(self._accumulators())
+        )
         return self.combined_in_place(encoded.repartition(KEY), is_partial=True)
 
     def combined_in_place(self, rows: DataFrame, *, is_partial: bool) -> DataFrame:
         """A row for each key, or key and window, of a partition."""
-        aggregation, layout = self.aggregation, self.key.snapshot.layout()
-        combined = CombinedRows(aggregation, layout, is_partial)
+        aggregation = self.aggregation
+        combined = partial(combined_rows, self.layout, aggregation, is_partial)
         ordered = rows.sortWithinPartitions(*aggregation.group_columns)
-        return ordered.mapInArrow(combined.run, self._decoded_schema())
+        return ordered.mapInArrow(combined, self._decoded_schema())
 
     def named(self, combined: DataFrame) -> DataFrame:
         """Rows with accumulators, and the columns of the key under their own names."""
         key = F.col(KEY)
         columns = [key.alias(self.key.columns[0])]
         if len(self.key.columns) > 1:
-            target = spark_type(self.key.snapshot.layout())
+            target = spark_type(self.layout)
             assert isinstance(target, StructType)  # several columns are the fields of a tuple
             columns = [
                 key[field.name].alias(name)
@@ -192,9 +195,9 @@ class AggregatedRows:
                 columns.append(shown.alias(aggregate.name))
         return rows.select(*columns)
 
-    def accumulators_in_place(self, partial: DataFrame) -> DataFrame:
+    def accumulators_in_place(self, accumulators: DataFrame) -> DataFrame:
         """Partial accumulators as a user sees them."""
-        return self.output(self._with_keys(partial), has_results=False)
+        return self.output(self._with_keys(accumulators), has_results=False)
 
     def _window(self) -> Column:
         """The window of a row, with the type of the input."""
@@ -220,19 +223,14 @@ class AggregatedRows:
         ]
         return self.data.select(*columns)
 
-    def _with_keys(self, partial: DataFrame) -> DataFrame:
-        layout = self.key.snapshot.layout()
-
-        def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return with_keys(layout, batches)
-
-        return partial.mapInArrow(run, self._decoded_schema())
+    def _with_keys(self, accumulators: DataFrame) -> DataFrame:
+        return accumulators.mapInArrow(partial(with_keys, self.layout), self._decoded_schema())
 
     def _schema(self, values: list[StructField]) -> StructType:
         return StructType([StructField(KEY, BinaryType()), *self._bounds(), *values])
 
     def _decoded_schema(self) -> StructType:
-        key = StructField(KEY, spark_type(self.key.snapshot.layout()))
+        key = StructField(KEY, spark_type(self.layout))
         return StructType([key, *self._bounds(), *self._accumulators()])
 
     def _bounds(self) -> list[StructField]:

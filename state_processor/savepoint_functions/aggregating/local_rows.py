@@ -104,78 +104,59 @@ class Aggregation:
         return pa.RecordBatch.from_arrays([*columns, *accumulated], names)
 
 
-@dataclass(frozen=True)
-class KeyBytes:
-    """Replaces keys by their bytes."""
-
-    key: Layout
-
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition. Raises ``NullKeyError`` if a key is null."""
-        encoder, wanted = Encoder(self.key), arrow_type(self.key)
-        for batch in batches:
-            keys = present(from_spark(batch.column(KEY), wanted))
-            index = batch.schema.get_field_index(KEY)
-            yield batch.set_column(index, KEY, encoder.encode(keys).cast(pa.binary()))
+def with_key_bytes(layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows with the bytes of their keys. Raises ``NullKeyError`` if a key is null."""
+    encoder, wanted = Encoder(layout), arrow_type(layout)
+    for batch in batches:
+        keys = present(from_spark(batch.column(KEY), wanted))
+        index = batch.schema.get_field_index(KEY)
+        yield batch.set_column(index, KEY, encoder.encode(keys).cast(pa.binary()))
 
 
-@dataclass(frozen=True)
-class LocalRows:
-    """Aggregates rows of a partition, in their order.
+def local_rows(
+    layout: Layout, aggregation: Aggregation, table_size: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Accumulators of unsorted rows of a partition; a key has several if the table was full.
 
     A task may hold ``table_size`` bytes of accumulators; for a moment it needs several times as
     much.
     """
-
-    encoding: KeyBytes
-    aggregation: Aggregation
-    table_size: int
-
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Rows with accumulators; a key has several if the table was full."""
-        table: list[pa.RecordBatch] = []
-        rows, size, merged_rows = 0, 0, 0
-        for batch in self.encoding.run(batches):
-            if not batch.num_rows:
-                continue
-            table.append(self.aggregation.gathered(batch))
-            rows, size = rows + table[-1].num_rows, size + table[-1].nbytes
-            is_full = size > 2 * self.table_size
-            if not is_full and rows - merged_rows < max(merged_rows, _LEAST_PENDING):
-                continue
-            table = [self.aggregation.merged(table)]
-            rows = merged_rows = table[0].num_rows
-            size = table[0].nbytes
-            if size > self.table_size:
-                yield from _by_key(table[0])
-                table, rows, size, merged_rows = [], 0, 0, 0
-        if table:
-            yield from _by_key(self.aggregation.merged(table))
+    table: list[pa.RecordBatch] = []
+    rows, size, merged_rows = 0, 0, 0
+    for batch in with_key_bytes(layout, batches):
+        if not batch.num_rows:
+            continue
+        table.append(aggregation.gathered(batch))
+        rows, size = rows + table[-1].num_rows, size + table[-1].nbytes
+        if size <= 2 * table_size and rows - merged_rows < max(merged_rows, _LEAST_PENDING):
+            continue
+        table = [aggregation.merged(table)]
+        rows = merged_rows = table[0].num_rows
+        size = table[0].nbytes
+        if size > table_size:
+            yield from _by_key(table[0])
+            table, rows, size, merged_rows = [], 0, 0, 0
+    if table:
+        yield from _by_key(aggregation.merged(table))
 
 
-@dataclass(frozen=True)
-class CombinedRows:
-    """Aggregates sorted rows, which have accumulators if ``is_partial``, and values otherwise."""
-
-    aggregation: Aggregation
-    key: Layout
-    is_partial: bool
-
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """A row with accumulators for each group, with its key decoded."""
-        return with_keys(self.key, self._combined(batches))
-
-    def _combined(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        held: list[pa.RecordBatch] = []
-        gathered = self.aggregation.typed if self.is_partial else self.aggregation.gathered
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            merged = self.aggregation.merged([*held, gathered(batch)])
-            # The last group may go on in the next batch.
-            yield from _slices(merged.slice(0, merged.num_rows - 1))
-            held = [merged.slice(merged.num_rows - 1)]
-        yield from held
+def combined_rows(
+    layout: Layout,
+    aggregation: Aggregation,
+    is_partial: bool,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Accumulators of sorted rows, which have accumulators if ``is_partial``, and values if not."""
+    held: list[pa.RecordBatch] = []
+    gathered = aggregation.typed if is_partial else aggregation.gathered
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        merged = aggregation.merged([*held, gathered(batch)])
+        # The last group may go on in the next batch.
+        yield from with_keys(layout, _slices(merged.slice(0, merged.num_rows - 1)))
+        held = [merged.slice(merged.num_rows - 1)]
+    yield from with_keys(layout, held)
 
 
 def with_keys(layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -75,3 +75,10 @@ def _of_two(function: KeyedCoProcessFunction) -> Call:
         return calls[number](value, context)
 
     return process
+
+
+def expect_kind(function: object, *kinds: type) -> None:
+    """Raises ``TypeError`` if a function is of none of these kinds."""
+    if not isinstance(function, kinds):
+        expected = " or ".join(kind.__name__ for kind in kinds)
+        raise TypeError(f"{type(function).__name__} is no {expected}")

@@ -18,6 +18,7 @@ from savepoint_database.types.user_frames import user_frames_first
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.values.value_writer import write_value
 from savepoint_functions.functions.backends import TimerService, state_backend
+from savepoint_functions.functions.backends.timers import MAX_WATERMARK
 from savepoint_functions.functions.broadcast_functions import KeyedBroadcastContext
 from savepoint_functions.functions.execution_options import SORTED_INPUTS
 from savepoint_functions.functions.function_calls import FunctionCalls
@@ -242,10 +243,12 @@ class FunctionRun:
     def _end(self) -> None:
         task = self._task
         if not task.keeps_state:
-            self._calls.fire(self._timers.due())
+            self._calls.fire(
+                self._timers.due(watermark=MAX_WATERMARK, processing_time=MAX_WATERMARK)
+            )
             return
         if task.watermark is not None:
-            self._calls.fire(self._timers.due_until(task.watermark))
+            self._calls.fire(self._timers.due(watermark=task.watermark))
         self._keep()
 
     def _keep(self) -> None:

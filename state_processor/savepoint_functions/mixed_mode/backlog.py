@@ -31,7 +31,6 @@ from savepoint_functions.functions.backends.timers import MIN_WATERMARK
 from savepoint_functions.functions.function_rows import FunctionRows
 from savepoint_functions.functions.outputs import Outputs
 from savepoint_functions.functions.process_functions import (
-    KeyedCoProcessFunction,
     KeyedProcessFunction,
 )
 from savepoint_functions.functions.run_table import StateInTable, state_ids
@@ -113,9 +112,7 @@ class Backlog:
             >>> backlog = Backlog.of(keyed.key_by("account"), Totals(), "account BIGINT")
         """
         keyed = keyed.rows if isinstance(keyed, KeyedStateTransformation) else keyed
-        kind = KeyedCoProcessFunction if len(keyed.inputs) > 1 else KeyedProcessFunction
-        if not isinstance(function, kind):
-            raise TypeError(f"{type(function).__name__} is no {kind.__name__}")
+        keyed.expect(function, KeyedProcessFunction)
         if out_of_orderness_ms < 0:
             raise ValueError(f"out_of_orderness_ms={out_of_orderness_ms}, expected 0 or more")
         if not keyed.options.is_mixed:

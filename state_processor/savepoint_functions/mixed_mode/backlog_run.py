@@ -110,7 +110,7 @@ class BacklogRun(FunctionRun):
         return self._clocked.between(super()._rows(span), self.backend.clock, fire)
 
     def _fire_by_clock(self, span: Span, now: int) -> None:
-        self._calls.fire(self._timers.due_processing(now))
+        self._calls.fire(self._timers.due(processing_time=now))
         self._clocked.look()
         if self._left and self._is_sorted:
             raise self._refusal(span)
@@ -125,8 +125,8 @@ class BacklogRun(FunctionRun):
     def _end(self) -> None:
         now = self.backend.clock()
         # Those of the clock are due already; the watermark comes only now.
-        self._calls.fire(self._timers.due_processing(now))
-        self._calls.fire(self._timers.due(self.watermark, now))
+        self._calls.fire(self._timers.due(processing_time=now))
+        self._calls.fire(self._timers.due(watermark=self.watermark, processing_time=now))
         before = len(self.ended)
         self._keep()
         self.keys += 1

@@ -71,7 +71,7 @@ class BacklogStream:
     def _process(self, output: Output, tell: Tell | None) -> CommittedBatch:
         streamed = self._streamed()
         query = streamed.backlog_query(f"{self.directory}/stream")
-        running = RunningStream.start(
+        running = RunningStream(
             streamed,
             query,
             lambda rows, batch_id: output(rows, FIRST_BACKLOG_BATCH + batch_id),

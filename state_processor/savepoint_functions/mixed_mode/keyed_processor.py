@@ -190,10 +190,10 @@ class KeyedProcessor(StatefulProcessor):
         timers = self._timers
         timers.set_watermark(watermark)
         if _due_before(before, watermark):
-            calls.fire(timers.due_until(watermark))
+            calls.fire(timers.due(watermark=watermark))
 
         def fire_by_clock(now: int) -> None:
-            calls.fire(timers.due_processing(now))
+            calls.fire(timers.due(processing_time=now))
             timers.look()
 
         now = timers.current_processing_time()

@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Self
 from savepoint_formats.locations.location import Location, absolute
 from savepoint_functions.functions.function_rows import FunctionRows
 from savepoint_functions.functions.process_functions import (
-    KeyedCoProcessFunction,
     KeyedProcessFunction,
 )
 from savepoint_functions.mixed_mode.backlog import Backlog
@@ -132,7 +131,7 @@ class MixedModeJob:
         if is_remote(past[0].data.sparkSession):
             raise remote_error("a backlog, then a stream")
         expect_alike(past, live)
-        expect_function(function, past)
+        streamed.expect(function, KeyedProcessFunction)
         row_types(settings.schema, function)
         StreamFunction(function, live, settings).check()
         if initial is not None:
@@ -173,7 +172,7 @@ class MixedModeJob:
         savepoint, watermark = self._switch(output, on_progress)
         function = StreamFunction(self.function, self.stream, self.settings)
         query = function.query(f"{self.directory}/stream", savepoint, watermark)
-        return RunningStream.start(
+        return RunningStream(
             function,
             query,
             output,
@@ -241,15 +240,6 @@ def _expect_whole(rows: FunctionRows, max_parallelism: int) -> None:
         raise ValueError(
             f"operator {initial.operator.name} has state {names[0]!r}, which the function does not"
             " register, and a stream would not keep: leave it out with remove_state first"
-        )
-
-
-def expect_function(function: object, inputs: Inputs) -> None:
-    """Raises ``TypeError`` if a function doesn't take so many inputs."""
-    kind = KeyedCoProcessFunction if len(inputs) > 1 else KeyedProcessFunction
-    if not isinstance(function, kind):
-        raise TypeError(
-            f"{type(function).__name__} is no {kind.__name__}, which takes {_count(inputs)}"
         )
 
 

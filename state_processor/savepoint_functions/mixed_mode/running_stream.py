@@ -19,8 +19,6 @@ from savepoint_functions.mixed_mode.wake_ups import wake_up
 from savepoint_spark.session.task_errors import typed_errors
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
-
     from savepoint_functions.mixed_mode.progress import BatchProgress, Tell
     from savepoint_functions.mixed_mode.stream_function import Output, StreamFunction, StreamQuery
     from savepoint_spark.savepoint.written import WrittenSavepoint
@@ -77,7 +75,7 @@ class StreamClock:
             # What is expected while the state is looked at has come behind it.
             self._next_due = None
         keys = self._query.keys(batch.batch_id)
-        self.expect(wake_up(keys, self._query.wake_ups, now).next_due)
+        self.expect(wake_up(keys, self._query.wake_ups, now))
 
     def _save(self) -> None:
         batch = self._query.last_batch()
@@ -104,7 +102,7 @@ _PATIENCE_SECONDS = 10.0
 
 
 class RunningStream:
-    """A stream that runs until it is stopped, or fails.
+    """A stream that goes on from its last committed batch, and runs until it is stopped, or fails.
 
     Use it in a ``with`` statement, or stop it. When its job is started again, it goes on where it
     was stopped.
@@ -117,29 +115,6 @@ class RunningStream:
         self,
         function: StreamFunction,
         query: StreamQuery,
-        running: StreamingQuery,
-        clock: StreamClock,
-        phase: str,
-        tell: Tell | None,
-    ) -> None:
-        self.batches: deque[BatchProgress] = deque(maxlen=_REMEMBERED_BATCHES)
-        self._function = function
-        self._query = query
-        self._running = running
-        self._clock = clock
-        self._tell = tell
-        self._error: SavepointError | PySparkException | None = None
-        self._is_stopped = threading.Event()
-        self._listener = ProgressListener(phase, str(running.runId), self._add)
-        function.spark.streams.addListener(self._listener)
-        self._thread = threading.Thread(target=self._tick, name="stream clock", daemon=True)
-        self._thread.start()
-
-    @classmethod
-    def start(
-        cls,
-        function: StreamFunction,
-        query: StreamQuery,
         output: Output,
         phase: str,
         *,
@@ -147,15 +122,19 @@ class RunningStream:
         interval_ms: int | None,
         tell: Tell | None,
         until_end: bool = False,
-    ) -> Self:
-        """Starts a query, or goes on with it; with ``until_end`` it ends with the rows that are there now.
-
-        The last savepoint of the interval lies in ``savepoints``; with ``interval_ms`` None there
-        is none.
-        """
-        clock = StreamClock(function, query, savepoints, interval_ms, processing_time())
-        running = query.start(output, until_end=until_end)
-        return cls(function, query, running, clock, phase, tell)
+    ) -> None:
+        self.batches: deque[BatchProgress] = deque(maxlen=_REMEMBERED_BATCHES)
+        self._function = function
+        self._query = query
+        self._clock = StreamClock(function, query, savepoints, interval_ms, processing_time())
+        self._running = query.start(output, until_end=until_end)
+        self._tell = tell
+        self._error: SavepointError | PySparkException | None = None
+        self._is_stopped = threading.Event()
+        self._listener = ProgressListener(phase, str(self._running.runId), self._add)
+        function.spark.streams.addListener(self._listener)
+        self._thread = threading.Thread(target=self._tick, name="stream clock", daemon=True)
+        self._thread.start()
 
     def __enter__(self) -> Self:
         return self

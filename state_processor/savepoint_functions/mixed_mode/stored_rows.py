@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -78,25 +79,23 @@ class StoredTransformation:
         )
         columns = TIMERS | state_columns(name for name, layout in stored if layout is not None)
         rows = self.rows.select(KEY, *(columns[name] for name, _ in stored))
-        return RunSource(rows, _StoredRuns(stored, encoding).run)
+        return RunSource(rows, partial(_runs, stored, encoding))
 
     def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
         return []
 
 
-@dataclass(frozen=True, slots=True)
-class _StoredRuns:
-    """Makes runs of rows; the layout of a state is None for timers."""
+def _runs(
+    states: tuple[tuple[str, Layout | None], ...],
+    encoding: RunEncoding,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """The runs of rows; the layout of a state is None for timers."""
 
-    states: tuple[tuple[str, Layout | None], ...]
-    encoding: RunEncoding
-
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from self.encoding.run(self._decoded(batch) for batch in batches if batch.num_rows)
-
-    def _decoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        columns = {KEY: decoded(self.encoding.key, batch.column(0))}
-        for index, (name, stored) in enumerate(self.states, start=1):
-            column = batch.column(index)
-            columns[name] = column.cast(TIMESTAMPS) if stored is None else decoded(stored, column)
+    def columns(batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = {KEY: decoded(encoding.key, batch.column(0))}
+        for (name, layout), column in zip(states, batch.columns[1:], strict=True):
+            columns[name] = column.cast(TIMESTAMPS) if layout is None else decoded(layout, column)
         return pa.RecordBatch.from_pydict(columns)
+
+    return encoding.run(columns(batch) for batch in batches if batch.num_rows)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import pickle
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
@@ -31,7 +31,7 @@ from savepoint_functions.mixed_mode.stored_rows import (
 )
 from savepoint_functions.mixed_mode.stream_rows import packed_rows
 from savepoint_functions.mixed_mode.switch_state import SwitchAlarms, SwitchState, initial_state
-from savepoint_functions.mixed_mode.wake_ups import Waking, woken_keys
+from savepoint_functions.mixed_mode.wake_ups import woken_keys
 from savepoint_functions.mixed_mode.watermarks import InputWatermarks
 from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.savepoint.planned_operator import expect_parallelism
@@ -151,18 +151,25 @@ class StreamQuery:
 
     def _rows(self, watermarks: InputWatermarks) -> DataFrame:
         schema, arrow_schema = row_types(self.schema, self.task.function)
-        unpacking = _Unpacking(arrow_schema, type(self.task.function).__name__)
+        unpacked = partial(_unpacked, arrow_schema, type(self.task.function).__name__)
         given = self._visits(watermarks).where("output IS NOT NULL").select("output")
-        return given.mapInArrow(unpacking.run, schema)
+        return given.mapInArrow(unpacked, schema)
 
     def _visits(self, watermarks: InputWatermarks) -> DataFrame:
         packed = packed_rows(
             self.inputs, self.out_of_orderness_ms, self.max_parallelism, watermarks
         )
-        waking = Waking(self.task.key, self.inputs[0].key.hash_code, self.max_parallelism)
-        all_rows = packed.unionAll(woken_keys(self.spark, self.wake_ups, waking))
-        visits = all_rows.groupBy(KEY).transformWithState(
-            KeyedProcessor(self.task), VISITS, "update", "eventTime"
+        woken = woken_keys(
+            self.spark,
+            self.wake_ups,
+            self.task.key,
+            self.inputs[0].key.hash_code,
+            self.max_parallelism,
+        )
+        visits = (
+            packed.unionAll(woken)
+            .groupBy(KEY)
+            .transformWithState(KeyedProcessor(self.task), VISITS, "update", "eventTime")
         )
         sums = [F.sum(name).alias(name) for name in _COUNTS]
         return visits.observe(
@@ -170,22 +177,13 @@ class StreamQuery:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Unpacking:
-    """Turns packets of rows that a function gave into rows."""
-
-    schema: pa.Schema
-    function: str
-
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from OutputRows(self.schema, self.function).batches(self._given(batches))
-
-    @staticmethod
-    def _given(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Place, Any]]:
-        for batch in batches:
-            for packet in batch.column(0).to_pylist():
-                key, rows = pickle.loads(packet)
-                yield from ((Place(key), row) for row in rows)
+def _unpacked(
+    schema: pa.Schema, function: str, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The rows that a function gave, of visits that have them pickled."""
+    visits = (pickle.loads(output) for batch in batches for output in batch.column(0).to_pylist())
+    rows = ((Place(key), row) for key, given in visits for row in given)
+    return OutputRows(schema, function).batches(rows)
 
 
 def _source_count(data: DataFrame) -> int:

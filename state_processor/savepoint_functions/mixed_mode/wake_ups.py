@@ -8,7 +8,7 @@ So no failure makes a timer fire twice, or lose it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -35,48 +35,37 @@ if TYPE_CHECKING:
 _SCHEMA = f"{KEY} BINARY"
 
 
-def woken_keys(spark: SparkSession, directory: str, waking: Waking) -> DataFrame:
-    """The keys in a directory, as a stream of rows without content."""
+def woken_keys(
+    spark: SparkSession, directory: str, key: Layout, hash_keys: HashKeys | None, key_groups: int
+) -> DataFrame:
+    """The keys in a directory, as a stream of rows without content; see ``stream_rows``."""
     location = Location.of(directory)
     location.filesystem.create_dir(location.path)
     files = spark.readStream.schema(_SCHEMA).option("cleanSource", "delete")
     keys = files.option("recursiveFileLookup", "true").parquet(readable(spark, directory))
-    return keys.mapInArrow(waking.run, PACKED)
+    return keys.mapInArrow(partial(_without_content, key, hash_keys, key_groups), PACKED)
 
 
-@dataclass(frozen=True, slots=True)
-class Waking:
-    """Turns keys into rows that wake them up."""
-
-    key: Layout
-    hash_keys: HashKeys | None
-    max_parallelism: int
-
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows of these keys; see ``stream_rows``."""
-        for batch in batches:
-            keys, count = batch.column(0), batch.num_rows
-            values = decoded_keys(self.key, keys)
-            groups = hashed_key_groups(self.key, values, self.max_parallelism, self.hash_keys)
-            columns = [
-                keys.cast(pa.binary()),
-                pa.array(np.zeros(count, np.int64)),
-                pa.nulls(count, pa.binary()),
-                pa.array(groups.astype(np.int32)),
-            ]
-            yield pa.RecordBatch.from_arrays(columns, schema=PACKED_SCHEMA)
+def _without_content(
+    key: Layout, hash_keys: HashKeys | None, key_groups: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        keys, count = batch.column(0), batch.num_rows
+        groups = hashed_key_groups(key, decoded_keys(key, keys), key_groups, hash_keys)
+        columns = [
+            keys.cast(pa.binary()),
+            pa.array(np.zeros(count, np.int64)),
+            pa.nulls(count, pa.binary()),
+            pa.array(groups.astype(np.int32)),
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=PACKED_SCHEMA)
 
 
-@dataclass(frozen=True, slots=True)
-class WokenUp:
-    """The number of keys that wake up, and the first later timer of processing time, in ms."""
+def wake_up(keys: DataFrame, directory: str, now: int) -> int | None:
+    """Wakes up the keys of ``stored_keys`` with a timer of processing time up to ``now``, in ms.
 
-    keys: int
-    next_due: int | None
-
-
-def wake_up(keys: DataFrame, directory: str, now: int) -> WokenUp:
-    """Wakes up the keys of ``stored_keys`` with a timer of processing time up to ``now``, in ms."""
+    Returns the first later timer of processing time, in ms; None if there is none.
+    """
     pending = keys.select(KEY, F.array_min(PROCESSING_TIMERS).alias("first")).where(
         "first IS NOT NULL"
     )
@@ -85,4 +74,5 @@ def wake_up(keys: DataFrame, directory: str, now: int) -> WokenUp:
     if wake_up_row["due"]:
         path = f"{directory.rstrip('/')}/{uuid4().hex}"
         pending.where(F.col("first") <= now).select(KEY).coalesce(1).write.parquet(path)
-    return WokenUp(wake_up_row["due"], wake_up_row["later"])
+    later_timer: int | None = wake_up_row["later"]
+    return later_timer

@@ -16,6 +16,7 @@ from savepoint_functions.functions.broadcast_functions import (
     KeyedBroadcastProcessFunction,
 )
 from savepoint_functions.functions.broadcast_run import BroadcastResult, ConnectedTask
+from savepoint_functions.functions.function_calls import expect_kind
 from savepoint_functions.functions.function_rows import FunctionRows
 from savepoint_functions.functions.operator_function import ROW, in_structs
 from savepoint_functions.functions.outputs import OUTPUT, Outputs, kept_once, rows_in
@@ -108,7 +109,8 @@ class BroadcastTransformation:
         Example:
             >>> sales.connect(rates).process(Converter(), "id BIGINT, amount DOUBLE").show()
         """
-        outputs = Outputs.of(schema, self._expected(function))
+        expect_kind(function, BroadcastProcessFunction)
+        outputs = Outputs.of(schema, function)
         broadcast = self.broadcast.run(function, outputs)
         rows = self._connected(function, broadcast, outputs)
         return rows_in(broadcast.table, OUTPUT).unionAll(rows_in(rows, OUTPUT))
@@ -119,7 +121,8 @@ class BroadcastTransformation:
         Example:
             >>> writer.with_operator("converter", sales.connect(rates).transform(Converter()))
         """
-        broadcast = self.broadcast.run(self._expected(function), Outputs.dropped())
+        expect_kind(function, BroadcastProcessFunction)
+        broadcast = self.broadcast.run(function, Outputs.dropped())
         return OperatorStateTransformation(broadcast.elements())
 
     def run(
@@ -138,7 +141,8 @@ class BroadcastTransformation:
             >>> run = sales.connect(rates).run(Converter(), "id BIGINT, amount DOUBLE")
             >>> Savepoint.create(spark).with_operator("converter", run.state).write(path)
         """
-        outputs = Outputs.of(schema, self._expected(function))
+        expect_kind(function, BroadcastProcessFunction)
+        outputs = Outputs.of(schema, function)
         broadcast = self.broadcast.run(function, outputs)
         rows = kept_once(self._connected(function, broadcast, outputs))
         state = OperatorStateTransformation(broadcast.elements())
@@ -150,11 +154,6 @@ class BroadcastTransformation:
         names = tuple(self.data.select(f"{ROW}.*").columns)
         task = ConnectedTask(function, broadcast.held(), names, outputs)
         return self.data.mapInArrow(task.run, StructType(outputs.fields))
-
-    def _expected(self, function: BroadcastProcessFunction) -> BroadcastProcessFunction:
-        if not isinstance(function, BroadcastProcessFunction):
-            raise TypeError(f"{type(function).__name__} is no BroadcastProcessFunction")
-        return function
 
 
 @dataclass(frozen=True, repr=False)
@@ -193,7 +192,8 @@ class KeyedBroadcastTransformation:
         Example:
             >>> sales.key_by("account").connect(rates).process(Totals(), "account BIGINT").show()
         """
-        outputs = Outputs.of(schema, self._expected(function))
+        expect_kind(function, KeyedBroadcastProcessFunction)
+        outputs = Outputs.of(schema, function)
         broadcast = self.broadcast.run(function, outputs)
         rows = self._rows(function, broadcast, keeps_state=False)
         return rows_in(broadcast.table, OUTPUT).unionAll(rows.output(schema))
@@ -206,7 +206,8 @@ class KeyedBroadcastTransformation:
         Example:
             >>> totals = sales.key_by("account").connect(rates).transform(Totals())
         """
-        broadcast = self.broadcast.run(self._expected(function), Outputs.dropped())
+        expect_kind(function, KeyedBroadcastProcessFunction)
+        broadcast = self.broadcast.run(function, Outputs.dropped())
         rows = self._rows(function, broadcast, keeps_state=True)
         return FunctionStateTransformation(rows, broadcast.elements())
 
@@ -225,7 +226,8 @@ class KeyedBroadcastTransformation:
         Example:
             >>> run = sales.key_by("account").connect(rates).run(Totals(), "account BIGINT")
         """
-        outputs = Outputs.of(schema, self._expected(function))
+        expect_kind(function, KeyedBroadcastProcessFunction)
+        outputs = Outputs.of(schema, function)
         broadcast = self.broadcast.run(function, outputs)
         rows = self._rows(function, broadcast, keeps_state=True)
         return FunctionResult.of(rows, outputs, watermark, max_parallelism, broadcast)
@@ -244,8 +246,3 @@ class KeyedBroadcastTransformation:
             keeps_state=keeps_state,
             broadcast=broadcast.held(),
         )
-
-    def _expected(self, function: KeyedBroadcastProcessFunction) -> KeyedBroadcastProcessFunction:
-        if not isinstance(function, KeyedBroadcastProcessFunction):
-            raise TypeError(f"{type(function).__name__} is no KeyedBroadcastProcessFunction")
-        return function

@@ -22,6 +22,7 @@ from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.tables import SUBTASK
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.execution_options import ExecutionOptions
+from savepoint_functions.functions.function_calls import expect_kind
 from savepoint_functions.functions.function_rows import FunctionRows
 from savepoint_functions.functions.process_functions import (
     KeyedProcessFunction,
@@ -184,7 +185,7 @@ _KEY_GROUPS = 128
 
 def local_rows(rows: KeyedInput, function: KeyedFunction, schema: StructType | str) -> DataFrame:
     """The rows that a function gives; see ``LocalKeyedTransformation.process``."""
-    _expect(function, KeyedProcessFunction)
+    expect_kind(function, KeyedProcessFunction)
     run = FunctionRows.of((rows,), function, ExecutionOptions(), keeps_state=False)
     columns, arrow_schema = row_types(schema, function)
     return _in_place(run).mapInArrow(partial(run.task.output_batches, arrow_schema), columns)
@@ -208,7 +209,7 @@ class LocalFunctionTransformation:
     @classmethod
     def of(cls, rows: KeyedInput, function: KeyedFunction) -> Self:
         """See ``LocalKeyedTransformation.transform``. Raises ``ValueError`` for states with namespaces."""
-        _expect(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
+        expect_kind(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
         run = FunctionRows.of((rows,), function, ExecutionOptions(), keeps_state=True)
         for state in run.states:
             if state.namespace is not None:
@@ -287,9 +288,3 @@ def _in_place(run: FunctionRows) -> DataFrame:
     (keyed_input,) = run.inputs
     rows = keyed_input.rows(0, run.inputs, _KEY_GROUPS)
     return in_order(rows) if run.task.options.is_sorted else rows
-
-
-def _expect(function: object, *kinds: type) -> None:
-    if not isinstance(function, kinds):
-        expected = " or ".join(kind.__name__ for kind in kinds)
-        raise TypeError(f"{type(function).__name__} is no {expected}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self, overload
 
 from savepoint_functions.functions.batch_function import ROWS, over_batches
 from savepoint_functions.functions.execution_options import ExecutionOptions
+from savepoint_functions.functions.function_calls import expect_kind
 from savepoint_functions.functions.function_rows import FunctionRows
 from savepoint_functions.functions.outputs import Outputs
 from savepoint_functions.functions.process_functions import (
@@ -331,7 +332,4 @@ class KeyedRowsTransformation(KeyedFunctionVerbs):
 
     def expect(self, function: object, *of_one: type) -> None:
         """Raises ``TypeError`` if a function doesn't take these rows."""
-        kinds = (KeyedCoProcessFunction,) if len(self.inputs) > 1 else of_one
-        if not isinstance(function, kinds):
-            expected = " or ".join(kind.__name__ for kind in kinds)
-            raise TypeError(f"{type(function).__name__} is no {expected}")
+        expect_kind(function, *((KeyedCoProcessFunction,) if len(self.inputs) > 1 else of_one))

@@ -121,10 +121,6 @@ class KeyedStateBackend(ABC):
             )
         return self._states[descriptor.name]
 
-    def set_current_namespace(self, state: str, namespace: Hashable) -> None:
-        """Makes a state show its contents in a namespace. Raises ``ValueError`` if it has no namespaces."""
-        self._kept[state].set_current_namespace(namespace)
-
     @abstractmethod
     def set_current_key(self, key: Any, key_bytes: bytes) -> None:
         """Makes the states show those of a key; keys with the same bytes are the same."""
@@ -155,14 +151,6 @@ class KeyedStateBackend(ABC):
 
         The caller may switch keys, and change state, meanwhile.
         """
-
-    def entries(self) -> Iterator[tuple[Any, bytes, Snapshot]]:
-        """Each key with state, its bytes and a snapshot; the key becomes the current one."""
-        for key, key_bytes in self.keys():
-            self.set_current_key(key, key_bytes)
-            snapshot = self.snapshot_current_key()
-            if any(state is not None for state in snapshot):
-                yield key, key_bytes, snapshot
 
     def close(self) -> None:  # noqa: B027  # most have nothing to give back
         """Frees files and memory; the state is gone."""

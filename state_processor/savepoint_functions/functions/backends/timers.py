@@ -107,23 +107,17 @@ class TimerService:
         self._watermark = watermark
 
     def due(
-        self, watermark: int = MAX_WATERMARK, processing_time: int = MAX_WATERMARK
+        self, *, watermark: int | None = None, processing_time: int | None = None
     ) -> Iterator[tuple[str, int]]:
         """The timers of the current key that fire, each with its time domain; they are removed.
 
         Timers up to ``watermark`` and ``processing_time``, both in ms, fire: first those of event
-        time in the order of their timestamps, then those of processing time. A timer that is
-        registered meanwhile comes in its turn, and one that is deleted does not come.
+        time in the order of their timestamps, then those of processing time. None fires no timers
+        of that domain. A timer that is registered meanwhile comes in its turn, and one that is
+        deleted does not come.
         """
-        return self._fired({EVENT_TIME: watermark, PROCESSING_TIME: processing_time})
-
-    def due_until(self, watermark: int) -> Iterator[tuple[str, int]]:
-        """Timers like those of ``due``, of event time alone."""
-        return self._fired({EVENT_TIME: watermark})
-
-    def due_processing(self, processing_time: int) -> Iterator[tuple[str, int]]:
-        """Timers like those of ``due``, of processing time alone; the watermark doesn't change."""
-        return self._fired({PROCESSING_TIME: processing_time})
+        reached = {EVENT_TIME: watermark, PROCESSING_TIME: processing_time}
+        return self._fired({domain: time for domain, time in reached.items() if time is not None})
 
     @staticmethod
     def timestamps(entries: Iterable[tuple[int, Any]] | None) -> list[int] | None:
