@@ -211,11 +211,11 @@ from savepoint_functions.functions.side_outputs import (
 from savepoint_functions.mixed_mode.backlog import (
     Backlog,
 )
+from savepoint_functions.mixed_mode.backlog_loop import (
+    BacklogCounts,
+)
 from savepoint_functions.mixed_mode.backlog_result import (
     BacklogResult,
-)
-from savepoint_functions.mixed_mode.backlog_run import (
-    BacklogCounts,
 )
 from savepoint_functions.mixed_mode.committed_batch import (
     CommittedBatch,

@@ -48,7 +48,7 @@ from savepoint_functions.functions.operator_function import (
     FunctionElementState,
     timed_rows,
 )
-from savepoint_functions.functions.outputs import GivenRows, kept_once
+from savepoint_functions.functions.outputs import OutputBuffer, kept_once
 from savepoint_functions.functions.side_outputs import SideOutputs
 from savepoint_spark.writing.operator_rows import ELEMENT_SCHEMA, ELEMENTS, NewOperatorState
 
@@ -203,7 +203,7 @@ class BroadcastTask:
         context = BroadcastElementContext(processing_time, broadcast, side_outputs)
         with _opened(self.function):
             calls = FunctionCalls(self.function.process_broadcast_element, context)
-            given = GivenRows(self.outputs, self.function)
+            given = OutputBuffer(self.outputs, self.function)
             yield from _output(batches, self.names, calls, given, side_outputs, schema)
         name = type(self.function).__name__
         for number, (_, _, entries) in enumerate(store.contents()):
@@ -231,7 +231,7 @@ class ConnectedTask:
         context = ReadOnlyContext(processing_time, self.broadcast.states(), side_outputs)
         with _opened(self.function):
             calls = FunctionCalls(self.function.process_element, context)
-            given = GivenRows(self.outputs, self.function)
+            given = OutputBuffer(self.outputs, self.function)
             yield from _output(batches, self.names, calls, given, side_outputs, schema)
 
 
@@ -239,7 +239,7 @@ def _output(
     batches: Iterable[pa.RecordBatch],
     names: tuple[str, ...],
     calls: FunctionCalls,
-    given: GivenRows,
+    given: OutputBuffer,
     side_outputs: SideOutputs,
     schema: pa.Schema,
 ) -> Iterator[pa.RecordBatch]:

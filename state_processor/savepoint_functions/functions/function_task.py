@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.broadcast_run import HeldBroadcast
     from savepoint_functions.functions.execution_options import ExecutionOptions
     from savepoint_functions.functions.initial_state import InitialTask
-    from savepoint_functions.functions.key_spans import RowTypes, Span
+    from savepoint_functions.functions.key_spans import RowsOfKey, RowTypes
     from savepoint_functions.functions.process_functions import KeyedFunction
 
     Ended = tuple[Place, list[Any]]
 
-RunT = TypeVar("RunT", bound="FunctionRun")
+LoopT = TypeVar("LoopT", bound="KeyLoop")
 
 _COLLECTED = 50_000
 """Surplus of new objects over dead ones at which Python looks for cycles."""
@@ -52,7 +52,7 @@ _COLLECTED = 50_000
 
 @dataclass(frozen=True)
 class FunctionTask:
-    """A function over keyed rows, and how it is run.
+    """A function over keyed rows, and how it is loop.
 
     If ``keeps_state``, a key leaves its state when it ends, timers included; if not, its timers
     fire. With a ``watermark``, in ms, event-time timers up to it fire at the end of a key that
@@ -77,32 +77,32 @@ class FunctionTask:
 
     def outputs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Place, Any]]:
         """The rows that the function gives, each with its key."""
-        with self.running(FunctionRun) as run:
-            for _ in run.steps(run.spans(batches)):
-                if run.given:
-                    place = Place(run.backend.current_key)
-                    yield from ((place, row) for row in run.given)
-                    run.given.clear()
-                run.side_outputs.clear()
+        with self.running(KeyLoop) as loop:
+            for _ in loop.steps(loop.by_key(batches)):
+                if loop.given:
+                    place = Place(loop.backend.current_key)
+                    yield from ((place, row) for row in loop.given)
+                    loop.given.clear()
+                loop.side_outputs.clear()
 
     def states(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Ended]:
         """The state that each key leaves; the rows that the function gives are dropped."""
-        with self.running(FunctionRun) as run:
-            for _ in run.steps(run.spans(batches)):
-                run.given.clear()
-                run.side_outputs.clear()
-                yield from run.ended
-                run.ended.clear()
+        with self.running(KeyLoop) as loop:
+            for _ in loop.steps(loop.by_key(batches)):
+                loop.given.clear()
+                loop.side_outputs.clear()
+                yield from loop.ended
+                loop.ended.clear()
 
     @contextmanager
-    def running(self, kind: Callable[[FunctionTask, KeyedStateBackend], RunT]) -> Iterator[RunT]:
+    def running(self, kind: Callable[[FunctionTask, KeyedStateBackend], LoopT]) -> Iterator[LoopT]:
         """The function at work, open until the end."""
         name = self.options.state_backend
         with state_backend(name, self.rows.key) as backend, _seldom_collected():
-            run = kind(self, backend)
+            loop = kind(self, backend)
             try:
                 self.function.open(KeyedRuntimeContext(backend))
-                yield run
+                yield loop
             except BaseException as error:
                 error.add_note(f"in {type(self.function).__name__} for key {backend.current_key!r}")
                 raise
@@ -127,7 +127,7 @@ def _seldom_collected() -> Iterator[None]:
         gc.set_threshold(count, *generations)
 
 
-class FunctionRun:
+class KeyLoop:
     """A function at work, key after key.
 
     ``given`` and ``side_outputs`` have the rows that the function has given, and ``ended`` the
@@ -152,17 +152,17 @@ class FunctionRun:
         if task.initial is not None:
             self._initial = InitialKeys(task.initial, task.rows, is_sorted=self._is_sorted)
 
-    def spans(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Span]:
-        return (self._initial or self._task.rows).spans(batches)
+    def by_key(self, batches: Iterable[pa.RecordBatch]) -> Iterator[RowsOfKey]:
+        return (self._initial or self._task.rows).by_key(batches)
 
     @property
     def has_passed(self) -> bool:
-        return self._initial is not None and bool(self._initial.stretches.passed)
+        return self._initial is not None and bool(self._initial.splits.passed)
 
     def passed(self) -> Iterator[pa.RecordBatch]:
         """Runs of the initial state that the function has not touched, as far as it is known yet."""
         if self._initial is not None:
-            yield from self._initial.stretches.drained()
+            yield from self._initial.splits.drained()
 
     def _made_context(self, broadcast: HeldBroadcast | None) -> KeyedContext:
         if broadcast is None:
@@ -171,25 +171,25 @@ class FunctionRun:
             self._timers, self._switch_key, self.side_outputs, broadcast.states()
         )
 
-    def steps(self, spans: Iterable[Span]) -> Iterator[None]:
+    def steps(self, keys: Iterable[RowsOfKey]) -> Iterator[None]:
         """Calls the function for all rows; the caller may empty the results after each step."""
         backend, call = self.backend, self._calls.process
-        for span in spans:
-            if span.key_bytes != backend.key_bytes:
+        for of_key in keys:
+            if of_key.key_bytes != backend.key_bytes:
                 if self._is_sorted:
-                    self._end_before(span)
-                self._begin(span.key, span.key_bytes)
-                if span.key_group is not None:
-                    self._key_groups[span.key_bytes] = span.key_group
-            rows = self._rows(span)
+                    self._end_before(of_key)
+                self._begin(of_key.key, of_key.key_bytes)
+                if of_key.key_group is not None:
+                    self._key_groups[of_key.key_bytes] = of_key.key_group
+            rows = self._rows(of_key)
             while call(rows):
-                self._return_to(span, rows)
+                self._return_to(of_key, rows)
             yield
         for _ in self._ends():
             yield
 
-    def _rows(self, span: Span) -> Iterator[tuple[int | None, Any]]:
-        return zip(span.timestamps, span.rows, strict=False)
+    def _rows(self, of_key: RowsOfKey) -> Iterator[tuple[int | None, Any]]:
+        return zip(of_key.timestamps, of_key.rows, strict=False)
 
     def _begin(self, key: Any, key_bytes: bytes) -> None:
         self.backend.set_current_key(key, key_bytes)
@@ -214,28 +214,28 @@ class FunctionRun:
             self._end()
         self._begin(key, view.to_bytes())
 
-    def _return_to(self, span: Span, rows: Iterator[Any]) -> None:
+    def _return_to(self, of_key: RowsOfKey, rows: Iterator[Any]) -> None:
         """Goes on with a key that the function has left.
 
         Raises ``TypeError`` if rows are sorted and the key has more, because it has ended.
         """
         if not self._is_sorted:
             self._left.clear()
-            self._begin(span.key, span.key_bytes)
+            self._begin(of_key.key, of_key.key_bytes)
         elif next(rows, None) is not None:
-            raise self._refusal(span)
+            raise self._refusal(of_key)
 
-    def _refusal(self, span: Span) -> TypeError:
+    def _refusal(self, of_key: RowsOfKey) -> TypeError:
         return TypeError(
-            f"key {span.key!r} has ended, because the function went on to key"
+            f"key {of_key.key!r} has ended, because the function went on to key"
             f" {self._context.current_key!r}, but has more rows: sorted input comes key by key,"
             f" and each has one end; set {SORTED_INPUTS}=false"
         )
 
-    def _end_before(self, span: Span) -> None:
+    def _end_before(self, of_key: RowsOfKey) -> None:
         if self._left:
-            if span.key_bytes in self._left:
-                raise self._refusal(span)
+            if of_key.key_bytes in self._left:
+                raise self._refusal(of_key)
             self._left.clear()
         if self.backend.key_bytes is not None:
             self._end()

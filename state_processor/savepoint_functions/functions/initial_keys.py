@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_functions.functions.initial_values import InitialValues
-from savepoint_functions.functions.key_spans import Span, decoded_keys, python_keys
+from savepoint_functions.functions.key_spans import RowsOfKey, decoded_keys, python_keys
 from savepoint_functions.functions.sorted_inputs import KEY, ORDER, key_groups_in
 from savepoint_spark.writing.run_encoding import run_rows
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.initial_state import InitialTask
     from savepoint_functions.functions.key_spans import RowTypes
 
-NOWHERE = -1
+NO_SPLIT = -1
 """The split of key groups without a file in the savepoint."""
 
 
-class InitialStretches:
+class InitialSplits:
     """The splits of a task; ``passed`` has the untouched entries of those that have ended."""
 
     def __init__(self, task: InitialTask) -> None:
         self.passed: list[Iterator[pa.RecordBatch]] = []
         self._task = task
-        self._starts = [split.start for split in task.stretches]
-        self._ends = np.array([split.end for split in task.stretches], np.int64)
+        self._starts = [split.start for split in task.splits]
+        self._ends = np.array([split.end for split in task.splits], np.int64)
         self._marked: dict[int, None] = {}
         self._read: dict[int, DividedEntries] = {}
 
@@ -49,9 +49,9 @@ class InitialStretches:
         """The number of the split of each row."""
         key_groups = key_groups_in(rows.column(ORDER))
         if not self._starts:
-            return np.full(len(key_groups), NOWHERE)
+            return np.full(len(key_groups), NO_SPLIT)
         numbers = np.searchsorted(self._starts, key_groups, "right") - 1
-        return np.where(key_groups <= self._ends[numbers], numbers, NOWHERE)
+        return np.where(key_groups <= self._ends[numbers], numbers, NO_SPLIT)
 
     def without_marks(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows, without the marks that say which splits are those of this task."""
@@ -76,7 +76,7 @@ class InitialStretches:
     def _divided(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
         for batch in batches:
             numbers = self.numbers_of(batch)
-            starts = np.flatnonzero(np.diff(numbers, prepend=NOWHERE - 1)).tolist()
+            starts = np.flatnonzero(np.diff(numbers, prepend=NO_SPLIT - 1)).tolist()
             for start, end in zip(starts, [*starts[1:], len(numbers)], strict=True):
                 yield int(numbers[start]), self.without_marks(batch.slice(start, end - start))
 
@@ -91,11 +91,11 @@ class InitialStretches:
 
     def divided(self, names: frozenset[str], number: int) -> DividedEntries:
         """The entries of some states of a split, read anew."""
-        return self._task.stored.divided(names, self._task.stretches[number])
+        return self._task.stored.divided(names, self._task.splits[number])
 
     def end(self, number: int) -> None:
         """Lets the untouched entries of a split pass, because it has no more rows."""
-        if number == NOWHERE:
+        if number == NO_SPLIT:
             return
         del self._marked[number]
         entries = self._read.pop(number, None)
@@ -112,7 +112,7 @@ class InitialStretches:
         task = self._task
         assert task.ids is not None  # or nothing is written
         if entries is None:
-            return task.stored.runs(task.ids, task.stretches[number])
+            return task.stored.runs(task.ids, task.splits[number])
         return entries.rest(task.ids, task.stored.record.max_parallelism)
 
 
@@ -120,7 +120,7 @@ class InitialKeys:
     """The keys of a task, with the state that they begin with."""
 
     def __init__(self, task: InitialTask, rows: RowTypes, *, is_sorted: bool) -> None:
-        self.stretches = InitialStretches(task)
+        self.splits = InitialSplits(task)
         self._reached = task.reached
         self._rows = rows
         self._is_sorted = is_sorted
@@ -132,51 +132,51 @@ class InitialKeys:
         """A snapshot of a key's state, for a backend to restore; None if it has none or was taken."""
         return self._by_key.pop(key_bytes, None)
 
-    def spans(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Span]:
+    def by_key(self, batches: Iterable[pa.RecordBatch]) -> Iterator[RowsOfKey]:
         """The rows by key; keys without rows come too if their timers are due."""
         if self._is_sorted:
-            for number, rows in self.stretches.groups(batches):
-                yield from self._rows.spans(map(self._looked_up, rows))
+            for number, rows in self.splits.groups(batches):
+                yield from self._rows.by_key(map(self._looked_up, rows))
                 yield from self._ended(number)
         else:
-            rows = map(self.stretches.without_marks, batches)
-            yield from self._rows.spans(map(self._looked_up, rows))
-            for number in self.stretches.marked():
+            rows = map(self.splits.without_marks, batches)
+            yield from self._rows.by_key(map(self._looked_up, rows))
+            for number in self.splits.marked():
                 yield from self._ended(number)
 
     def _looked_up(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows, after the state of their keys was read."""
-        numbers = self.stretches.numbers_of(rows)
+        numbers = self.splits.numbers_of(rows)
         for number in np.unique(numbers).tolist():
-            if number != NOWHERE:
+            if number != NO_SPLIT:
                 keys = pc.unique(rows.column(KEY).filter(pa.array(numbers == number)))
                 self._take(number, keys.cast(pa.large_binary()))
         return rows
 
     def _take(self, number: int, keys: pa.LargeBinaryArray) -> None:
-        pieces = self.stretches.entries(number).take(keys)
+        pieces = self.splits.entries(number).take(keys)
         for name, key_bytes, contents in self._values.by_key(pieces):
             of_key = self._by_key.setdefault(key_bytes, [None] * self._count)
             of_key[self._places[name]] = contents
 
-    def _ended(self, number: int) -> Iterator[Span]:
+    def _ended(self, number: int) -> Iterator[RowsOfKey]:
         """The keys with due timers of a split that has no more rows; the rest of the split passes."""
-        if self._reached and number != NOWHERE:
+        if self._reached and number != NO_SPLIT:
             yield from self._due(number)
-        self.stretches.end(number)
+        self.splits.end(number)
 
-    def _due(self, number: int) -> Iterator[Span]:
-        stretches, reached = self.stretches, self._reached
-        if not stretches.is_read(number):
+    def _due(self, number: int) -> Iterator[RowsOfKey]:
+        splits, reached = self.splits, self._reached
+        if not splits.is_read(number):
             # Most splits have no due timer, so their other states need not be read.
-            timers = stretches.divided(frozenset(reached), number)
+            timers = splits.divided(frozenset(reached), number)
             if not len(timers.due(reached).keys):
                 return
-        due = stretches.entries(number).due(reached)
+        due = splits.entries(number).due(reached)
         self._take(number, due.keys)
         key_bytes = due.keys.cast(pa.binary())
         keys = python_keys(decoded_keys(self._rows.key, key_bytes))
         for key, of_key, group in zip(
             keys, key_bytes.to_pylist(), due.key_groups.tolist(), strict=True
         ):
-            yield Span(key, of_key, (), [], group)
+            yield RowsOfKey(key, of_key, (), [], group)

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
-    from savepoint_functions.functions.state_runs import FunctionState
+    from savepoint_functions.functions.state_encoding import FunctionState
 
-STRETCH_SIZE = 8 << 20
+SPLIT_SIZE = 8 << 20
 """Bytes of state that are looked into at once, unless a single key group is larger."""
 
 
@@ -52,7 +52,7 @@ class InitialTask:
     """
 
     stored: StoredStates
-    stretches: tuple[KeyGroupRange, ...]
+    splits: tuple[KeyGroupRange, ...]
     places: Mapping[str, int]
     count: int
     ids: Mapping[str, int] | None
@@ -126,19 +126,19 @@ class InitialState:
         self, borders: Sequence[int], ids: Mapping[str, int] | None, reached: Mapping[str, int]
     ) -> InitialTask:
         """The state for tasks whose rows begin with the key groups of ``borders``; see ``InitialTask``."""
-        stretches = self.stored.stretches(STRETCH_SIZE, borders) if self.names else ()
+        splits = self.stored.stretches(SPLIT_SIZE, borders) if self.names else ()
         places = {state.new.name: place for place, state in enumerate(self.states)}
         of_state = {name: places[name] for name in self.names}
         passed = None if ids is None else {name: ids[name] for name in self.names}
         known = {name: time for name, time in reached.items() if name in self.names}
-        return InitialTask(self.stored, stretches, of_state, len(places), passed, known)
+        return InitialTask(self.stored, splits, of_state, len(places), passed, known)
 
 
 def with_marks(rows: DataFrame, task: InitialTask) -> DataFrame:
     """The rows, and a row without a key for each split, which sorts before the rows of the split."""
-    if not task.stretches:
+    if not task.splits:
         return rows
-    places = [(order_of(stretch.start),) for stretch in task.stretches]
+    places = [(order_of(split.start),) for split in task.splits]
     marks = rows.sparkSession.createDataFrame(places, f"{ORDER} BIGINT")
     columns = (
         F.col(ORDER)

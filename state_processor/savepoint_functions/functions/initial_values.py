@@ -19,7 +19,7 @@ from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.state_files.state_piece import part_of
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.backends.namespaces import plain
-from savepoint_functions.functions.backends.timed_states import timed_layout
+from savepoint_functions.functions.backends.wrapping_states import timed_layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

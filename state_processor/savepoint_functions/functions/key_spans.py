@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Input = tuple[int, Any]
 
 
-class Span(NamedTuple):
+class RowsOfKey(NamedTuple):
     """Rows of one key, each a named tuple; rows of two inputs are pairs of input and row.
 
     ``timestamps`` are in ms or None, and ``key_group`` is None if no column gives it.
@@ -58,14 +58,14 @@ class RowTypes:
     has_timestamps: bool
     has_key_groups: bool = False
 
-    def spans(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Span]:
+    def by_key(self, batches: Iterable[pa.RecordBatch]) -> Iterator[RowsOfKey]:
         """The rows of a partition by key; a key that goes on in the next batch comes again."""
         makes = [row_maker(names) for names in self.inputs]
         for batch in batches:
             if batch.num_rows:
-                yield from self._spans(batch, makes)
+                yield from self._by_key(batch, makes)
 
-    def _spans(self, batch: pa.RecordBatch, makes: list[Any]) -> Iterator[Span]:
+    def _by_key(self, batch: pa.RecordBatch, makes: list[Any]) -> Iterator[RowsOfKey]:
         keys = batch.column(KEY)
         starts = key_starts(keys)
         distinct = keys.take(pa.array(starts))
@@ -81,8 +81,8 @@ class RowTypes:
             key_groups = key_groups_in(batch.column(ORDER))[starts].tolist()
         of_spans = (rows[start:end] for start, end in pairwise(bounds))
         parts = zip(spans, distinct.to_pylist(), times, of_spans, key_groups, strict=False)
-        # What ``Span(…)`` does, without a call of Python for each.
-        yield from map(partial(tuple.__new__, Span), parts)
+        # What ``RowsOfKey(…)`` does, without a call of Python for each.
+        yield from map(partial(tuple.__new__, RowsOfKey), parts)
 
     def _rows(self, batch: pa.RecordBatch, makes: list[Any]) -> list[Any]:
         if len(makes) == 1:

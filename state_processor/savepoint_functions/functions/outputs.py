@@ -82,7 +82,7 @@ class Outputs:
         ]
 
 
-class GivenRows:
+class OutputBuffer:
     """Rows that a function has given, until they are enough for a batch.
 
     ``count`` is the number of rows so far, without those of side outputs.

@@ -19,8 +19,8 @@ stateful engine. Read the modules in this order:
 
 from savepoint_functions.functions.process_functions import RecordAttributes
 from savepoint_functions.mixed_mode.backlog import Backlog
+from savepoint_functions.mixed_mode.backlog_loop import BacklogCounts
 from savepoint_functions.mixed_mode.backlog_result import BacklogResult
-from savepoint_functions.mixed_mode.backlog_run import BacklogCounts
 from savepoint_functions.mixed_mode.committed_batch import CommittedBatch
 from savepoint_functions.mixed_mode.mixed_mode_job import MixedModeJob
 from savepoint_functions.mixed_mode.outputs import ParquetOutput

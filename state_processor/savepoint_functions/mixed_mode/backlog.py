@@ -28,16 +28,16 @@ from pyspark.sql import functions as F
 
 from savepoint_functions.functions.backends import TimerService, processing_time
 from savepoint_functions.functions.backends.timers import MIN_WATERMARK
-from savepoint_functions.functions.function_rows import FunctionRows
+from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.outputs import Outputs
 from savepoint_functions.functions.process_functions import (
     KeyedProcessFunction,
 )
-from savepoint_functions.functions.run_table import StateInTable, state_ids
+from savepoint_functions.functions.result_table import ResultState, state_ids
 from savepoint_functions.functions.side_outputs import expect_one_output
 from savepoint_functions.functions.sorted_inputs import milliseconds
+from savepoint_functions.mixed_mode.backlog_loop import BacklogTable
 from savepoint_functions.mixed_mode.backlog_result import BacklogFiles, BacklogResult
-from savepoint_functions.mixed_mode.backlog_run import BacklogRows
 from savepoint_functions.mixed_mode.progress import (
     BacklogTally,
     BacklogWatch,
@@ -74,7 +74,7 @@ class Backlog:
         out_of_orderness_ms: How much later than others a row may come, in ms.
     """
 
-    rows: FunctionRows
+    rows: FunctionPlan
     schema: StructType | str
     out_of_orderness_ms: int = 0
 
@@ -123,7 +123,7 @@ class Backlog:
         _expect_bounded(keyed.inputs)
         expect_one_output(function)
         row_types(schema, function)
-        rows = FunctionRows.of(
+        rows = FunctionPlan.of(
             keyed.inputs, function, keyed.options, keeps_state=True, initial=initial
         )
         rows.expect_no_internal_timers()
@@ -177,7 +177,7 @@ class Backlog:
         watch = BacklogWatch(spark, tally, on_progress)
         with watch.watching():
             self._write_rows(files.rows, max_parallelism, tally)
-            state = StateInTable(
+            state = ResultState(
                 self.rows, spark.read.parquet(readable(spark, files.rows)), max_parallelism
             )
             writer.with_operator(uid, FunctionStateTransformation(state)).write(files.savepoint)
@@ -194,7 +194,7 @@ class Backlog:
             rows.write.parquet(path)
 
     def _made(self, max_parallelism: int, tally: BacklogTally) -> DataFrame:
-        """The table of ``backlog_run``."""
+        """The table of ``backlog_loop``."""
         watermark = self.watermark()
         table, rows = self.rows.table(
             Outputs.of(self.schema, self.rows.task.function),
@@ -202,7 +202,7 @@ class Backlog:
             max_parallelism,
             watermark=watermark,
             reached={TimerService.EVENT: watermark, TimerService.PROCESSING: processing_time()},
-            kind=partial(BacklogRows, tally=tally),
+            kind=partial(BacklogTable, tally=tally),
         )
         return rows.mapInArrow(table.run, table.spark_schema)
 

@@ -7,7 +7,7 @@ files of another run:
 | path                                | content                                                    |
 |-------------------------------------|------------------------------------------------------------|
 | ``backlog-<16 hex digits>``         | a run                                                      |
-| ``backlog-<…>/rows``                | the table of ``backlog_run``, as Parquet                   |
+| ``backlog-<…>/rows``                | the table of ``backlog_loop``, as Parquet                   |
 | ``backlog-<…>/savepoint``           | the savepoint; once it is complete, the run is finished    |
 """
 
@@ -27,7 +27,7 @@ from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.locations.location import Location
 from savepoint_functions.functions.backends.timers import MIN_WATERMARK
 from savepoint_functions.functions.outputs import OUTPUT, rows_in
-from savepoint_functions.mixed_mode.backlog_run import COUNT_NAMES, COUNTS, BacklogCounts
+from savepoint_functions.mixed_mode.backlog_loop import COUNT_NAMES, COUNTS, BacklogCounts
 from savepoint_functions.mixed_mode.spark_paths import readable
 from savepoint_spark.savepoint.savepoint import Savepoint
 from savepoint_spark.session.task_errors import typed_errors

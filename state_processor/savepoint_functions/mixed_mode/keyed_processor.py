@@ -33,7 +33,7 @@ from savepoint_functions.functions.process_functions import (
     KeyedCoProcessFunction,
     RecordAttributes,
 )
-from savepoint_functions.mixed_mode.backlog_run import BacklogTimers
+from savepoint_functions.mixed_mode.backlog_loop import BacklogTimers
 from savepoint_functions.mixed_mode.stored_backend import KeyRow, StoredBackend, first_alarm
 from savepoint_functions.mixed_mode.stream_rows import Packet
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.locations.location import Location, absolute
-from savepoint_functions.functions.function_rows import FunctionRows
+from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.process_functions import (
     KeyedProcessFunction,
 )
@@ -219,11 +219,11 @@ def _rows(
     function: ProcessFunction,
     options: ExecutionOptions,
     initial: Operator | None,
-) -> FunctionRows:
-    return FunctionRows.of(backlog, function, options, keeps_state=True, initial=initial)
+) -> FunctionPlan:
+    return FunctionPlan.of(backlog, function, options, keeps_state=True, initial=initial)
 
 
-def _expect_whole(rows: FunctionRows, max_parallelism: int) -> None:
+def _expect_whole(rows: FunctionPlan, max_parallelism: int) -> None:
     """Raises an error for initial state that the job would lose.
 
     Raises:

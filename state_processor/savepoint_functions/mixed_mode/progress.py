@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         StreamingQueryProgress,
     )
 
-    from savepoint_functions.mixed_mode.backlog_run import BacklogCounts
+    from savepoint_functions.mixed_mode.backlog_loop import BacklogCounts
 
 INTERVAL_SECONDS = 3.0
 """How long it is from one telling to the next."""

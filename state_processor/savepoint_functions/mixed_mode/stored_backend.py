@@ -35,7 +35,7 @@ from savepoint_formats.tables.visible import stored_key
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.backends.held_states import HeldMapState, pairs
-from savepoint_functions.functions.backends.single_key import SingleKeyBackend
+from savepoint_functions.functions.backends.in_memory import SingleKeyBackend
 from savepoint_functions.functions.backends.value_codec import ValueCodec
 from savepoint_functions.functions.key_spans import decoded_keys
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         HeldState,
         HeldValueState,
     )
-    from savepoint_functions.functions.backends.single_key import HeldT
+    from savepoint_functions.functions.backends.in_memory import HeldT
 
 EVENT_TIMERS, PROCESSING_TIMERS = "event_time_timers", "processing_time_timers"
 TIMERS = {TimerService.EVENT: EVENT_TIMERS, TimerService.PROCESSING: PROCESSING_TIMERS}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import OperatorState
-    from savepoint_functions.functions.state_runs import FunctionState
+    from savepoint_functions.functions.state_encoding import FunctionState
     from savepoint_spark.writing.keyed_rows import Key
     from savepoint_spark.writing.write_context import WriteContext
 

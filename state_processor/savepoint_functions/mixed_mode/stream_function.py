@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from savepoint_database.rows.place import Place
 from savepoint_database.types.python_values import OutputRows
 from savepoint_functions.functions.execution_options import ExecutionOptions
-from savepoint_functions.functions.function_rows import FunctionRows
+from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.side_outputs import expect_one_output
 from savepoint_functions.functions.sorted_inputs import KEY
 from savepoint_functions.mixed_mode.committed_batch import CommittedBatch
@@ -268,9 +268,9 @@ class StreamFunction:
     settings: OperatorSettings
 
     @cached_property
-    def rows(self) -> FunctionRows:
+    def rows(self) -> FunctionPlan:
         """The function over its rows, after ``open`` of a copy has registered its states."""
-        return FunctionRows.of(self.inputs, self.function, ExecutionOptions(), keeps_state=True)
+        return FunctionPlan.of(self.inputs, self.function, ExecutionOptions(), keeps_state=True)
 
     def check(self) -> None:
         """Raises ``ValueError`` if it has state that a stream doesn't keep, or side outputs."""

@@ -78,7 +78,7 @@ def initial_state(
     """
     schema = key_rows_type(states)
     rows = spark.createDataFrame([], schema)
-    for reading in KeyRowsReading.all_of(savepoint, uid, states):
+    for reading in SwitchReading.all_of(savepoint, uid, states):
         count = len(reading.splits)
         numbers = spark.range(0, count, 1, max(count, 1))
         rows = rows.unionAll(numbers.mapInArrow(reading.run, schema))
@@ -94,7 +94,7 @@ def _merged(name: str) -> Column:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRowsReading:
+class SwitchReading:
     """Reads the rows of keys from a table: that of keyed state, or that of timers.
 
     A task gets the numbers of its splits. ``columns`` maps states to columns. A key has a row for
@@ -218,7 +218,7 @@ class SwitchState:
         manifest = Location.of(f"{directory}/{_MANIFEST}")
         if manifest.file_size() is None:
             _clear(directory)
-            tables = KeyRowsReading.all_of(savepoint, uid, states)
+            tables = SwitchReading.all_of(savepoint, uid, states)
             written = [
                 asdict(file)
                 for table in tables
@@ -276,7 +276,7 @@ class SwitchWriting:
     """Writes the files of a table, in tasks."""
 
     directory: str
-    table: KeyRowsReading
+    table: SwitchReading
     watermark: int
 
     def files(self, savepoint: SparkSavepoint) -> list[SwitchFile]:

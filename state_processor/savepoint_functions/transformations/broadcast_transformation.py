@@ -17,7 +17,7 @@ from savepoint_functions.functions.broadcast_functions import (
 )
 from savepoint_functions.functions.broadcast_run import BroadcastResult, ConnectedTask
 from savepoint_functions.functions.function_calls import expect_kind
-from savepoint_functions.functions.function_rows import FunctionRows
+from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.operator_function import ROW, in_structs
 from savepoint_functions.functions.outputs import OUTPUT, Outputs, kept_once, rows_in
 from savepoint_functions.transformations.function_result import (
@@ -238,8 +238,8 @@ class KeyedBroadcastTransformation:
         broadcast: BroadcastResult,
         *,
         keeps_state: bool,
-    ) -> FunctionRows:
-        return FunctionRows.of(
+    ) -> FunctionPlan:
+        return FunctionPlan.of(
             (self.keyed,),
             function,
             self.options,

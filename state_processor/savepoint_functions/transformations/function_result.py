@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.outputs import OUTPUT, Outputs, kept_once, rows_in
-from savepoint_functions.functions.run_table import StateInTable, state_ids
+from savepoint_functions.functions.result_table import ResultState, state_ids
 from savepoint_spark.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.metadata import OperatorState
+    from savepoint_functions.functions.batch_plan import BatchFunctionPlan
     from savepoint_functions.functions.broadcast_run import BroadcastResult
-    from savepoint_functions.functions.function_rows import FunctionPlan, FunctionRows
+    from savepoint_functions.functions.function_plan import FunctionPlan, KeyedFunctionPlan
     from savepoint_functions.functions.side_outputs import OutputTag
-    from savepoint_functions.functions.stateful_batches import StatefulBatches
     from savepoint_spark.bootstrapping.operator_state_transformation import (
         OperatorStateTransformation,
     )
@@ -38,7 +38,7 @@ class FunctionStateTransformation:
         operator_states: State of the operator that belongs to no key.
     """
 
-    rows: FunctionPlan | StateInTable
+    rows: KeyedFunctionPlan | ResultState
     operator_states: tuple[ElementRows, ...] = ()
 
     def __repr__(self) -> str:
@@ -65,7 +65,7 @@ class FunctionResult:
 
     Attributes:
         outputs: The outputs of the function.
-        tables: Its results, see ``run_table`` and ``broadcast_run``.
+        tables: Its results, see ``result_table`` and ``broadcast_run``.
         state: The state that it has left, timers included, for an operator of a savepoint.
 
     Example:
@@ -82,7 +82,7 @@ class FunctionResult:
     @classmethod
     def of(
         cls,
-        rows: FunctionRows,
+        rows: FunctionPlan,
         outputs: Outputs,
         watermark: int | None,
         max_parallelism: int,
@@ -98,7 +98,7 @@ class FunctionResult:
             outputs, ids, max_parallelism, watermark=watermark, reached=reached
         )
         kept = kept_once(routed.mapInArrow(table.run, table.spark_schema))
-        in_table = StateInTable(rows, kept, max_parallelism)
+        in_table = ResultState(rows, kept, max_parallelism)
         if broadcast is None:
             return cls(outputs, (kept,), FunctionStateTransformation(in_table))
         with_broadcast = FunctionStateTransformation(in_table, broadcast.elements())
@@ -107,7 +107,7 @@ class FunctionResult:
     @classmethod
     def of_batches(
         cls,
-        batches: StatefulBatches,
+        batches: BatchFunctionPlan,
         schema: StructType | str | None,
         max_parallelism: int | None,
     ) -> Self:

@@ -23,13 +23,13 @@ from savepoint_formats.tables.tables import SUBTASK
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.execution_options import ExecutionOptions
 from savepoint_functions.functions.function_calls import expect_kind
-from savepoint_functions.functions.function_rows import FunctionRows
+from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.process_functions import (
     KeyedProcessFunction,
     KeyedStateBootstrapFunction,
 )
 from savepoint_functions.functions.sorted_inputs import KEY, in_order
-from savepoint_functions.functions.state_runs import StateRuns
+from savepoint_functions.functions.state_encoding import StateEncoding
 from savepoint_spark.changing.local_state_rows import LocalStateRows
 from savepoint_spark.changing.local_write import LocalKeyedPlan
 from savepoint_spark.columns.column_types import column_of, fits
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.function_task import FunctionTask
     from savepoint_functions.functions.process_functions import KeyedFunction
     from savepoint_functions.functions.sorted_inputs import KeyedInput
-    from savepoint_functions.functions.state_runs import FunctionState
+    from savepoint_functions.functions.state_encoding import FunctionState
     from savepoint_spark.writing.write_context import WriteContext
 
 
@@ -186,7 +186,7 @@ _KEY_GROUPS = 128
 def local_rows(rows: KeyedInput, function: KeyedFunction, schema: StructType | str) -> DataFrame:
     """The rows that a function gives; see ``LocalKeyedTransformation.process``."""
     expect_kind(function, KeyedProcessFunction)
-    run = FunctionRows.of((rows,), function, ExecutionOptions(), keeps_state=False)
+    run = FunctionPlan.of((rows,), function, ExecutionOptions(), keeps_state=False)
     columns, arrow_schema = row_types(schema, function)
     return _in_place(run).mapInArrow(partial(run.task.output_batches, arrow_schema), columns)
 
@@ -199,7 +199,7 @@ class LocalFunctionTransformation:
         rows: The function, and its rows.
     """
 
-    rows: FunctionRows
+    rows: FunctionPlan
 
     def __repr__(self) -> str:
         return (
@@ -210,7 +210,7 @@ class LocalFunctionTransformation:
     def of(cls, rows: KeyedInput, function: KeyedFunction) -> Self:
         """See ``LocalKeyedTransformation.transform``. Raises ``ValueError`` for states with namespaces."""
         expect_kind(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
-        run = FunctionRows.of((rows,), function, ExecutionOptions(), keeps_state=True)
+        run = FunctionPlan.of((rows,), function, ExecutionOptions(), keeps_state=True)
         for state in run.states:
             if state.namespace is not None:
                 raise ValueError(
@@ -233,7 +233,7 @@ class LocalFunctionTransformation:
         in_subtasks = replace(self.rows, inputs=(rows,))
         ids = {state.new.name: number for number, state in enumerate(in_subtasks.states)}
         task, key = in_subtasks.task, rows.key
-        state = StateRuns.of(task, in_subtasks.states, key, ids, context.max_parallelism)
+        state = StateEncoding.of(task, in_subtasks.states, key, ids, context.max_parallelism)
         ended = _EndedKeys(task, state)
         data = _in_place(in_subtasks).mapInArrow(ended.run, spark_schema(ended.schema))
         data = data.withColumn(_SUBTASK, F.spark_partition_id())
@@ -247,7 +247,7 @@ class _EndedKeys:
     """Makes a row per key of a partition: ``key``, and ``state 0`` … in the order of registration."""
 
     task: FunctionTask
-    state: StateRuns
+    state: StateEncoding
 
     @property
     def schema(self) -> pa.Schema:
@@ -283,7 +283,7 @@ def _column(number: int) -> str:
     return f"state {number}"
 
 
-def _in_place(run: FunctionRows) -> DataFrame:
+def _in_place(run: FunctionPlan) -> DataFrame:
     """The rows for the function, in their own partitions."""
     (keyed_input,) = run.inputs
     rows = keyed_input.rows(0, run.inputs, _KEY_GROUPS)

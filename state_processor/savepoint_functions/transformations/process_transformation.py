@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self, overload
 
 from savepoint_functions.functions.batch_function import ROWS, over_batches
+from savepoint_functions.functions.batch_plan import BatchFunctionPlan
 from savepoint_functions.functions.execution_options import ExecutionOptions
 from savepoint_functions.functions.function_calls import expect_kind
-from savepoint_functions.functions.function_rows import FunctionRows
+from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.outputs import Outputs
 from savepoint_functions.functions.process_functions import (
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     KeyedStateBootstrapFunction,
 )
-from savepoint_functions.functions.stateful_batches import StatefulBatches
 from savepoint_functions.transformations.broadcast_transformation import (
     BroadcastRows,
     KeyedBroadcastTransformation,
@@ -223,12 +223,12 @@ class KeyedFunctionVerbs(ABC):
         initial: Operator | None,
         *,
         returns_all_keys: bool,
-    ) -> StatefulBatches:
+    ) -> BatchFunctionPlan:
         """The plan of a function over batches. Raises ``ValueError`` unless rows are sorted, of one input."""
         inputs, options = self.rows.inputs, self.rows.options
         if len(inputs) > 1 or not options.is_sorted:
             raise ValueError("a function over batches takes the sorted rows of one input")
-        return StatefulBatches.of(
+        return BatchFunctionPlan.of(
             inputs[0], function, descriptors, batch_rows, initial, returns_all_keys=returns_all_keys
         )
 
@@ -324,9 +324,9 @@ class KeyedRowsTransformation(KeyedFunctionVerbs):
 
     def with_function(
         self, function: KeyedFunction, *, keeps_state: bool, initial: Operator | None
-    ) -> FunctionRows:
+    ) -> FunctionPlan:
         """The plan of a function over the rows."""
-        return FunctionRows.of(
+        return FunctionPlan.of(
             self.inputs, function, self.options, keeps_state=keeps_state, initial=initial
         )
 

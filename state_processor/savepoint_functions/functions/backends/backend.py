@@ -21,7 +21,7 @@ from savepoint_database.types.descriptors import (
     ValueStateDescriptor,
 )
 from savepoint_functions.functions.backends.namespaces import expect_namespaces
-from savepoint_functions.functions.backends.timed_states import (
+from savepoint_functions.functions.backends.wrapping_states import (
     Lifetimes,
     TimedListState,
     TimedMapState,

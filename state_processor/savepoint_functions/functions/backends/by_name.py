@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from savepoint_functions.functions.backends.in_memory import HeapBackend, SingleKeyBackend
 from savepoint_functions.functions.backends.rocksdb import RocksDbBackend
-from savepoint_functions.functions.backends.single_key import HeapBackend, SingleKeyBackend
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Layout

@@ -16,9 +16,9 @@ from savepoint_functions.functions.function_task import FunctionTask, registered
 from savepoint_functions.functions.initial_state import InitialState, with_marks
 from savepoint_functions.functions.key_spans import RowTypes
 from savepoint_functions.functions.outputs import Outputs
-from savepoint_functions.functions.run_table import RunTable
+from savepoint_functions.functions.result_table import ResultTable
 from savepoint_functions.functions.sorted_inputs import routed, task_borders
-from savepoint_functions.functions.state_runs import FunctionState, StateRuns
+from savepoint_functions.functions.state_encoding import FunctionState, StateEncoding
 from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.writing.handed_runs import RunSource
 from savepoint_spark.writing.keyed_plan import KeyedPlan
@@ -41,7 +41,7 @@ MAX_PARALLELISM = 128
 
 
 @dataclass(frozen=True)
-class FunctionPlan:
+class KeyedFunctionPlan:
     """A function over the rows of one or two DataFrames, whose keys have the same type.
 
     ``states`` are the states that it registers, timers included, and ``initial`` is the state with
@@ -105,7 +105,7 @@ END_OF_INPUT = {TimerService.EVENT: MAX_WATERMARK, TimerService.PROCESSING: MAX_
 
 
 @dataclass(frozen=True)
-class FunctionRows(FunctionPlan):
+class FunctionPlan(KeyedFunctionPlan):
     """A function that is called for each row."""
 
     task: FunctionTask
@@ -188,8 +188,8 @@ class FunctionRows(FunctionPlan):
         *,
         watermark: int | None = None,
         reached: Mapping[str, int] = MappingProxyType({}),
-        kind: Callable[[FunctionTask, StateRuns, Outputs], RunTable] = RunTable,
-    ) -> tuple[RunTable, DataFrame]:
+        kind: Callable[[FunctionTask, StateEncoding, Outputs], ResultTable] = ResultTable,
+    ) -> tuple[ResultTable, DataFrame]:
         """The function for tasks, and their rows.
 
         Args:
@@ -206,7 +206,7 @@ class FunctionRows(FunctionPlan):
         """
         initial = self.initial_task(max_parallelism, ids, reached)
         task = replace(self.task, initial=initial, watermark=watermark)
-        state = StateRuns.of(task, self.states, self.inputs[0].key, ids, max_parallelism)
+        state = StateEncoding.of(task, self.states, self.inputs[0].key, ids, max_parallelism)
         is_sorted = task.options.is_sorted
         rows = self.routed_rows(initial, max_parallelism, is_sorted=is_sorted)
         return kind(task, state, outputs), rows

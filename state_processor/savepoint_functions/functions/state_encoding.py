@@ -93,7 +93,7 @@ class FunctionState:
 
 
 @dataclass(frozen=True)
-class StateTable:
+class NamespaceTable:
     """The states with namespaces of one layout, each with its place among all states."""
 
     states: tuple[tuple[int, FunctionState], ...]
@@ -168,12 +168,12 @@ def _contents(values: Sequence[Any], state: FunctionState) -> Sequence[Any]:
 
 
 @dataclass(frozen=True)
-class StateRuns:
+class StateEncoding:
     """The states of a function, in the order of a snapshot, and the tables that they become."""
 
     function: str
     states: tuple[FunctionState, ...]
-    tables: tuple[StateTable, ...]
+    tables: tuple[NamespaceTable, ...]
 
     @classmethod
     def of(
@@ -199,7 +199,7 @@ class StateRuns:
                 key.hash_code,
                 task.rows.has_key_groups,
             )
-            tables.append(StateTable(of_table, layout, encoding))
+            tables.append(NamespaceTable(of_table, layout, encoding))
         return cls(type(task.function).__name__, states, tuple(tables))
 
     def columns(self, ended: Iterable[Ended]) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -211,10 +211,10 @@ class StateRuns:
                     yield number, batch
 
 
-class PendingState:
+class StateBuffer:
     """The state of ended keys that is not in runs yet."""
 
-    def __init__(self, state: StateRuns) -> None:
+    def __init__(self, state: StateEncoding) -> None:
         self._state = state
         self._rows: list[list[pa.RecordBatch]] = [[] for _ in state.tables]
         self._size = 0

@@ -13,14 +13,14 @@ from savepoint_database.types.user_frames import user_frames_first
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.batch_function import KeyBatch, given_column, whole_keys
-from savepoint_functions.functions.function_rows import FunctionPlan
-from savepoint_functions.functions.initial_keys import NOWHERE, InitialStretches
+from savepoint_functions.functions.function_plan import KeyedFunctionPlan
+from savepoint_functions.functions.initial_keys import NO_SPLIT, InitialSplits
 from savepoint_functions.functions.initial_state import InitialState
 from savepoint_functions.functions.initial_values import InitialValues
 from savepoint_functions.functions.key_spans import decoded_keys, key_starts
 from savepoint_functions.functions.outputs import Outputs, in_column, kept_once
-from savepoint_functions.functions.run_table import (
-    StateInTable,
+from savepoint_functions.functions.result_table import (
+    ResultState,
     spark_schema,
     state_ids,
     table_schema,
@@ -28,7 +28,7 @@ from savepoint_functions.functions.run_table import (
 )
 from savepoint_functions.functions.sorted_inputs import KEY as KEY_BYTES
 from savepoint_functions.functions.sorted_inputs import ORDER, key_groups_in, row_columns
-from savepoint_functions.functions.state_runs import FunctionState
+from savepoint_functions.functions.state_encoding import FunctionState
 from savepoint_spark.writing.handed_runs import RunSource
 from savepoint_spark.writing.run_encoding import BATCH_SIZE, KEY, KEY_GROUP, RunEncoding
 
@@ -56,17 +56,17 @@ class _InitialColumns:
     """The state with which the keys of a task begin, as columns of these types."""
 
     def __init__(self, initial: InitialTask, types: pa.Schema) -> None:
-        self.stretches = InitialStretches(initial)
+        self.splits = InitialSplits(initial)
         self._values = InitialValues(initial.stored)
         self._types = types
 
     def columns(self, keys: pa.LargeBinaryArray, number: int) -> dict[str, pa.Array]:
-        pieces = self.stretches.entries(number).take(keys)
+        pieces = self.splits.entries(number).take(keys)
         return self._values.columns(keys, pieces, self._types)
 
 
 @dataclass(frozen=True)
-class StatefulBatchTask:
+class BatchFunctionTask:
     """A function over batches, and how it is run.
 
     ``names`` are the columns of the rows, ``types`` those of the states. A batch ends with the key
@@ -90,7 +90,7 @@ class StatefulBatchTask:
 
     @user_frames_first
     def run_with_output(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The runs of a partition and the rows that the function gives, as the table of ``run_table``."""
+        """The runs of a partition and the rows that the function gives, as the table of ``result_table``."""
         assert self.outputs is not None  # or ``run`` would be called
         schema = table_schema(self.outputs)
         (column,), (strict,) = self.outputs.columns, self.outputs.strict
@@ -108,7 +108,7 @@ class StatefulBatchTask:
         """Batches of runs, and tables of output rows."""
         initial = None if self.initial is None else _InitialColumns(self.initial, self.types)
         pending: list[pa.RecordBatch] = []
-        groups = [(NOWHERE, batches)] if initial is None else initial.stretches.groups(batches)
+        groups = [(NO_SPLIT, batches)] if initial is None else initial.splits.groups(batches)
         for number, rows in groups:
             for table in whole_keys(rows, self.batch_rows):
                 made = self._made(table.combine_chunks(), initial, number)
@@ -119,8 +119,8 @@ class StatefulBatchTask:
                     yield from self.encoding.run(pending)
                     pending.clear()
             if initial is not None:
-                initial.stretches.end(number)
-                yield from initial.stretches.drained()
+                initial.splits.end(number)
+                yield from initial.splits.drained()
         yield from self.encoding.run(pending)
 
     def _made(self, table: pa.Table, initial: _InitialColumns | None, number: int) -> _Made:
@@ -129,7 +129,7 @@ class StatefulBatchTask:
         distinct = keys.take(pa.array(starts))
         decoded = decoded_keys(self.encoding.key, distinct)
         columns = {field.name: pa.nulls(len(distinct), field.type) for field in self.types}
-        if initial is not None and number != NOWHERE:
+        if initial is not None and number != NO_SPLIT:
             columns |= initial.columns(distinct.cast(pa.large_binary()), number)
         rows = table.select(row_columns(0, table.column_names)).rename_columns(self.names)
         given = self.function(KeyBatch(rows, pa.table({KEY: decoded} | columns), starts))
@@ -238,7 +238,7 @@ def _text(given: object) -> str:
 
 
 @dataclass(frozen=True)
-class StatefulBatches(FunctionPlan):
+class BatchFunctionPlan(KeyedFunctionPlan):
     """A function over batches of whole keys.
 
     A batch ends with the key that brings it to ``batch_rows`` rows. If ``returns_all_keys``, the
@@ -283,7 +283,7 @@ class StatefulBatches(FunctionPlan):
 
     def in_table(
         self, schema: StructType | str, max_parallelism: int
-    ) -> tuple[Outputs, DataFrame, StateInTable]:
+    ) -> tuple[Outputs, DataFrame, ResultState]:
         """Runs the function; returns its outputs, the table of all results, and the state in the table.
 
         Raises:
@@ -295,11 +295,11 @@ class StatefulBatches(FunctionPlan):
         rows = self.routed_rows(task.initial, max_parallelism)
         made = rows.mapInArrow(task.run_with_output, spark_schema(outputs))
         table = kept_once(made)
-        return outputs, table, StateInTable(self, table, max_parallelism)
+        return outputs, table, ResultState(self, table, max_parallelism)
 
     def _task(
         self, ids: Mapping[str, int], max_parallelism: int, outputs: Outputs | None
-    ) -> StatefulBatchTask:
+    ) -> BatchFunctionTask:
         key, initial = self.inputs[0].key, self.initial_task(max_parallelism, ids, {})
         encoding = RunEncoding(
             key.snapshot.layout(),
@@ -312,6 +312,6 @@ class StatefulBatches(FunctionPlan):
             is_keyed_once=not self.returns_all_keys,
         )
         types = pa.schema([(state.new.name, state.arrow_type) for state in self.states])
-        return StatefulBatchTask(
+        return BatchFunctionTask(
             self.function, self.inputs[0].fields, types, encoding, self.batch_rows, outputs, initial
         )

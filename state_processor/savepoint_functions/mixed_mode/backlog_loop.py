@@ -5,7 +5,7 @@ the greatest watermark of the backlog fire, and that is the current watermark me
 processing time fire when the clock reaches them: between two rows of their key, or at its end.
 Other timers stay timers of the key.
 
-The results are the table of ``run_table``, with one more column:
+The results are the table of ``result_table``, with one more column:
 
 | column    | type   | meaning                                                    |
 |-----------|--------|------------------------------------------------------------|
@@ -23,10 +23,10 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.backends.timers import MAX_WATERMARK
-from savepoint_functions.functions.function_task import FunctionRun
+from savepoint_functions.functions.function_task import KeyLoop
 from savepoint_functions.functions.outputs import in_column
 from savepoint_functions.functions.process_functions import RecordAttributes
-from savepoint_functions.functions.run_table import RunTable
+from savepoint_functions.functions.result_table import ResultTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.backends import KeyedStateBackend
     from savepoint_functions.functions.backends.backend import Clock
     from savepoint_functions.functions.function_task import FunctionTask
-    from savepoint_functions.functions.key_spans import Span
+    from savepoint_functions.functions.key_spans import RowsOfKey
     from savepoint_functions.mixed_mode.progress import BacklogTally
 
 RowT = TypeVar("RowT")
@@ -77,7 +77,7 @@ class BacklogTimers(TimerService):
             yield row
 
 
-class BacklogRun(FunctionRun):
+class BacklogLoop(KeyLoop):
     """A function at work on a backlog, with counts of rows, of ended keys, and of those that left state."""
 
     timer_service = BacklogTimers
@@ -98,25 +98,25 @@ class BacklogRun(FunctionRun):
         """
         return (None, None) if self.backend.keeps_all_keys else (0, self.kept)
 
-    def steps(self, spans: Iterable[Span]) -> Iterator[None]:
-        """See ``FunctionRun``; the function also learns where the backlog begins and ends."""
+    def steps(self, keys: Iterable[RowsOfKey]) -> Iterator[None]:
+        """See ``KeyLoop``; the function also learns where the backlog begins and ends."""
         self._task.function.process_record_attributes(RecordAttributes(is_backlog=True))
-        yield from super().steps(spans)
+        yield from super().steps(keys)
         self._task.function.process_record_attributes(RecordAttributes(is_backlog=False))
 
-    def _rows(self, span: Span) -> Iterator[tuple[int | None, Any]]:
-        self.rows += len(span.rows)
-        fire = partial(self._fire_by_clock, span)
-        return self._clocked.between(super()._rows(span), self.backend.clock, fire)
+    def _rows(self, of_key: RowsOfKey) -> Iterator[tuple[int | None, Any]]:
+        self.rows += len(of_key.rows)
+        fire = partial(self._fire_by_clock, of_key)
+        return self._clocked.between(super()._rows(of_key), self.backend.clock, fire)
 
-    def _fire_by_clock(self, span: Span, now: int) -> None:
+    def _fire_by_clock(self, of_key: RowsOfKey, now: int) -> None:
         self._calls.fire(self._timers.due(processing_time=now))
         self._clocked.look()
         if self._left and self._is_sorted:
-            raise self._refusal(span)
+            raise self._refusal(of_key)
         if self._left:
             self._left.clear()
-            self._begin(span.key, span.key_bytes)
+            self._begin(of_key.key, of_key.key_bytes)
 
     def _begin(self, key: Any, key_bytes: bytes) -> None:
         super()._begin(key, key_bytes)
@@ -161,10 +161,10 @@ _COUNT_TYPE = pa.struct([(name, pa.int64()) for name in COUNT_NAMES])
 
 
 @dataclass(frozen=True, kw_only=True)
-class BacklogRows(RunTable):
+class BacklogTable(ResultTable):
     """A function over a backlog; ``tally`` counts the work of tasks while it runs."""
 
-    kind = BacklogRun
+    kind = BacklogLoop
     tally: BacklogTally
 
     @property
@@ -176,10 +176,10 @@ class BacklogRows(RunTable):
     def schema(self) -> pa.Schema:
         return super().schema.append(pa.field(COUNTS, _COUNT_TYPE))
 
-    def end(self, run: FunctionRun, output_rows: int) -> Iterator[pa.RecordBatch]:
+    def end(self, loop: KeyLoop, output_rows: int) -> Iterator[pa.RecordBatch]:
         """The counts of a task that is done."""
-        assert isinstance(run, BacklogRun)  # as ``kind`` says
-        self.tally.add(run.rows, run.keys)
-        counts = BacklogCounts(run.rows, run.keys, output_rows, *run.state_accesses)
-        row = {**asdict(counts), "watermark": run.watermark}
+        assert isinstance(loop, BacklogLoop)  # as ``kind`` says
+        self.tally.add(loop.rows, loop.keys)
+        counts = BacklogCounts(loop.rows, loop.keys, output_rows, *loop.state_accesses)
+        row = {**asdict(counts), "watermark": loop.watermark}
         yield in_column(self.schema, COUNTS, pa.array([row], _COUNT_TYPE))

@@ -26,9 +26,9 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 from savepoint_database.rows.place import Place
 from savepoint_database.types.python_values import BATCH_ROWS
 from savepoint_database.types.user_frames import user_frames_first
-from savepoint_functions.functions.function_task import FunctionRun
-from savepoint_functions.functions.outputs import GivenRows
-from savepoint_functions.functions.state_runs import PendingState
+from savepoint_functions.functions.function_task import KeyLoop
+from savepoint_functions.functions.outputs import OutputBuffer
+from savepoint_functions.functions.state_encoding import StateBuffer
 from savepoint_spark.writing.handed_runs import RunSource
 from savepoint_spark.writing.run_encoding import RUN_SCHEMA
 
@@ -37,22 +37,22 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, Row
 
-    from savepoint_functions.functions.function_rows import FunctionPlan
+    from savepoint_functions.functions.function_plan import KeyedFunctionPlan
     from savepoint_functions.functions.function_task import FunctionTask
     from savepoint_functions.functions.initial_state import InitialState
     from savepoint_functions.functions.outputs import Outputs
-    from savepoint_functions.functions.state_runs import FunctionState, StateRuns
+    from savepoint_functions.functions.state_encoding import FunctionState, StateEncoding
     from savepoint_spark.writing.keyed_plan import KeyedPlan
 
 
 @dataclass(frozen=True)
-class RunTable:
+class ResultTable:
     """A function whose state and output rows become one table."""
 
     task: FunctionTask
-    state: StateRuns
+    state: StateEncoding
     outputs: Outputs
-    kind: ClassVar[type[FunctionRun]] = FunctionRun
+    kind: ClassVar[type[KeyLoop]] = KeyLoop
 
     @property
     def spark_schema(self) -> StructType:
@@ -66,26 +66,26 @@ class RunTable:
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The table of a partition."""
         schema = self.schema
-        outputs, state = GivenRows(self.outputs, self.task.function), PendingState(self.state)
-        with self.task.running(self.kind) as run:
-            has_sides = bool(run.side_outputs.given)
-            for _ in run.steps(run.spans(batches)):
-                if run.given or has_sides:
-                    outputs.take(Place(run.backend.current_key), run.given, run.side_outputs)
+        outputs, state = OutputBuffer(self.outputs, self.task.function), StateBuffer(self.state)
+        with self.task.running(self.kind) as loop:
+            has_sides = bool(loop.side_outputs.given)
+            for _ in loop.steps(loop.by_key(batches)):
+                if loop.given or has_sides:
+                    outputs.take(Place(loop.backend.current_key), loop.given, loop.side_outputs)
                 yield from outputs.batches(schema)
-                if len(run.ended) >= BATCH_ROWS:
-                    state.take(run.ended)
+                if len(loop.ended) >= BATCH_ROWS:
+                    state.take(loop.ended)
                     if state.is_full:
                         yield from with_runs(schema, state.runs())
-                if run.has_passed:
-                    yield from with_runs(schema, run.passed())
+                if loop.has_passed:
+                    yield from with_runs(schema, loop.passed())
             yield from outputs.batches(schema, 1)
-            state.take(run.ended)
+            state.take(loop.ended)
             yield from with_runs(schema, state.runs())
-            yield from with_runs(schema, run.passed())
-            yield from self.end(run, outputs.count)
+            yield from with_runs(schema, loop.passed())
+            yield from self.end(loop, outputs.count)
 
-    def end(self, run: FunctionRun, output_rows: int) -> Iterable[pa.RecordBatch]:  # noqa: ARG002
+    def end(self, loop: KeyLoop, output_rows: int) -> Iterable[pa.RecordBatch]:  # noqa: ARG002
         """More rows at the end of a task; none here."""
         return ()
 
@@ -114,10 +114,10 @@ def with_runs(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[
 
 
 @dataclass(frozen=True)
-class StateInTable:
+class ResultState:
     """State that a function has left in a table, for so many key groups."""
 
-    rows: FunctionPlan
+    rows: KeyedFunctionPlan
     table: DataFrame
     max_parallelism: int
 
