@@ -47,7 +47,7 @@ class Groups:
     ) -> pa.Array:
         """The result of an aggregate function of Arrow for each group, in the order of the groups."""
         rows = pa.table({"group": pa.array(self.ids), "value": values})
-        # With threads, groups would come in any order.
+        # With threads, groups come in any order.
         totals = rows.group_by("group", use_threads=False).aggregate([("value", function, options)])
         return totals.column(f"value_{function}").combine_chunks()
 
@@ -158,7 +158,7 @@ class Mean:
         return self._both(self.sum.merged(groups, sums), Counted().merged(groups, counts))
 
     def _both(self, sums: pa.Array, counts: pa.Array) -> pa.Array:
-        # Of nothing there is no accumulator: the fields of a tuple are never null in Flink.
+        # No values have no accumulator, because the fields of a tuple are never null in Flink.
         fields = list(self.type)
         return pa.StructArray.from_arrays([sums, counts], fields=fields, mask=sums.is_null())
 
@@ -246,7 +246,7 @@ class ReducedRows:
         make, convert = row_maker(tuple(self.type.names)), given(self.type)
 
         def reduced(value: Any, other: Any) -> Any:
-            # It may give a dict or a plain tuple, but is to see a named one again.
+            # The function may give a dict or a plain tuple, but must see a named tuple again.
             return make(convert(self.function(value, other)).values())
 
         return _column(self.type, _folded(groups, list(map(make, row_tuples(values))), reduced))

@@ -87,7 +87,7 @@ class AggregatedRows:
             if aggregate.grouped is not None
         ]
         rows = self.data.groupBy(*group).agg(*accumulators)
-        # To groupBy null is a key like others; there is but one row of it to look for here.
+        # groupBy takes null for a key; only one row of its result can have it.
         key = checked = F.col(KEY)
         stored = spark_type(self.layout)
         is_tuple = len(self.key.columns) > 1 and isinstance(stored, StructType)

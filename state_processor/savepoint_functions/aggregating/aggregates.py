@@ -238,7 +238,7 @@ class TopN:
 
     def merge(self, accumulator: list[Any], other: list[Any]) -> list[Any]:
         """The accumulator of two, for ``merge_local`` and for readers of local keyed state."""
-        # NaN is the greatest, and not comparable.
+        # NaN is the greatest, but comparisons with it are false.
         whole = sorted(accumulator + other, key=lambda value: (value != value, value), reverse=True)  # noqa: PLR0124
         return whole[: self.limit]
 
@@ -324,7 +324,7 @@ def _incomplete(descriptor: StateDescriptor, *parts: str) -> ValueError:
 
 def _expect_merge(function: AggregateFunction, descriptor: StateDescriptor) -> None:
     merge = getattr(type(function), "merge", None) or getattr(function, "merge", None)
-    # Who inherits from the protocol inherits a merge that does nothing.
+    # A class that inherits from the protocol has a merge that does nothing.
     if not callable(merge) or merge is AggregateFunction.merge:
         raise NotMergeableError(
             f"{type(function).__name__} of state {descriptor.name!r} has no merge: each partition"
@@ -349,7 +349,7 @@ def _results(function: AggregateFunction, wanted: TypeInformation) -> Any:
         )
 
     results.__annotations__ = {"accumulators": pa.Array, "return": pa.Array}
-    # Its stubs ask for the number of the kind of function, which the annotations say.
+    # Its stubs require the kind of function, which the annotations give.
     column_function: Any = arrow_udf
     return column_function(results, spark_type_of(wanted.arrow_type))
 
@@ -361,7 +361,7 @@ def _extreme(name: str, column: str, data: DataFrame, *, is_greatest: bool) -> B
     def state() -> StateDescriptor:
         return ReducingStateDescriptor(name, natural_type(column, data_type))
 
-    # Spark takes either of two values that are equal to it, as -0.0 and 0.0 are.
+    # Spark takes either of two values that it considers equal, such as -0.0 and 0.0.
     is_exact = data_type in (StringType(), BooleanType(), BinaryType(), DateType()) or isinstance(
         data_type, IntegralType | DecimalType | TimestampType | TimestampNTZType
     )

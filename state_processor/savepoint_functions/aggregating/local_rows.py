@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 START, END = "start", "end"
 
-# Merging costs as much as what is merged: it waits for as many new rows as the table has, and these.
+# Merging costs as much as all merged rows, so it waits until the table has doubled, at least by these.
 _LEAST_PENDING = 1 << 15
 _OUTPUT_ROWS = 1 << 16
 
@@ -141,10 +141,7 @@ def local_rows(
 
 
 def combined_rows(
-    layout: Layout,
-    aggregation: Aggregation,
-    is_partial: bool,
-    batches: Iterable[pa.RecordBatch],
+    layout: Layout, aggregation: Aggregation, is_partial: bool, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Accumulators of sorted rows, which have accumulators if ``is_partial``, and values if not."""
     held: list[pa.RecordBatch] = []

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class _Made(NamedTuple):
-    """What a function has made of a batch: output rows, and state."""
+    """The output rows and the state that a function has made of a batch."""
 
     output: pa.Table | None
     state: pa.RecordBatch
@@ -193,7 +193,7 @@ class BatchFunctionTask:
             )
         numbers: np.ndarray[tuple[int], np.dtype[np.int64]] = places.to_numpy().astype(np.int64)
         if self.encoding.is_keyed_once:
-            # Keys may be left out, and the writer finds those with two rows.
+            # Keys may be missing, and the writer finds keys with two rows.
             return numbers
         counts = np.bincount(numbers, minlength=len(distinct))
         if (counts != 1).any():

@@ -15,6 +15,7 @@ from savepoint_functions.functions.process_functions import (
     KeyedFunction,
     OperatorContext,
 )
+from savepoint_spark.reading.states import MapState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -24,22 +25,14 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.backends.backend import Clock
     from savepoint_functions.functions.side_outputs import OutputTag, SideOutputs
     from savepoint_spark.reading.functions import OutputRow
-    from savepoint_spark.reading.states import MapState
 
 
 class ReadOnlyBroadcastState(HeldMapState):
     """Broadcast state for a row that is not broadcast, which can't change it: methods raise ``TypeError``."""
 
-    def put(self, key: Any, value: Any) -> None:  # noqa: ARG002  # Flink's signature
-        self._refuse_change()
+    put, remove, clear = MapState.put, MapState.remove, MapState.clear
 
-    def remove(self, key: Any) -> None:  # noqa: ARG002  # Flink's signature
-        self._refuse_change()
-
-    def clear(self) -> None:
-        self._refuse_change()
-
-    def _refuse_change(self) -> NoReturn:
+    def _refuse(self) -> NoReturn:
         raise TypeError(
             f"broadcast state {self.name!r} is changed by broadcast rows alone, or its tasks would"
             " not agree: change it in process_broadcast_element"

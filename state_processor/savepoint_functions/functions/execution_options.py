@@ -24,7 +24,7 @@ STATE_BACKEND = "state.backend.type"
 CHECKPOINT_INTERVAL = "execution.checkpointing.interval"
 BACKLOG_INTERVAL = "execution.checkpointing.interval-during-backlog"
 BATCH_BACKEND = "execution.batch-state-backend.enabled"
-# As the proposal called them that sorted inputs come from.
+# Names of Flink's first proposal for sorted inputs.
 _OLDER_NAMES = {
     "execution.sorted-shuffles.enabled": SORTED_INPUTS,
     "execution.sorted-shuffles.memory": SORT_MEMORY,

@@ -119,7 +119,7 @@ def _seldom_collected() -> Iterator[None]:
     else.
     """
     count, *generations = gc.get_threshold()
-    # 0 switches it off.
+    # A threshold of 0 means never.
     gc.set_threshold(count and max(count, _COLLECTED), *generations)
     try:
         yield
@@ -146,7 +146,7 @@ class KeyLoop:
         self._context = self._made_context(task.broadcast)
         self._calls = FunctionCalls.of(task.function, self._context)
         self.given, self._left = self._calls.given, self._calls.left
-        # Given key groups, of keys that have not ended.
+        # The given key groups of keys that have not ended.
         self._key_groups: dict[bytes, int] = {}
         self._initial: InitialKeys | None = None
         if task.initial is not None:

@@ -69,7 +69,7 @@ class RowTypes:
         keys = batch.column(KEY)
         starts = key_starts(keys)
         distinct = keys.take(pa.array(starts))
-        spans = python_keys(decoded_keys(self.key, distinct))
+        python = python_keys(decoded_keys(self.key, distinct))
         bounds = [*starts.tolist(), batch.num_rows]
         rows = self._rows(batch, makes)
         times: Iterable[Iterable[int | None]] = repeat(repeat(None))
@@ -79,10 +79,10 @@ class RowTypes:
         key_groups: Iterable[int | None] = repeat(None)
         if self.has_key_groups:
             key_groups = key_groups_in(batch.column(ORDER))[starts].tolist()
-        of_spans = (rows[start:end] for start, end in pairwise(bounds))
-        parts = zip(spans, distinct.to_pylist(), times, of_spans, key_groups, strict=False)
-        # What ``RowsOfKey(…)`` does, without a call of Python for each.
-        yield from map(partial(tuple.__new__, RowsOfKey), parts)
+        of_keys = (rows[start:end] for start, end in pairwise(bounds))
+        by_key = zip(python, distinct.to_pylist(), times, of_keys, key_groups, strict=False)
+        # Like ``RowsOfKey(…)``, but without a call of Python for each.
+        yield from map(partial(tuple.__new__, RowsOfKey), by_key)
 
     def _rows(self, batch: pa.RecordBatch, makes: list[Any]) -> list[Any]:
         if len(makes) == 1:
@@ -134,7 +134,7 @@ def plain_list(column: pa.Array) -> list[Any]:
 def row_maker(names: tuple[str, ...]) -> Callable[[Iterable[Any]], Any]:
     """Makes named tuples of values; columns whose names Python doesn't take are ``_0`` and so on."""
     kind: Any = namedtuple("Row", list(names), rename=True)  # type: ignore[misc]  # names are data
-    # ``_make`` is this, and a check of the number, in Python.
+    # Like ``_make``, without its check of the number in Python.
     return partial(tuple.__new__, kind)
 
 

@@ -17,10 +17,7 @@ from savepoint_database.rows.place import Place
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from savepoint_database.types.descriptors import (
-        ListStateDescriptor,
-        MapStateDescriptor,
-    )
+    from savepoint_database.types.descriptors import ListStateDescriptor, MapStateDescriptor
     from savepoint_functions.functions.backends import OperatorStateStore, TimerService
     from savepoint_functions.functions.backends.backend import Clock
     from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext

@@ -129,7 +129,7 @@ class KeyedInput:
                     column = column_of(self.data, field.name)[0]
                 columns[f"row {index} {position}"] = column
         selected = self.data.select(*(column.alias(name) for name, column in columns.items()))
-        # Two inputs must have the same schema, though a column is null in but one of them.
+        # Two inputs must have the same schema, although a column is null in only one of them.
         nullable = [StructField(field.name, field.dataType) for field in selected.schema]
         return selected.to(StructType(nullable))
 

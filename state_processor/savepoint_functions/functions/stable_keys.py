@@ -55,7 +55,7 @@ _UNSTABLE_ROOTS = {
 def expect_stable(layout: Layout) -> None:
     """Raises ``UnstableKeyError`` if equal keys of this layout may have different bytes."""
     match layout:
-        # Sets are laid out as lists with nulls are.
+        # Sets have the layout of lists with nulls.
         case layouts.Repeated(layouts.Nullable(_, True)):
             _refuse("a set, whose elements have no order, or a list that looks the same")
         case layouts.BinaryRow(_, types):

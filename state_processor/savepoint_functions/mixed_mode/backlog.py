@@ -30,19 +30,13 @@ from savepoint_functions.functions.backends import TimerService, processing_time
 from savepoint_functions.functions.backends.timers import MIN_WATERMARK
 from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.outputs import Outputs
-from savepoint_functions.functions.process_functions import (
-    KeyedProcessFunction,
-)
+from savepoint_functions.functions.process_functions import KeyedProcessFunction
 from savepoint_functions.functions.result_table import ResultState, state_ids
 from savepoint_functions.functions.side_outputs import expect_one_output
 from savepoint_functions.functions.sorted_inputs import milliseconds
 from savepoint_functions.mixed_mode.backlog_loop import BacklogTable
 from savepoint_functions.mixed_mode.backlog_result import BacklogFiles, BacklogResult
-from savepoint_functions.mixed_mode.progress import (
-    BacklogTally,
-    BacklogWatch,
-    no_progress,
-)
+from savepoint_functions.mixed_mode.progress import BacklogTally, BacklogWatch, no_progress
 from savepoint_functions.mixed_mode.spark_paths import readable
 from savepoint_functions.transformations.function_result import FunctionStateTransformation
 from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation

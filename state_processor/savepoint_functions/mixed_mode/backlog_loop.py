@@ -124,7 +124,7 @@ class BacklogLoop(KeyLoop):
 
     def _end(self) -> None:
         now = self.backend.clock()
-        # Those of the clock are due already; the watermark comes only now.
+        # The clock's timers were due before the watermark came.
         self._calls.fire(self._timers.due(processing_time=now))
         self._calls.fire(self._timers.due(watermark=self.watermark, processing_time=now))
         before = len(self.ended)

@@ -126,7 +126,7 @@ class BacklogResult:
         files = BacklogFiles.finished(directory)
         if files is None:
             return None
-        # Its hash is known, if it is that of the uid; nobody is to be warned besides.
+        # Raises if the savepoint has another uid, without a warning about uids.
         Savepoint.open(files.savepoint).operator(uid)
         return cls(spark, files, uid)
 
@@ -164,7 +164,7 @@ class BacklogResult:
         sums = (F.sum(name).alias(name) for name in names)
         with typed_errors():
             (totals,) = of_tasks.agg(*sums, F.max(watermark).alias(watermark)).collect()
-        # Spark runs no task where there are no rows at all.
+        # Spark runs no task if there are no rows at all.
         if totals.rows is None:
             return BacklogCounts(0, 0, 0, 0, 0), MIN_WATERMARK
         return BacklogCounts(*totals[:-1]), totals.watermark

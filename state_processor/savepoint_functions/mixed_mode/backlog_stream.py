@@ -65,7 +65,7 @@ class BacklogStream:
         except SavepointNotFoundError:
             batch = self._process(output, tell)
         savepoint = Savepoint.load(function.spark, self.savepoint, uids=[function.settings.uid])
-        # Spark's watermark of no rows is 0.
+        # Spark's watermark is 0 if there were no rows.
         return savepoint, batch.watermark or MIN_WATERMARK
 
     def _process(self, output: Output, tell: Tell | None) -> CommittedBatch:

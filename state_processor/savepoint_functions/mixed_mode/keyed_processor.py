@@ -60,12 +60,12 @@ STATE = "keyed_state"
 VISITS = (
     "key BINARY, output BINARY, rows BIGINT, timers BIGINT, reads BIGINT, writes BIGINT, due BIGINT"
 )
-"""The columns of a visit: what the function gave, pickled with the key; counts; and the first of
-the key's timers of processing time that is left, in ms."""
+"""The columns of a visit: the rows that the function gave, pickled with the key; counts; and the
+first timer of processing time that the key has left, in ms."""
 
 _VISIT = Row("key", "output", "rows", "timers", "reads", "writes", "due")
 
-# The watermark of a query that has seen no row yet.
+# Spark's watermark before the first row.
 _NO_WATERMARK = 0
 
 
@@ -96,7 +96,7 @@ class KeyedProcessor(StatefulProcessor):
         self._handle = handle
         self._backend = StoredBackend(self._task.key, self._clock)
         self._timers = BacklogTimers(self._backend)
-        # Timers that the state store has were registered elsewhere.
+        # Timers in the state store were registered in other tasks.
         self._timers.restored()
         self._context = KeyedContext(self._timers, _refuse_switch)
         self._rows = [row_maker(names) for names in self._task.inputs]
@@ -200,7 +200,7 @@ class KeyedProcessor(StatefulProcessor):
         fire_by_clock(now)
         rows = chain.from_iterable(map(self._timed_rows, packets))
         calls.process(timers.between(rows, lambda: now, fire_by_clock))
-        # Those that the last row has set.
+        # The last row may have set timers.
         fire_by_clock(now)
 
     def _timed_rows(self, packet: Packet) -> Iterator[tuple[int | None, Any]]:
@@ -218,7 +218,7 @@ class KeyedProcessor(StatefulProcessor):
         self, before: KeyRow | None, watermark: int, fired: int | None, *, is_first: bool
     ) -> tuple[KeyRow, int]:
         """Stores the state of the key if it has changed or is new; returns it and the number of writes."""
-        # Of a key that is not in the store Spark has no alarm.
+        # Spark has no alarm for a key that is not in the store.
         last = None if before is None or is_first else before.alarm
         of_switch = before is not None and before.is_of_switch
         after = _with_alarm(
@@ -248,7 +248,7 @@ def _with_alarm(row: KeyRow, watermark: int, last: int | None = None) -> KeyRow:
     first = min(row.timers[0], default=None)
     if first is None:
         return row
-    # A timer that is due already fires with the next watermark, as in Flink. Spark's is 0 at first.
+    # A timer that is due already fires with the next watermark, as in Flink.
     wanted = max(first, first_alarm(watermark))
     is_early = last is not None and watermark < last <= wanted
     return replace(

@@ -27,9 +27,7 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.locations.location import Location, absolute
 from savepoint_functions.functions.function_plan import FunctionPlan
-from savepoint_functions.functions.process_functions import (
-    KeyedProcessFunction,
-)
+from savepoint_functions.functions.process_functions import KeyedProcessFunction
 from savepoint_functions.mixed_mode.backlog import Backlog
 from savepoint_functions.mixed_mode.backlog_result import BacklogResult
 from savepoint_functions.mixed_mode.backlog_stream import BacklogStream
@@ -136,16 +134,12 @@ class MixedModeJob:
         StreamFunction(function, live, settings).check()
         if initial is not None:
             _expect_whole(_rows(past, function, rows.options, initial), settings.max_parallelism)
-        # Spark's working directory may be another one than that of this process.
+        # Spark may have another working directory than this process.
         place = absolute(directory).rstrip("/")
         expect_path(place)
         return cls(function, past, live, settings, place, rows.options, initial)
 
-    def start(
-        self,
-        output: Output = no_output,
-        on_progress: Tell | None = None,
-    ) -> RunningStream:
+    def start(self, output: Output = no_output, on_progress: Tell | None = None) -> RunningStream:
         """Runs the backlog, unless that is done already, and starts the stream, or goes on with it.
 
         It returns when the backlog is over. A backlog in batch mode that fails or is killed begins

@@ -37,7 +37,7 @@ class ParquetOutput:
     path: str
 
     def __post_init__(self) -> None:
-        # Spark's working directory may be another one than that of this process.
+        # Spark may have another working directory than this process.
         object.__setattr__(self, "path", absolute(self.path))
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from savepoint_functions.mixed_mode.backlog_loop import BacklogCounts
 
 INTERVAL_SECONDS = 3.0
-"""How long it is from one telling to the next."""
+"""Seconds between two reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +204,10 @@ class BatchProgress:
 
 
 Progress = BacklogProgress | BatchProgress
-"""What a job tells."""
+"""Progress of either phase of a job."""
 
 Tell = Callable[[Progress], object]
-"""Whom it tells."""
+"""Called with the progress."""
 
 
 def print_progress(progress: Progress) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from savepoint_functions.mixed_mode.stream_function import Output, StreamFunction, StreamQuery
     from savepoint_spark.savepoint.written import WrittenSavepoint
 
-# As good as due: what timers there are is not known before a look at the state.
+# Due at once, because the timers are not known before a look at the state.
 _UNKNOWN = 0
 
 
@@ -45,7 +45,7 @@ class StreamClock:
         self._interval_ms = interval_ms
         self._next_savepoint = now + (interval_ms or 0)
         self._saved_batch: int | None = None
-        # Set by the listener's thread, and looked at by another one.
+        # The listener's thread sets it, and another thread reads it.
         self._lock = threading.Lock()
         self._next_due: int | None = _UNKNOWN
 
@@ -72,7 +72,7 @@ class StreamClock:
         if batch is None:
             return
         with self._lock:
-            # What is expected while the state is looked at has come behind it.
+            # Timers that come from now on are later than the state that is read.
             self._next_due = None
         keys = self._query.keys(batch.batch_id)
         self.expect(wake_up(keys, self._query.wake_ups, now))
@@ -97,7 +97,7 @@ class StreamClock:
 
 _TICK_SECONDS = 0.2
 _REMEMBERED_BATCHES = 100
-# Spark tells of a batch from another thread, which is hardly ever behind.
+# Spark reports a batch from another thread, which is seldom late.
 _PATIENCE_SECONDS = 10.0
 
 

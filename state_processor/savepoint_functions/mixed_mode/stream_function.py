@@ -61,11 +61,11 @@ _SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
-    # A batch then costs what it changes, and not what there is.
+    # The cost of a batch then depends on its changes, not on the size of the state.
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # The timers that the last rows make due fire at once, and not with the next rows.
+    # Timers that the last rows make due fire at once, not with the next rows.
     "spark.sql.streaming.noDataMicroBatches.enabled": "true",
-    # Of two inputs, the one that is behind says how late it is, as in Flink.
+    # The watermark is that of the input that is behind, as in Flink.
     "spark.sql.streaming.multipleWatermarkPolicy": "min",
 }
 
@@ -111,7 +111,7 @@ class StreamQuery:
         giving = _giving(output, watermarks, self._alarms(watermarks))
         with _settings(self.spark):
             writer = self._rows(watermarks).writeStream.outputMode("update").foreachBatch(giving)
-            # What reads the store expects the paths that the query writes into its checkpoint.
+            # Readers of the store expect the paths that the query writes into its checkpoint.
             place = readable(self.spark, self.checkpoint)
             writer = writer.option("checkpointLocation", place)
             if until_end:
@@ -131,7 +131,7 @@ class StreamQuery:
         offsets = list(batch.offsets)
         place = 0
         for rows in self.inputs:
-            # Behind the sources of an input is that of its ticks.
+            # The source of an input's ticks follows the sources of the input.
             place += _source_count(rows.data)
             del offsets[place]
         return replace(batch, offsets=tuple(offsets))
@@ -197,7 +197,7 @@ def _giving(
     """Gives the rows of a batch to the output, and wakes up keys that are due with the next batch."""
 
     def give(rows: DataFrame, batch_id: int) -> None:
-        # Whatever is done with the rows, once or never: the batch runs exactly once.
+        # The batch must run exactly once, however often the output uses the rows.
         kept = rows.persist()
         try:
             kept.count()
@@ -332,8 +332,6 @@ class StreamFunction:
         state = StoredTransformation(keys, self.inputs[0].key, self.rows.states)
         settings = self.settings
         writer = Savepoint.create(
-            self.spark,
-            parallelism=settings.parallelism,
-            max_parallelism=settings.max_parallelism,
+            self.spark, parallelism=settings.parallelism, max_parallelism=settings.max_parallelism
         )
         return writer.with_operator(settings.uid, state).write(path)

@@ -57,7 +57,7 @@ PACKED_SCHEMA = pa.schema(
 )
 
 _WATERMARK = "watermark"
-# More keys than a partition of a micro-batch has, and more partitions than it has.
+# Enough for the keys of a partition of a micro-batch, and for its partitions.
 _ARRIVAL_BITS, _PARTITION_BITS = 40, 22
 
 
@@ -120,7 +120,7 @@ def _timed(source: KeyedInput, ticks: DataFrame | None, out_of_orderness_ms: int
 def _behind(source: KeyedInput, out_of_orderness_ms: int) -> Column:
     """The watermark of a row, in ms."""
     if source.timestamps is None:
-        # As long as one input is at 0, Spark's watermark is, and so there is none.
+        # While one input is at 0, so is Spark's watermark, which means none.
         return F.lit(0)
     behind = F.col(TIMESTAMP) - F.lit(out_of_orderness_ms + 1)
     return F.greatest(F.least(behind, F.lit(MAX_MILLISECONDS)), F.lit(-MAX_MILLISECONDS))
@@ -148,7 +148,7 @@ class RowPacking:
         without_ticks = map(_without_ticks, batches)
         for batch in self.encoding.run(batch for batch in without_ticks if batch.num_rows):
             self._tell(batch)
-            # Sorting is stable: the rows of a key stay in their order.
+            # A stable sort keeps the order of a key's rows.
             packed = self._packed(batch.take(pc.sort_indices(batch.column(KEY))), arrival)
             arrival += packed.num_rows
             yield packed

@@ -174,12 +174,7 @@ def _keyed(splits: Iterable[Split]) -> Iterator[KeyedSplit]:
 _MANIFEST = "switch.json"
 _WRITTEN = "name STRING, start INT, end INT, has_times BOOLEAN"
 _ARROW_WRITTEN = pa.schema(
-    [
-        ("name", pa.string()),
-        ("start", pa.int32()),
-        ("end", pa.int32()),
-        ("has_times", pa.bool_()),
-    ]
+    [("name", pa.string()), ("start", pa.int32()), ("end", pa.int32()), ("has_times", pa.bool_())]
 )
 
 

@@ -61,7 +61,7 @@ class BroadcastRows:
         if twice := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"broadcast state {twice[0]!r} is given twice")
         for descriptor in descriptors:
-            # Each raises, if it is not there.
+            # Each raises ``ValueError`` if its type is missing.
             _ = descriptor.user_key, descriptor.user_value
         return cls(in_structs(data, timestamps), descriptors)
 

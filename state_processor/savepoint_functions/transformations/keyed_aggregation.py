@@ -170,7 +170,7 @@ def aggregated(
     """Rows and aggregates. Raises the errors of ``KeyedInput.check``."""
     rows.check()
     windows = None if window is None else (window, window_column(rows.data, window))
-    # Bytes of keys decide which task has them; given key groups are of rows that are no more.
+    # The bytes of keys decide on their task; given key groups belong to rows that are gone.
     key = replace(rows.key, key_groups=None)
     return AggregatedRows(rows.data, key, aggregates, windows, is_merging)
 

@@ -167,7 +167,7 @@ def _instances(state: NewState, data: DataFrame) -> Column:
         case MapType():
             return F.transform_values(values, lambda _key, column: listed(column))
         case ArrayType():
-            # Where a user key can be null a map is a list of its entries.
+            # A map whose user keys may be null is a list of entries.
             def entry(column: Column) -> Column:
                 key, value = column.getField("key"), listed(column.getField("value"))
                 return F.struct(key.alias("key"), value.alias("value"))

@@ -233,11 +233,7 @@ class KeyedFunctionVerbs(ABC):
         )
 
     def process(
-        self,
-        function: KeyedFunction,
-        schema: StructType | str,
-        *,
-        initial: Operator | None = None,
+        self, function: KeyedFunction, schema: StructType | str, *, initial: Operator | None = None
     ) -> DataFrame:
         """The rows that a function gives; nothing runs before they are used.
 

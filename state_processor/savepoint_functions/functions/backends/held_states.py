@@ -196,5 +196,5 @@ def _index(key: Any) -> Hashable:
     if type(key) in _HASHABLE:
         index: Hashable = key
         return index
-    # Java tells 0.0 from -0.0, and finds a NaN again.
+    # As keys in Java, 0.0 and -0.0 differ, and NaN equals itself.
     return _DOUBLE.pack(key) if isinstance(key, float) else hashable(key)

@@ -42,7 +42,7 @@ class SingleKeyBackend(KeyedStateBackend):
             return
         self.current_key, self.key_bytes = key, key_bytes
         for plain in self._plain:
-            # What ``hold(None)`` does: a key may have but one row, so that a call counts.
+            # Like ``hold(None)``, without a call, which costs time if each key has one row.
             plain._value = None
         for state in self._namespaced:
             state.hold(None)

@@ -87,7 +87,7 @@ class RocksDbBackend(KeyedStateBackend):
 
     def _family(self, name: str) -> Rdict:
         family = self._database.create_column_family(name, Options(raw_mode=True))
-        # State that a task loses with its process is made anew, so nothing needs a log.
+        # A task that loses its process makes its state anew, so no log is needed.
         options = WriteOptions()
         options.disable_wal = True  # type: ignore[method-assign,assignment]  # a property
         family.set_write_options(options)

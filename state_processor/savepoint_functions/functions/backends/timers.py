@@ -51,7 +51,7 @@ class TimerService:
             for domain, name in _STATES.items()
         }
         self._due: dict[str, list[int]] = {EVENT_TIME: [], PROCESSING_TIME: []}
-        # The time that each domain has reached, while timers fire.
+        # The time that each domain has reached while timers fire.
         self._reached: dict[str, int] = {}
         self._watermark = MIN_WATERMARK
         self.is_used = False
@@ -128,7 +128,7 @@ class TimerService:
         """The timers that fire when domains have reached these times."""
         if not self.is_used:
             return
-        # A function that switches keys in ``on_timer`` has those of another key fire meanwhile.
+        # If ``on_timer`` switches keys, timers of another key fire meanwhile.
         before = self._reached, self._watermark
         self._reached = reached
         self._watermark = reached.get(EVENT_TIME, self._watermark)
