@@ -49,7 +49,7 @@ def value_column(number: int) -> str:
 
 @dataclass(frozen=True)
 class Aggregation:
-    """The accumulator of each aggregate; with ``has_windows``, rows have a window besides their key."""
+    """The accumulator of each aggregate; ``has_windows`` if rows have a window besides their key."""
 
     accumulators: tuple[Accumulator, ...]
     has_windows: bool

@@ -90,7 +90,7 @@ class BatchFunctionTask:
 
     @user_frames_first
     def run_with_output(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The runs of a partition and the rows that the function gives, as the table of ``result_table``."""
+        """The runs of a partition and the rows of the function, as a table of ``result_table``."""
         assert self.outputs is not None  # or ``run`` would be called
         schema = table_schema(self.outputs)
         (column,), (strict,) = self.outputs.columns, self.outputs.strict
@@ -284,7 +284,7 @@ class BatchFunctionPlan(KeyedFunctionPlan):
     def in_table(
         self, schema: StructType | str, max_parallelism: int
     ) -> tuple[Outputs, DataFrame, ResultState]:
-        """Runs the function; returns its outputs, the table of all results, and the state in the table.
+        """Runs the function; returns its outputs, the table of results, and the state in the table.
 
         Raises:
             ValueError: The schema has no columns.

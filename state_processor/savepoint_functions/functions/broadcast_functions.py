@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ReadOnlyBroadcastState(HeldMapState):
-    """Broadcast state for a row that is not broadcast, which can't change it: methods raise ``TypeError``."""
+    """Broadcast state for other rows; methods that would change it raise ``TypeError``."""
 
     put, remove, clear = MapState.put, MapState.remove, MapState.clear
 

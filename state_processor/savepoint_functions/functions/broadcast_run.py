@@ -72,7 +72,7 @@ _NO_KEY = Long()
 
 @dataclass(frozen=True)
 class HeldBroadcast:
-    """Broadcast state on its way to tasks: keys and values of each state, as their serializers write them."""
+    """Broadcast state on its way to tasks: serialized keys and values of each state."""
 
     descriptors: tuple[MapStateDescriptor, ...]
     entries: tuple[tuple[pa.BinaryArray, pa.BinaryArray], ...]
@@ -141,7 +141,7 @@ class BroadcastResult:
         function: BroadcastFunction,
         outputs: Outputs,
     ) -> Self:
-        """Runs the function over broadcast rows, as ``in_structs`` gives them, in the order of timestamps."""
+        """Runs the function over rows of ``in_structs``, in the order of their timestamps."""
         names = tuple(data.select(f"{ROW}.*").columns)
         task = BroadcastTask(function, descriptors, names, outputs)
         rows = data.coalesce(1).sortWithinPartitions(TIMESTAMP)

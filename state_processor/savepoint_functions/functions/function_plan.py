@@ -166,7 +166,7 @@ class FunctionPlan(KeyedFunctionPlan):
         return made
 
     def expect_no_internal_timers(self) -> None:
-        """Raises ``ValueError`` if the function has timers in namespaces, because nothing fires them."""
+        """Raises ``ValueError`` for timers in namespaces, because nothing fires them."""
         for state in self.states:
             if state.is_timers and state.namespace is not None:
                 raise ValueError(

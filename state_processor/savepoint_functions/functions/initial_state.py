@@ -118,14 +118,14 @@ class InitialState:
         """Raises ``RescaleError`` if the savepoint has another number of key groups."""
         if max_parallelism != self.max_parallelism:
             raise RescaleError(
-                f"operator {self.operator.name} has {self.max_parallelism} key groups, and is to be"
+                f"operator {self.operator.name} has {self.max_parallelism} key groups, and must not be"
                 f" written with {max_parallelism}: write it with as many, and rescale what that gives"
             )
 
     def task(
         self, borders: Sequence[int], ids: Mapping[str, int] | None, reached: Mapping[str, int]
     ) -> InitialTask:
-        """The state for tasks whose rows begin with the key groups of ``borders``; see ``InitialTask``."""
+        """The state for tasks that begin with the key groups of ``borders``; see ``InitialTask``."""
         splits = self.stored.stretches(SPLIT_SIZE, borders) if self.names else ()
         places = {state.new.name: place for place, state in enumerate(self.states)}
         of_state = {name: places[name] for name in self.names}
@@ -150,7 +150,7 @@ def with_marks(rows: DataFrame, task: InitialTask) -> DataFrame:
 
 
 def expect_same_state(state: FunctionState, info: StateMetaInfo) -> None:
-    """Raises ``StateTypeError`` if a function registers a state that the savepoint has as another one."""
+    """Raises ``StateTypeError`` if the savepoint has another state of that name."""
     new, old = state.new, NewState(info, None)
     what = f"state {new.name!r}"
     if new.kind is not old.kind:

@@ -41,7 +41,7 @@ class SideOutputs:
         self.given: dict[str, list[tuple[object, Any]]] = {tag.name: [] for tag in tags}
 
     def add(self, tag: OutputTag, place: object, row: OutputRow) -> None:
-        """Adds a row; ``place`` is for messages. Raises ``ValueError`` if the function doesn't name the tag."""
+        """Adds a row; ``place`` is for messages. Raises ``ValueError`` for an unknown tag."""
         if tag.name not in self.given:
             raise ValueError(
                 f"{self._function} has no side output {tag.name!r}: name all tags that it gives rows"

@@ -1,4 +1,4 @@
-"""Rows on their way to a function: with the bytes of their keys, sent to the task of the key, and sorted.
+"""Rows on their way to a function: sent to the task of their key, and sorted by the bytes of keys.
 
 As in Flink the key group decides on the task. Within a key group, rows are sorted by a hash of
 their key's bytes and then by the bytes. Spark sorts, and spills if memory is short.

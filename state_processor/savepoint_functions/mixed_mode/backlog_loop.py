@@ -61,7 +61,7 @@ class BacklogTimers(TimerService):
         self._has_processing_time = True
 
     def look(self) -> None:
-        """Looks for the first timer of processing time again, because timers have fired or the key is another."""
+        """Looks for the first timer of processing time, after timers have fired or the key has changed."""
         if self._has_processing_time:
             self.next_processing_time = min(self.processing_time_timers(), default=MAX_WATERMARK)
 
@@ -78,7 +78,7 @@ class BacklogTimers(TimerService):
 
 
 class BacklogLoop(KeyLoop):
-    """A function at work on a backlog, with counts of rows, of ended keys, and of those that left state."""
+    """A function at work on a backlog, which counts rows, ended keys, and keys that left state."""
 
     timer_service = BacklogTimers
 

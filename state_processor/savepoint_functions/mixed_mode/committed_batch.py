@@ -1,4 +1,4 @@
-"""The last committed batch of a stream: a savepoint is taken after it, and the stream goes on from it."""
+"""The last committed batch of a stream, after which savepoints are taken and streams go on."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class CommittedBatch:
         return cls(fields["batch_id"], fields["watermark"], tuple(fields["offsets"]))
 
     def write_beside(self, savepoint: str) -> None:
-        """Writes the offsets beside a savepoint. Raises ``SavepointError`` if the file system refuses."""
+        """Writes the offsets beside a savepoint. Raises ``SavepointError`` if that fails."""
         text = json.dumps(
             {"batch_id": self.batch_id, "watermark": self.watermark, "offsets": self.offsets}
         )

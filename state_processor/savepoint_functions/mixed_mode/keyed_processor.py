@@ -204,7 +204,7 @@ class KeyedProcessor(StatefulProcessor):
         fire_by_clock(now)
 
     def _timed_rows(self, packet: Packet) -> Iterator[tuple[int | None, Any]]:
-        """The rows of a packet with their timestamps; with two inputs each row has its input's number in front."""
+        """Timestamps and rows of a packet; with two inputs, rows are pairs of input and row."""
         rows: Iterable[Any] = map(self._rows[packet.number], packet.rows)
         if len(self._rows) > 1:
             rows = zip(repeat(packet.number), rows, strict=False)
@@ -217,7 +217,7 @@ class KeyedProcessor(StatefulProcessor):
     def _settle(
         self, before: KeyRow | None, watermark: int, fired: int | None, *, is_first: bool
     ) -> tuple[KeyRow, int]:
-        """Stores the state of the key if it has changed or is new; returns it and the number of writes."""
+        """Stores the state of the key if it has changed; returns it and the number of writes."""
         # Spark has no alarm for a key that is not in the store.
         last = None if before is None or is_first else before.alarm
         of_switch = before is not None and before.is_of_switch

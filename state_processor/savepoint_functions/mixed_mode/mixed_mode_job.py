@@ -203,7 +203,7 @@ class MixedModeJob:
         return result.savepoint, result.watermark
 
     def _has_begun(self) -> bool:
-        """Whether the stream has had a batch, so that the output has the rows of the backlog already."""
+        """Whether the stream has had a batch, so that the output has the backlog's rows already."""
         first = f"{self.directory}/stream/checkpoint/offsets/0"
         return Location.of(first).file_size() is not None
 
@@ -272,7 +272,7 @@ def _expect_backlog(backlog: Inputs) -> None:
 def _expect_same_rows(past: KeyedInput, live: KeyedInput, where: str) -> None:
     if past.data.isStreaming or not live.data.isStreaming:
         raise ValueError(
-            f"the backlog{where} is to be a bounded DataFrame, the stream a streaming one"
+            f"the backlog{where} must be a bounded DataFrame, and the stream a streaming one"
         )
     if (past.timestamps is None) != (live.timestamps is None):
         raise ValueError(

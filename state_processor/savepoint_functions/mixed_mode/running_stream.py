@@ -28,7 +28,7 @@ _UNKNOWN = 0
 
 
 class StreamClock:
-    """Does what is due when ``tick`` is called; ``savepoints`` has the last savepoint of the interval alone."""
+    """Does what is due when ``tick`` is called; ``savepoints`` has the last savepoint alone."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class StreamClock:
                 self._next_due = due if self._next_due is None else min(due, self._next_due)
 
     def tick(self, now: int) -> None:
-        """Does what is due at a time, in ms. Raises ``SavepointError`` if a savepoint can't be written."""
+        """Does what is due at ``now``, in ms. Raises ``SavepointError`` if a savepoint fails."""
         if self._is_due(now):
             self._wake_up(now)
         if self._interval_ms is not None and now >= self._next_savepoint:

@@ -74,7 +74,7 @@ def row_type(states: Iterable[str]) -> StructType:
 
 
 def first_alarm(watermark: int) -> int:
-    """The first watermark behind this one at which Spark can wake a key; Spark's watermark begins with 0."""
+    """The first later watermark at which Spark can wake a key; Spark's begins with 0."""
     return max(watermark, 0) + 1
 
 

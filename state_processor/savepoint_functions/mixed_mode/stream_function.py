@@ -292,7 +292,7 @@ class StreamFunction:
         return tuple(state.new.name for state in self.rows.states if not state.is_timers)
 
     def backlog_query(self, directory: str) -> StreamQuery:
-        """A query over a backlog, whose state begins with nothing; Spark's checkpoint is in the directory."""
+        """A query over a backlog without initial state; the directory has Spark's checkpoint."""
         rows = self.rows.task.rows
         task = StreamTask(self.function, rows.key, rows.inputs, is_backlog=True)
         return self._query(task, directory)
@@ -323,7 +323,7 @@ class StreamFunction:
         )
 
     def write_savepoint(self, keys: DataFrame, path: str) -> WrittenSavepoint:
-        """Writes the state after a committed batch, given as ``StreamQuery.keys``, to a new or empty directory.
+        """Writes the state of ``StreamQuery.keys`` to a new or empty directory.
 
         Raises:
             SavepointExistsError: A savepoint lies there.

@@ -1,4 +1,4 @@
-"""The state of the switch, read from its savepoint: as rows, and as files for a stream to look up keys.
+"""The state of the switch, read from its savepoint: as rows, and as files to look up keys.
 
 Tasks read splits of the savepoint and encode its columns, so that each key gets the row that
 ``stored_backend`` describes. Spark's own types are avoided, because they can't hold all values.
@@ -108,7 +108,7 @@ class SwitchReading:
 
     @classmethod
     def all_of(cls, savepoint: Savepoint, uid: str, states: Sequence[str]) -> list[Self]:
-        """Reads both tables of an operator, if it has them; arguments are those of ``initial_state``."""
+        """Reads both tables of an operator, if it has them; see ``initial_state``."""
         schema = arrow_schema(key_rows_type(states))
         names = [table.name for table in savepoint.operator(uid).tables]
         scans = [
@@ -180,7 +180,7 @@ _ARROW_WRITTEN = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class SwitchFile:
-    """The state of some key groups, of one table of the savepoint, in files whose names begin with ``name``."""
+    """The state of some key groups of a table, in files whose names begin with ``name``."""
 
     name: str
     start: int

@@ -88,7 +88,7 @@ class FunctionResult:
         max_parallelism: int,
         broadcast: BroadcastResult | None = None,
     ) -> Self:
-        """Runs a function; see ``KeyedRowsTransformation.run``. Without a watermark (ms), no timers fire."""
+        """Runs a function; see ``KeyedRowsTransformation.run``."""
         expected_parallelism(max_parallelism)
         if watermark is not None:
             rows.expect_no_internal_timers()

@@ -1,4 +1,4 @@
-"""Aggregates of rows by key, in the task of that key: of all its rows, or of accumulators of partitions."""
+"""Aggregates by key, in the task of that key: of rows, or of accumulators of partitions."""
 
 from __future__ import annotations
 

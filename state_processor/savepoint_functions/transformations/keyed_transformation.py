@@ -42,7 +42,7 @@ class KeyedStateTransformation(KeyedColumns, KeyedFunctionVerbs):
 
     @property
     def _input(self) -> KeyedInput:
-        """The rows for a function. Raises ``ValueError`` if some of their columns are states already."""
+        """The rows for a function. Raises ``ValueError`` if some columns are states already."""
         if self.states:
             names = ", ".join(repr(state.name) for state in self.states)
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Local keyed state, of which each subtask has its own: from columns of a DataFrame, or from a function.
+"""Local keyed state, each subtask with its own: from columns of a DataFrame, or from a function.
 
 The function runs over rows that stay in their partition, where they are sorted by key.
 """
@@ -208,7 +208,7 @@ class LocalFunctionTransformation:
 
     @classmethod
     def of(cls, rows: KeyedInput, function: KeyedFunction) -> Self:
-        """See ``LocalKeyedTransformation.transform``. Raises ``ValueError`` for states with namespaces."""
+        """See ``LocalKeyedTransformation.transform``. Namespaces raise ``ValueError``."""
         expect_kind(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
         run = FunctionPlan.of((rows,), function, ExecutionOptions(), keeps_state=True)
         for state in run.states:

@@ -89,7 +89,7 @@ class KeyedFunctionVerbs(ABC):
     def connect(
         self, other: KeyedFunctionVerbs | BroadcastRows
     ) -> KeyedRowsTransformation | KeyedBroadcastTransformation:
-        """The rows, connected with a second input whose keys have the same type, or with broadcast rows.
+        """The rows, connected with a second input with keys of the same type, or with broadcast rows.
 
         A function has one set of options: options that one input was given count for both.
 
@@ -179,7 +179,7 @@ class KeyedFunctionVerbs(ABC):
         max_parallelism: int | None = None,
         batch_rows: int = ROWS,
     ) -> FunctionResult:
-        """The rows and the state that a function makes of batches of whole keys, with their state as columns.
+        """The rows and the state that a function makes of batches of whole keys and their state.
 
         It is like ``run`` without a call per row. Timers and windows of ``initial`` are copied, and
         no timer fires. Nothing expires: values of a state with TTL are structs of ``timestamp``,
@@ -224,7 +224,7 @@ class KeyedFunctionVerbs(ABC):
         *,
         returns_all_keys: bool,
     ) -> BatchFunctionPlan:
-        """The plan of a function over batches. Raises ``ValueError`` unless rows are sorted, of one input."""
+        """The plan of a function over batches. Raises ``ValueError`` for two inputs or unsorted rows."""
         inputs, options = self.rows.inputs, self.rows.options
         if len(inputs) > 1 or not options.is_sorted:
             raise ValueError("a function over batches takes the sorted rows of one input")

@@ -74,7 +74,7 @@ class InternalTimerService:
         self._of(EVENT_TIME, namespace).put(timestamp, None)
 
     def register_processing_time_timer(self, namespace: Any, timestamp: int) -> None:
-        """Registers a timer that Flink fires when the clock reaches it; see ``register_event_time_timer``."""
+        """Registers a timer that Flink fires by the clock; see ``register_event_time_timer``."""
         self._of(PROCESSING_TIME, namespace).put(timestamp, None)
 
     def delete_event_time_timer(self, namespace: Any, timestamp: int) -> None:

@@ -19,7 +19,7 @@ HeldT = TypeVar("HeldT", HeldListState, HeldMapState)
 
 
 class OperatorStateStore:
-    """The operator states of a task; each method raises ``ValueError`` if the name has another descriptor."""
+    """The operator states of a task; a name with another descriptor raises ``ValueError``."""
 
     def __init__(self) -> None:
         self._states: dict[
