@@ -18,11 +18,9 @@ from savepoint_spark.writing.run_encoding import KEY
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    BatchFunction = Callable[[pa.Table], pa.Table]
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
+    BatchFunction = Callable[[pa.Table], pa.Table]
     KeyBatchFunction = Callable[["KeyBatch"], tuple[pa.Table | None, pa.Table]]
 
 

@@ -30,17 +30,15 @@ from savepoint_spark.reading.states import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from savepoint_database.types.state_ttl import StateTtlConfig
-    from savepoint_formats.layout import Layout
-
-    Clock = Callable[[], int]
-    from collections.abc import Callable
-
     from savepoint_database.types.descriptors import (
         AggregateFunction,
         AggregatingStateDescriptor,
         ReducingStateDescriptor,
     )
+    from savepoint_database.types.state_ttl import StateTtlConfig
+    from savepoint_formats.layout import Layout
+
+    Clock = Callable[[], int]
 
 _TIMESTAMP, _VALUE = "timestamp", "value"
 
