@@ -72,7 +72,7 @@ class ResultTable:
             for _ in loop.steps(loop.by_key(batches)):
                 if loop.given or has_sides:
                     outputs.take(Place(loop.backend.current_key), loop.given, loop.side_outputs)
-                yield from outputs.batches(schema)
+                    yield from outputs.batches(schema)
                 if len(loop.ended) >= BATCH_ROWS:
                     state.take(loop.ended)
                     if state.is_full:
