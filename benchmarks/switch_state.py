@@ -22,9 +22,13 @@ import pyarrow as pa
 from checks import UID, make
 
 from savepoint_formats.hashing.key_hash import hashed_key_groups
-from savepoint_functions.mixed_mode.initial_state import KeyRowsReading
-from savepoint_functions.mixed_mode.state_columns import encoded_keys
-from savepoint_functions.mixed_mode.switch_state import SwitchFile, SwitchState, SwitchWriting
+from savepoint_functions.mixed_mode.stored_backend import encoded_keys
+from savepoint_functions.mixed_mode.switch_state import (
+    SwitchFile,
+    SwitchReading,
+    SwitchState,
+    SwitchWriting,
+)
 from state_processor import Savepoint, Types
 
 LOOKED_UP = 1000
@@ -35,7 +39,7 @@ def written(savepoint: Savepoint, directory: Path) -> SwitchState:
     directory.mkdir()
     states = [state.name for state in savepoint.operator(UID).catalog.states]
     files: list[SwitchFile] = []
-    for table in KeyRowsReading.all_of(savepoint, UID, states):
+    for table in SwitchReading.all_of(savepoint, UID, states):
         numbers = pa.record_batch([pa.array(range(len(table.splits)))], names=["id"])
         for batch in SwitchWriting(str(directory), table, watermark=0).run([numbers]):
             files += [SwitchFile(**fields) for fields in batch.to_pylist()]

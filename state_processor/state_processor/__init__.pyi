@@ -190,15 +190,15 @@ from savepoint_functions.aggregating.aggregates import (
     Sum,
     TopN,
 )
+from savepoint_functions.functions.batch_function import (
+    KeyBatch,
+)
 from savepoint_functions.functions.broadcast_functions import (
     BroadcastProcessFunction,
     KeyedBroadcastProcessFunction,
 )
 from savepoint_functions.functions.broadcast_run import (
     BroadcastResult,
-)
-from savepoint_functions.functions.key_batch import (
-    KeyBatch,
 )
 from savepoint_functions.functions.process_functions import (
     BroadcastStateBootstrapFunction,
@@ -214,11 +214,10 @@ from savepoint_functions.functions.side_outputs import (
 from savepoint_functions.mixed_mode.backlog import (
     Backlog,
 )
-from savepoint_functions.mixed_mode.backlog_progress import (
-    BacklogProgress,
+from savepoint_functions.mixed_mode.backlog_loop import (
+    BacklogCounts,
 )
 from savepoint_functions.mixed_mode.backlog_result import (
-    BacklogCounts,
     BacklogResult,
 )
 from savepoint_functions.mixed_mode.committed_batch import (
@@ -231,6 +230,7 @@ from savepoint_functions.mixed_mode.outputs import (
     ParquetOutput,
 )
 from savepoint_functions.mixed_mode.progress import (
+    BacklogProgress,
     BatchProgress,
     print_progress,
 )
@@ -259,7 +259,7 @@ from savepoint_functions.transformations.local_aggregation import (
     LocalAggregation,
     LocalKeyedTransformation,
 )
-from savepoint_functions.transformations.local_functions import (
+from savepoint_functions.transformations.local_state_transformation import (
     LocalFunctionTransformation,
 )
 from savepoint_functions.transformations.process_transformation import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from state_processor import (
     AggregatingStateDescriptor,
@@ -14,6 +14,8 @@ from state_processor import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from savepoint_functions.functions.backends import KeyedStateBackend
 
 TOTAL = ValueStateDescriptor("total", Types.LONG())
@@ -47,3 +49,12 @@ AVERAGE = AggregatingStateDescriptor(
 def switch(backend: KeyedStateBackend, key: int) -> None:
     """Makes a key the current one."""
     backend.set_current_key(key, key.to_bytes(8, "big", signed=True))
+
+
+def entries(backend: KeyedStateBackend) -> Iterator[tuple[Any, bytes, list[Any]]]:
+    """Each key with state, its bytes and a snapshot; the key becomes the current one."""
+    for key, key_bytes in backend.keys():  # noqa: SIM118  # it is no dict
+        backend.set_current_key(key, key_bytes)
+        snapshot = backend.snapshot_current_key()
+        if any(state is not None for state in snapshot):
+            yield key, key_bytes, snapshot

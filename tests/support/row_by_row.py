@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from savepoint_functions.functions.backends import state_backend
 from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
 from savepoint_functions.functions.process_functions import KeyedContext, RecordAttributes
+from support.backend_states import entries
 
 if TYPE_CHECKING:
     from savepoint_database.types.types import TypeInformation
@@ -104,7 +105,7 @@ class RowByRow:
 
     def state(self) -> dict[Any, list[Any]]:
         """Key -> what it has in each state, for keys that have anything; maps and sets sorted."""
-        return {key: snapshot for key, _, snapshot in self._backend.entries()}
+        return {key: snapshot for key, _, snapshot in entries(self._backend)}
 
     def timers(self) -> list[tuple[Any, str, int]]:
         """Key, time domain and timestamp of the timers that have not fired, sorted."""

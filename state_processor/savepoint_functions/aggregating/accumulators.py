@@ -1,41 +1,43 @@
-"""What aggregates gather rows in, a column at a time: an accumulator per group.
+"""Accumulators of aggregates, a column at a time: one per group of rows.
 
 | accumulator | its column                     | gathers                | merges         |
 |-------------|--------------------------------|------------------------|----------------|
-| ``Counted`` | BIGINT                         | rows, or what is there | sum            |
+| ``Counted`` | BIGINT                         | rows, or values        | sum            |
 | ``Summed``  | BIGINT, DOUBLE or DECIMAL      | sum                    | sum            |
 | ``Extreme`` | that of the values             | least, or greatest     | the same       |
 | ``Mean``    | STRUCT of sum and count        | both                   | both           |
 | ``Top``     | ARRAY, greatest first          | the n greatest         | the n greatest |
 
-Functions of users are in ``folded``. A group without a value that is not null has a null (``Top``:
-an empty array; ``Counted``: 0), as in SQL.
+``folded`` has functions of users. As in SQL, a group of nulls alone has a null (``Top``: an empty
+array; ``Counted``: 0).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from savepoint_database.types.python_values import given, python_values
+from savepoint_functions.functions.key_spans import row_maker, row_tuples
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
+
+    from savepoint_database.types.descriptors import AggregateFunction
 
 _NULL_IF_NONE = pc.ScalarAggregateOptions(skip_nulls=True, min_count=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Which group each row is of.
-
-    Attributes:
-        ids: Of each row, the number of its group; groups are numbered as they first occur.
-        count: The number of groups.
-    """
+    """The number of the group of each row; groups are numbered as they first occur."""
 
     ids: NDArray[np.int32]
     count: int
@@ -43,9 +45,9 @@ class Groups:
     def aggregated(
         self, values: pa.Array, function: str, options: pc.FunctionOptions | None = None
     ) -> pa.Array:
-        """What an aggregate function of Arrow makes of the values of each group, in their order."""
+        """The result of an aggregate function of Arrow for each group, in the order of the groups."""
         rows = pa.table({"group": pa.array(self.ids), "value": values})
-        # With threads, groups would come in any order.
+        # With threads, groups come in any order.
         totals = rows.group_by("group", use_threads=False).aggregate([("value", function, options)])
         return totals.column(f"value_{function}").combine_chunks()
 
@@ -81,12 +83,9 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Summed:
-    """The sum.
+    """The sum, an int64, double or decimal.
 
-    Attributes:
-        type: int64, double, or a decimal.
-        what: What is added up, for errors.
-        wraps: Whether a sum of longs that is too large goes on at the other end, as Java's does.
+    ``what`` names the values in errors. With ``wraps``, a sum of longs overflows as Java's does.
     """
 
     type: pa.DataType
@@ -109,13 +108,12 @@ class Summed:
 
     @property
     def too_large(self) -> str:
-        """What an error says of a sum that the type does not hold."""
         is_long = pa.types.is_int64(self.type)
         advice = "cast it to DECIMAL(38, 0)" if is_long else "cast it to fewer digits"
         return f"a sum of {self.what} is too large for {self.type}: {advice}"
 
     def _is_safe(self, values: pa.Array) -> bool:
-        """Whether no sum can be too large, or may be."""
+        """Whether no sum can be too large, or overflow is allowed."""
         if pa.types.is_floating(self.type) or self.wraps:
             return True
         limits = [limit for limit in pc.min_max(values).as_py().values() if limit is not None]
@@ -126,12 +124,7 @@ class Summed:
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """The least or the greatest value; of floats NaN is the greatest, as in SQL.
-
-    Attributes:
-        type: That of the values.
-        is_greatest: Whether it is the greatest.
-    """
+    """The least or the greatest value; of floats NaN is the greatest, as in SQL."""
 
     type: pa.DataType
     is_greatest: bool
@@ -149,11 +142,7 @@ class Extreme:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """What an average is made of.
-
-    Attributes:
-        sum: Adds up.
-    """
+    """The sum and the count for an average."""
 
     sum: Summed
 
@@ -169,19 +158,14 @@ class Mean:
         return self._both(self.sum.merged(groups, sums), Counted().merged(groups, counts))
 
     def _both(self, sums: pa.Array, counts: pa.Array) -> pa.Array:
-        # Of nothing there is no accumulator: the fields of a tuple are never null in Flink.
+        # No values have no accumulator, because the fields of a tuple are never null in Flink.
         fields = list(self.type)
         return pa.StructArray.from_arrays([sums, counts], fields=fields, mask=sums.is_null())
 
 
 @dataclass(frozen=True, slots=True)
 class Top:
-    """The greatest values, those first that are greatest.
-
-    Attributes:
-        element: The type of the values.
-        limit: How many.
-    """
+    """The greatest values in descending order, at most ``limit``."""
 
     element: pa.DataType
     limit: int
@@ -226,12 +210,82 @@ def _ordered(values: pa.Array) -> pa.Array:
 
 
 def _unordered(ordered: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """The floats that have such a place in the order."""
+    """The floats for numbers of ``_ordered``."""
     numbers = _flipped(pc.fill_null(ordered, 0).to_numpy(zero_copy_only=False))
     is_null = ordered.is_null().to_numpy(zero_copy_only=False)
     return pa.array(numbers.view(wanted.to_pandas_dtype()), wanted, mask=is_null)
 
 
 def _flipped(bits: NDArray[np.signedinteger]) -> NDArray[np.signedinteger]:
-    """The bits of negative floats turned round, all but the sign, or back."""
+    """Flips the bits of negative floats, all but the sign, or flips them back."""
     return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """Values that a function reduces to one of their type."""
+
+    type: pa.DataType
+    function: Callable[[Any, Any], Any]
+
+    def gathered(self, groups: Groups, values: pa.Array) -> pa.Array:
+        return _column(self.type, _folded(groups, python_values(values), self.function))
+
+    def merged(self, groups: Groups, accumulators: pa.Array) -> pa.Array:
+        return self.gathered(groups, accumulators)
+
+
+@dataclass(frozen=True)
+class ReducedRows:
+    """Whole rows that a function reduces to one; the function sees named tuples."""
+
+    type: pa.DataType
+    function: Callable[[Any, Any], Any]
+
+    def gathered(self, groups: Groups, values: pa.Array) -> pa.Array:
+        make, convert = row_maker(tuple(self.type.names)), given(self.type)
+
+        def reduced(value: Any, other: Any) -> Any:
+            # The function may give a dict or a plain tuple, but must see a named tuple again.
+            return make(convert(self.function(value, other)).values())
+
+        return _column(self.type, _folded(groups, list(map(make, row_tuples(values))), reduced))
+
+    def merged(self, groups: Groups, accumulators: pa.Array) -> pa.Array:
+        return self.gathered(groups, accumulators)
+
+
+@dataclass(frozen=True)
+class Aggregated:
+    """Values that a function gathers in accumulators of a type."""
+
+    type: pa.DataType
+    function: AggregateFunction
+
+    def gathered(self, groups: Groups, values: pa.Array) -> pa.Array:
+        folded: list[Any] = [None] * groups.count
+        create, add = self.function.create_accumulator, self.function.add
+        for group, value in zip(groups.ids.tolist(), python_values(values), strict=True):
+            if value is not None:
+                held = folded[group]
+                folded[group] = add(value, create() if held is None else held)
+        return _column(self.type, folded)
+
+    def merged(self, groups: Groups, accumulators: pa.Array) -> pa.Array:
+        held = python_values(accumulators)
+        return _column(self.type, _folded(groups, held, self.function.merge))
+
+
+def _folded(groups: Groups, values: list[Any], function: Callable[[Any, Any], Any]) -> list[Any]:
+    """Folds the values of each group with a function of two; None for a group without values."""
+    folded: list[Any] = [None] * groups.count
+    for group, value in zip(groups.ids.tolist(), values, strict=True):
+        if value is not None:
+            held = folded[group]
+            folded[group] = value if held is None else function(held, value)
+    return folded
+
+
+def _column(data_type: pa.DataType, values: list[Any]) -> pa.Array:
+    convert = given(data_type)
+    return pa.array([None if value is None else convert(value) for value in values], data_type)

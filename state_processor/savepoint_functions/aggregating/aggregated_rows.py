@@ -1,8 +1,9 @@
-"""The Spark jobs of aggregates by key: rows as values, as partial accumulators, and as combined ones."""
+"""Spark jobs of aggregates by key: rows become values, partial accumulators, and combined ones."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
@@ -22,10 +23,10 @@ from savepoint_functions.aggregating.local_rows import (
     END,
     START,
     Aggregation,
-    CombinedRows,
-    KeyBytes,
-    LocalRows,
+    combined_rows,
+    local_rows,
     value_column,
+    with_key_bytes,
     with_keys,
 )
 from savepoint_functions.functions.sorted_inputs import KEY
@@ -35,10 +36,9 @@ from savepoint_spark.writing.merging_windows import merged_windows
 from savepoint_spark.writing.run_encoding import NAMESPACE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from pyspark.sql import Column, DataFrame
 
+    from savepoint_formats.layout import Layout
     from savepoint_functions.aggregating.bound_aggregate import BoundAggregate
     from savepoint_spark.writing.keyed_rows import Key
 
@@ -48,14 +48,10 @@ _NULL_KEY = "a key, or a column of it, is null: leave such rows out"
 
 @dataclass(frozen=True)
 class AggregatedRows:
-    """Rows of a DataFrame, and what they are aggregated to.
+    """Rows of a DataFrame, and their aggregates.
 
-    Attributes:
-        data: The rows.
-        key: Their key.
-        aggregates: The aggregates.
-        windows: The column of their windows, if they are of any, and the same in ms.
-        is_merging: Whether windows merge, as those of sessions do.
+    ``windows`` is the column of their windows, if they have any, and the same in ms. With
+    ``is_merging``, windows merge, as those of sessions do.
     """
 
     data: DataFrame
@@ -66,16 +62,16 @@ class AggregatedRows:
 
     @property
     def is_grouped(self) -> bool:
-        """Whether Spark's own ``groupBy`` has exactly the same accumulators.
+        """Whether Spark's own ``groupBy`` makes exactly the same accumulators.
 
-        It has its own mind about which keys are equal: -0.0 and 0.0 are one to it, and texts with
+        Spark and Flink disagree on which keys are equal: for Spark -0.0 and 0.0 are, and texts with
         a collation may be.
         """
         types = [column_of(self.data, name)[1] for name in self.key.columns]
         are_equal_bytes = all(
             isinstance(data_type, IntegralType) or data_type in _EQUAL_BYTES for data_type in types
         )
-        stored = spark_type(self.key.snapshot.layout())
+        stored = spark_type(self.layout)
         as_stored = [field.dataType for field in stored] if len(types) > 1 else [stored]  # type: ignore[attr-defined]
         is_built_in = all(aggregate.grouped is not None for aggregate in self.aggregates)
         return is_built_in and are_equal_bytes and types == as_stored
@@ -91,47 +87,44 @@ class AggregatedRows:
             if aggregate.grouped is not None
         ]
         rows = self.data.groupBy(*group).agg(*accumulators)
-        # To groupBy null is a key like others; there is but one row of it to look for here.
+        # groupBy takes null for a key; only one row of its result can have it.
         key = checked = F.col(KEY)
-        stored = spark_type(self.key.snapshot.layout())
+        stored = spark_type(self.layout)
         is_tuple = len(self.key.columns) > 1 and isinstance(stored, StructType)
         for column in [key[name] for name in stored.names] if is_tuple else [key]:  # type: ignore[attr-defined]
             checked = F.when(column.isNotNull(), checked).otherwise(F.raise_error(F.lit(_NULL_KEY)))
         return self._merged(rows.withColumn(KEY, checked))
 
     @property
+    def layout(self) -> Layout:
+        """The layout of the key."""
+        return self.key.snapshot.layout()
+
+    @property
     def aggregation(self) -> Aggregation:
-        """What tasks do."""
         accumulators = tuple(aggregate.accumulator for aggregate in self.aggregates)
         return Aggregation(accumulators, self.windows is not None)
 
-    @property
-    def encoding(self) -> KeyBytes:
-        """How keys become bytes."""
-        return KeyBytes(self.key.snapshot.layout())
-
     def encoded(self) -> DataFrame:
-        """The rows with the bytes of their keys and their values, where they lie."""
+        """The rows with the bytes of their keys and their values, in their partitions."""
         selected = self._selected()
         values = [field for field in selected.schema if field.name.startswith("value ")]
-        return selected.mapInArrow(self.encoding.run, self._schema(values))
+        return selected.mapInArrow(partial(with_key_bytes, self.layout), self._schema(values))
 
     def partial(self, table_size: int, partitions: int | None = None) -> DataFrame:
-        """Accumulators of the rows of each partition.
+        """Accumulators of the rows of each partition; ``table_size`` is that of ``local_rows``.
 
-        Args:
-            table_size: See ``LocalRows``.
-            partitions: How many there may be; more are put together, without a shuffle.
+        More than ``partitions`` partitions are put together, without a shuffle.
         """
         selected = self._selected()
         if partitions is not None:
             selected = selected.coalesce(partitions)
-        local = LocalRows(self.encoding, self.aggregation, table_size)
-        return selected.mapInArrow(local.run, self._schema(self._accumulators()))
+        local = partial(local_rows, self.layout, self.aggregation, table_size)
+        return selected.mapInArrow(local, self._schema(self._accumulators()))
 
-    def keyed(self, partial: DataFrame, key: Key) -> tuple[Self, DataFrame]:
+    def keyed(self, accumulators: DataFrame, key: Key) -> tuple[Self, DataFrame]:
         """Partial accumulators under another key, of fewer columns."""
-        return self.rekeyed(self._with_keys(partial), key)
+        return self.rekeyed(self._with_keys(accumulators), key)
 
     def rekeyed(self, combined: DataFrame, key: Key) -> tuple[Self, DataFrame]:
         """Rows with accumulators under another key, of fewer columns."""
@@ -140,7 +133,7 @@ class AggregatedRows:
         names = [F.col(f"`{field.name}`") for field in others]
         selected = rows.select(key.column(rows).alias(KEY), *names)
         return rekeyed, selected.mapInArrow(
-            rekeyed.encoding.run, self._schema(self._accumulators())
+            partial(with_key_bytes, rekeyed.layout), self._schema(self._accumulators())
         )
 
     def combined(self, rows: DataFrame, *, is_partial: bool) -> DataFrame:
@@ -148,7 +141,7 @@ class AggregatedRows:
         return self._merged(self.combined_in_place(rows.repartition(KEY), is_partial=is_partial))
 
     def _merged(self, combined: DataFrame) -> DataFrame:
-        """The same with windows as what they merge to, and one row for each of these."""
+        """Merges windows, and their accumulators, if windows merge."""
         if not self.is_merging:
             return combined
         window = F.struct(F.col(START).alias("start"), F.col(END).alias("end"))
@@ -156,22 +149,24 @@ class AggregatedRows:
         bounds = [F.col(NAMESPACE)[name].alias(name) for name in (START, END)]
         values = [F.col(f"`{field.name}`") for field in self._accumulators()]
         selected = rows.select(self.key.column(rows).alias(KEY), *bounds, *values)
-        encoded = selected.mapInArrow(self.encoding.run, self._schema(self._accumulators()))
+        encoded = selected.mapInArrow(
+            partial(with_key_bytes, self.layout), self._schema(self._accumulators())
+        )
         return self.combined_in_place(encoded.repartition(KEY), is_partial=True)
 
     def combined_in_place(self, rows: DataFrame, *, is_partial: bool) -> DataFrame:
         """A row for each key, or key and window, of a partition."""
-        aggregation, layout = self.aggregation, self.key.snapshot.layout()
-        combined = CombinedRows(aggregation, layout, is_partial)
+        aggregation = self.aggregation
+        combined = partial(combined_rows, self.layout, aggregation, is_partial)
         ordered = rows.sortWithinPartitions(*aggregation.group_columns)
-        return ordered.mapInArrow(combined.run, self._decoded_schema())
+        return ordered.mapInArrow(combined, self._decoded_schema())
 
     def named(self, combined: DataFrame) -> DataFrame:
-        """Rows with accumulators whose keys have their columns again, under their own names."""
+        """Rows with accumulators, and the columns of the key under their own names."""
         key = F.col(KEY)
         columns = [key.alias(self.key.columns[0])]
         if len(self.key.columns) > 1:
-            target = spark_type(self.key.snapshot.layout())
+            target = spark_type(self.layout)
             assert isinstance(target, StructType)  # several columns are the fields of a tuple
             columns = [
                 key[field.name].alias(name)
@@ -181,12 +176,7 @@ class AggregatedRows:
         return combined.select(*columns, *others)
 
     def output(self, combined: DataFrame, *, has_results: bool) -> DataFrame:
-        """Rows as a user sees them.
-
-        Args:
-            combined: Rows with accumulators.
-            has_results: Whether they become results.
-        """
+        """Rows as a user sees them, with results or accumulators."""
         rows = self.named(combined)
         columns: list[Column] = [column_of(rows, name)[0] for name in self.key.columns]
         if self.windows is not None:
@@ -205,12 +195,12 @@ class AggregatedRows:
                 columns.append(shown.alias(aggregate.name))
         return rows.select(*columns)
 
-    def accumulators_in_place(self, partial: DataFrame) -> DataFrame:
+    def accumulators_in_place(self, accumulators: DataFrame) -> DataFrame:
         """Partial accumulators as a user sees them."""
-        return self.output(self._with_keys(partial), has_results=False)
+        return self.output(self._with_keys(accumulators), has_results=False)
 
     def _window(self) -> Column:
-        """The window of a row, of the type that it came in."""
+        """The window of a row, with the type of the input."""
         assert self.windows is not None  # or there is none
         name, _ = self.windows
         data_type = self.data.schema[name].dataType
@@ -233,19 +223,14 @@ class AggregatedRows:
         ]
         return self.data.select(*columns)
 
-    def _with_keys(self, partial: DataFrame) -> DataFrame:
-        layout = self.key.snapshot.layout()
-
-        def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return with_keys(layout, batches)
-
-        return partial.mapInArrow(run, self._decoded_schema())
+    def _with_keys(self, accumulators: DataFrame) -> DataFrame:
+        return accumulators.mapInArrow(partial(with_keys, self.layout), self._decoded_schema())
 
     def _schema(self, values: list[StructField]) -> StructType:
         return StructType([StructField(KEY, BinaryType()), *self._bounds(), *values])
 
     def _decoded_schema(self) -> StructType:
-        key = StructField(KEY, spark_type(self.key.snapshot.layout()))
+        key = StructField(KEY, spark_type(self.layout))
         return StructType([key, *self._bounds(), *self._accumulators()])
 
     def _bounds(self) -> list[StructField]:

@@ -1,8 +1,8 @@
-"""Aggregates of rows by key that partial results can be combined of: Count, Sum, Avg, Min, Max, TopN.
+"""Aggregates of rows by key that can combine partial results: Count, Sum, Avg, Min, Max, TopN.
 
-Those work on columns, without a call of Python per row. ``Reducing`` and ``Aggregating`` take the
-functions of state descriptors. Nulls are left out, as in SQL: where a key has nothing else, the
-result is null (of ``Count`` 0, of ``TopN`` an empty array).
+These work on columns, without a call of Python per row. ``Reducing`` and ``Aggregating`` take the
+functions of state descriptors. Nulls are left out, as in SQL. A key with nulls alone has the result
+null (``Count``: 0, ``TopN``: an empty array).
 """
 
 from __future__ import annotations
@@ -37,10 +37,23 @@ from savepoint_database.types.python_values import given, python_values
 from savepoint_database.types.schema import spark_arrow_type
 from savepoint_database.types.types import Types, expect_type
 from savepoint_formats.errors import ColumnTypeError, NotMergeableError
-from savepoint_functions.aggregating.accumulators import Counted, Extreme, Mean, Summed, Top
-from savepoint_functions.aggregating.bound_aggregate import BoundAggregate, accumulated
-from savepoint_functions.aggregating.folded import Aggregated, Reduced
-from savepoint_functions.aggregating.sums import grouped_sum, sum_type, summed_column, wider
+from savepoint_functions.aggregating.accumulators import (
+    Aggregated,
+    Counted,
+    Extreme,
+    Mean,
+    Reduced,
+    Summed,
+    Top,
+)
+from savepoint_functions.aggregating.bound_aggregate import (
+    BoundAggregate,
+    accumulated,
+    grouped_sum,
+    sum_type,
+    summed_column,
+    wider,
+)
 from savepoint_spark.columns.column_types import column_of, fitted, natural_type
 from savepoint_spark.columns.spark_types import arrow_type_of, spark_type_of
 
@@ -62,18 +75,14 @@ _ORDERED = (
 
 
 class Aggregate(Protocol):
-    """What rows of a key are aggregated by."""
+    """An aggregate of the rows of a key."""
 
     def bind(self, name: str, data: DataFrame) -> BoundAggregate:
-        """The aggregate of a DataFrame.
-
-        Args:
-            name: The column of its results.
-            data: The rows.
+        """The aggregate of the rows of a DataFrame, with results in the column ``name``.
 
         Raises:
-            ColumnNotFoundError: A column is not there.
-            ColumnTypeError: A column is of a type that the aggregate does not take.
+            ColumnNotFoundError: A column is missing.
+            ColumnTypeError: The aggregate doesn't take the type of a column.
             NotMergeableError: Partial results can't be combined.
         """
 
@@ -101,11 +110,11 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """The sum: of whole numbers a ``BIGINT``, of floats a ``DOUBLE``, of decimals a ``DECIMAL``.
+    """The sum: a ``BIGINT`` for whole numbers, a ``DOUBLE`` for floats, a ``DECIMAL`` for decimals.
 
-    A sum of whole numbers that no ``BIGINT`` holds is an error, also if it is but a part of a sum,
-    as in Spark; where ``spark.sql.ansi.enabled`` is off, it wraps as in Java. Decimals are exact. What
-    floats add up to depends on their order, which differs from run to run in the last digits.
+    A sum of whole numbers that no ``BIGINT`` holds is an error, even if it is only part of a sum,
+    as in Spark. If ``spark.sql.ansi.enabled`` is off, it wraps as in Java. Sums of decimals are
+    exact. A sum of floats depends on their order, so its last digits differ from run to run.
 
     Attributes:
         column: The column.
@@ -128,10 +137,10 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Avg:
-    """The average: a ``DOUBLE``, of decimals a ``DECIMAL`` with four more digits after the point.
+    """The average: a ``DOUBLE``; for decimals a ``DECIMAL`` with four more digits after the point.
 
-    Its accumulators are tuples of sum and count. The sum of whole numbers is exact, where that of
-    Spark's ``avg`` is a ``DOUBLE``; one that no ``BIGINT`` holds is an error.
+    Its accumulators are tuples of sum and count. The sum of whole numbers is exact, while that of
+    Spark's ``avg`` is a ``DOUBLE``. A sum that no ``BIGINT`` holds is an error.
 
     Attributes:
         column: The column.
@@ -200,8 +209,11 @@ class TopN:
     """The greatest values, as an ``ARRAY`` with the greatest first.
 
     Attributes:
-        limit: How many.
-        column: The column; of a type that ``Min`` takes.
+        limit: The greatest number of values.
+        column: The column, of a type that ``Min`` takes.
+
+    Raises:
+        ValueError: The limit is less than 1.
 
     Example:
         >>> rows.local_key_by("shop").aggregate(best=TopN(3, "cents")).key_by("shop").rows()
@@ -211,7 +223,6 @@ class TopN:
     column: str
 
     def __post_init__(self) -> None:
-        """Raises ``ValueError`` if there would be no values."""
         if self.limit < 1:
             raise ValueError(f"the {self.limit} greatest values, expected 1 or more")
 
@@ -227,14 +238,14 @@ class TopN:
 
     def merge(self, accumulator: list[Any], other: list[Any]) -> list[Any]:
         """The accumulator of two, for ``merge_local`` and for readers of local keyed state."""
-        # NaN is the greatest, and not comparable.
+        # NaN is the greatest, but comparisons with it are false.
         whole = sorted(accumulator + other, key=lambda value: (value != value, value), reverse=True)  # noqa: PLR0124
         return whole[: self.limit]
 
 
 @dataclass(frozen=True, slots=True)
 class Reducing:
-    """What the function of a reducing state makes of the values of a column, called for each.
+    """The values of a column, reduced by the function of a reducing state with a call for each.
 
     Attributes:
         column: The column; its type fits that of the state.
@@ -249,7 +260,6 @@ class Reducing:
     descriptor: ReducingStateDescriptor
 
     def __post_init__(self) -> None:
-        """Raises ``TypeError`` if the descriptor is none."""
         _expect_descriptor(self.descriptor, ReducingStateDescriptor)
 
     def bind(self, name: str, data: DataFrame) -> BoundAggregate:
@@ -265,12 +275,12 @@ class Reducing:
 
 @dataclass(frozen=True, slots=True)
 class Aggregating:
-    """What the function of an aggregating state makes of the values of a column, called for each.
+    """The values of a column, gathered by the function of an aggregating state with a call for each.
 
     Attributes:
         column: The column.
         descriptor: The state, with its type and its ``aggregate_function``.
-        result_type: The type of the function's results; those are the accumulators by default.
+        result_type: The type of the function's results; by default accumulators are the results.
 
     Example:
         >>> mean = AggregatingStateDescriptor("mean", Types.TUPLE([Types.LONG()] * 2), Average())
@@ -283,7 +293,6 @@ class Aggregating:
     result_type: TypeInformation | None = None
 
     def __post_init__(self) -> None:
-        """Raises ``TypeError`` if the descriptor or the type is none."""
         _expect_descriptor(self.descriptor, AggregatingStateDescriptor)
         if self.result_type is not None:
             expect_type(self.result_type, f"result_type of state {self.descriptor.name!r}")
@@ -315,7 +324,7 @@ def _incomplete(descriptor: StateDescriptor, *parts: str) -> ValueError:
 
 def _expect_merge(function: AggregateFunction, descriptor: StateDescriptor) -> None:
     merge = getattr(type(function), "merge", None) or getattr(function, "merge", None)
-    # Who inherits from the protocol inherits a merge that does nothing.
+    # A class that inherits from the protocol has a merge that does nothing.
     if not callable(merge) or merge is AggregateFunction.merge:
         raise NotMergeableError(
             f"{type(function).__name__} of state {descriptor.name!r} has no merge: each partition"
@@ -326,7 +335,7 @@ def _expect_merge(function: AggregateFunction, descriptor: StateDescriptor) -> N
 
 
 def _results(function: AggregateFunction, wanted: TypeInformation) -> Any:
-    """Makes results of a column of accumulators, by a function of Python."""
+    """A function that makes results of a column of accumulators, by a function of Python."""
     arrow_type = spark_arrow_type(wanted.arrow_type)
     convert = given(arrow_type)
 
@@ -340,7 +349,7 @@ def _results(function: AggregateFunction, wanted: TypeInformation) -> Any:
         )
 
     results.__annotations__ = {"accumulators": pa.Array, "return": pa.Array}
-    # Its stubs ask for the number of the kind of function, which the annotations say.
+    # Its stubs require the kind of function, which the annotations give.
     column_function: Any = arrow_udf
     return column_function(results, spark_type_of(wanted.arrow_type))
 
@@ -352,7 +361,7 @@ def _extreme(name: str, column: str, data: DataFrame, *, is_greatest: bool) -> B
     def state() -> StateDescriptor:
         return ReducingStateDescriptor(name, natural_type(column, data_type))
 
-    # Spark takes either of two values that are equal to it, as -0.0 and 0.0 are.
+    # Spark takes either of two values that it considers equal, such as -0.0 and 0.0.
     is_exact = data_type in (StringType(), BooleanType(), BinaryType(), DateType()) or isinstance(
         data_type, IntegralType | DecimalType | TimestampType | TimestampNTZType
     )
@@ -361,7 +370,7 @@ def _extreme(name: str, column: str, data: DataFrame, *, is_greatest: bool) -> B
 
 
 def _ordered(name: str, data: DataFrame) -> tuple[Column, DataType]:
-    """A column that has an order, and its type."""
+    """A column whose values have an order, and its type."""
     column, data_type = column_of(data, name)
     if isinstance(data_type, _ORDERED):
         return column, data_type

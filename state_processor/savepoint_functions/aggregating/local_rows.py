@@ -1,14 +1,15 @@
-"""Aggregates rows by key: inside the partitions that they lie in, and after they were sorted by key.
+"""Aggregates rows by key: in their partitions, and after they were sorted by key.
 
-Keys become their bytes, which decide what is equal: that is what Flink keeps state by. Unsorted, a task holds a table with an accumulator per key. What grows over its size is given away,
-and the key begins anew; nothing is lost by that, since accumulators of one key merge after the shuffle.
-Sorted, a key is done when the next one comes.
+Keys become bytes, which decide what is equal, as in Flink's state. For unsorted rows a task holds a
+table with an accumulator per key. If the table grows over its size, it is given to the shuffle and
+begins anew; no row is lost, since accumulators of one key merge after the shuffle. A sorted key is
+done when the next one comes.
 
 | column         | type   | meaning                                              |
 |----------------|--------|------------------------------------------------------|
-| key            | BINARY | what the serializer of keys writes                   |
-| start, end     | BIGINT | of the window, in ms; only where rows are of windows |
-| value 0, …     |        | of each aggregate: its value, or its accumulator     |
+| key            | BINARY | the key, as its serializer writes it                 |
+| start, end     | BIGINT | of the window, in ms; only if rows have windows      |
+| value 0, …     |        | the value, or the accumulator, of each aggregate     |
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 START, END = "start", "end"
 
-# Merging costs as much as what is merged: it waits for as many new rows as the table has, and these.
+# Merging costs as much as all merged rows, so it waits until the table has doubled, at least by these.
 _LEAST_PENDING = 1 << 15
 _OUTPUT_ROWS = 1 << 16
 
@@ -48,12 +49,7 @@ def value_column(number: int) -> str:
 
 @dataclass(frozen=True)
 class Aggregation:
-    """How rows are aggregated.
-
-    Attributes:
-        accumulators: That of each aggregate.
-        has_windows: Whether rows are of a window each, besides their key.
-    """
+    """The accumulator of each aggregate; ``has_windows`` if rows have a window besides their key."""
 
     accumulators: tuple[Accumulator, ...]
     has_windows: bool
@@ -83,7 +79,7 @@ class Aggregation:
         return self._batch(columns, accumulated)
 
     def typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows with accumulators, as Spark gives them, with the types that tasks make."""
+        """Rows with accumulators from Spark, with the types of tasks."""
         columns = [
             from_spark(batch.column(value_column(number)), accumulator.type)
             for number, accumulator in enumerate(self.accumulators)
@@ -91,7 +87,7 @@ class Aggregation:
         return self._batch([batch.column(name) for name in self.group_columns], columns)
 
     def _grouped(self, batch: pa.RecordBatch) -> tuple[Groups, list[pa.Array]]:
-        """The groups, and the columns of what their rows share."""
+        """The groups, and the columns whose values their rows share."""
         ids = batch.column(KEY).dictionary_encode().indices.to_numpy().astype(np.int64)
         for name in (START, END) if self.has_windows else ():
             codes = batch.column(name).dictionary_encode()
@@ -108,95 +104,60 @@ class Aggregation:
         return pa.RecordBatch.from_arrays([*columns, *accumulated], names)
 
 
-@dataclass(frozen=True)
-class KeyBytes:
-    """Gives rows the bytes of their keys.
+def with_key_bytes(layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows with the bytes of their keys. Raises ``NullKeyError`` if a key is null."""
+    encoder, wanted = Encoder(layout), arrow_type(layout)
+    for batch in batches:
+        keys = present(from_spark(batch.column(KEY), wanted))
+        index = batch.schema.get_field_index(KEY)
+        yield batch.set_column(index, KEY, encoder.encode(keys).cast(pa.binary()))
 
-    Attributes:
-        key: The layout of keys.
+
+def local_rows(
+    layout: Layout, aggregation: Aggregation, table_size: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Accumulators of unsorted rows of a partition; a key has several if the table was full.
+
+    A task may hold ``table_size`` bytes of accumulators; for a moment it needs several times as
+    much.
     """
-
-    key: Layout
-
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition. Raises ``NullKeyError`` if a key is null."""
-        encoder, wanted = Encoder(self.key), arrow_type(self.key)
-        for batch in batches:
-            keys = present(from_spark(batch.column(KEY), wanted))
-            index = batch.schema.get_field_index(KEY)
-            yield batch.set_column(index, KEY, encoder.encode(keys).cast(pa.binary()))
-
-
-@dataclass(frozen=True)
-class LocalRows:
-    """Aggregates rows of a partition, in the order in which they lie there.
-
-    Attributes:
-        encoding: How keys become bytes.
-        aggregation: What is gathered.
-        table_size: The bytes of accumulators that a task may hold; what it needs for a moment is
-            several times as much.
-    """
-
-    encoding: KeyBytes
-    aggregation: Aggregation
-    table_size: int
-
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Rows with accumulators; a key has several if the table was full."""
-        table: list[pa.RecordBatch] = []
-        rows, size, merged_rows = 0, 0, 0
-        for batch in self.encoding.run(batches):
-            if not batch.num_rows:
-                continue
-            table.append(self.aggregation.gathered(batch))
-            rows, size = rows + table[-1].num_rows, size + table[-1].nbytes
-            is_full = size > 2 * self.table_size
-            if not is_full and rows - merged_rows < max(merged_rows, _LEAST_PENDING):
-                continue
-            table = [self.aggregation.merged(table)]
-            rows = merged_rows = table[0].num_rows
-            size = table[0].nbytes
-            if size > self.table_size:
-                yield from _by_key(table[0])
-                table, rows, size, merged_rows = [], 0, 0, 0
-        if table:
-            yield from _by_key(self.aggregation.merged(table))
+    table: list[pa.RecordBatch] = []
+    rows, size, merged_rows = 0, 0, 0
+    for batch in with_key_bytes(layout, batches):
+        if not batch.num_rows:
+            continue
+        table.append(aggregation.gathered(batch))
+        rows, size = rows + table[-1].num_rows, size + table[-1].nbytes
+        if size <= 2 * table_size and rows - merged_rows < max(merged_rows, _LEAST_PENDING):
+            continue
+        table = [aggregation.merged(table)]
+        rows = merged_rows = table[0].num_rows
+        size = table[0].nbytes
+        if size > table_size:
+            yield from _by_key(table[0])
+            table, rows, size, merged_rows = [], 0, 0, 0
+    if table:
+        yield from _by_key(aggregation.merged(table))
 
 
-@dataclass(frozen=True)
-class CombinedRows:
-    """Aggregates rows that are sorted by their groups.
-
-    Attributes:
-        aggregation: What is gathered.
-        key: The layout of keys.
-        is_partial: Whether rows have accumulators, and not yet values.
-    """
-
-    aggregation: Aggregation
-    key: Layout
-    is_partial: bool
-
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """A row with accumulators for each group, with its key instead of the bytes of it."""
-        return with_keys(self.key, self._combined(batches))
-
-    def _combined(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        held: list[pa.RecordBatch] = []
-        gathered = self.aggregation.typed if self.is_partial else self.aggregation.gathered
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            merged = self.aggregation.merged([*held, gathered(batch)])
-            # The last group may go on in the next batch.
-            yield from _slices(merged.slice(0, merged.num_rows - 1))
-            held = [merged.slice(merged.num_rows - 1)]
-        yield from held
+def combined_rows(
+    layout: Layout, aggregation: Aggregation, is_partial: bool, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Accumulators of sorted rows, which have accumulators if ``is_partial``, and values if not."""
+    held: list[pa.RecordBatch] = []
+    gathered = aggregation.typed if is_partial else aggregation.gathered
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        merged = aggregation.merged([*held, gathered(batch)])
+        # The last group may go on in the next batch.
+        yield from with_keys(layout, _slices(merged.slice(0, merged.num_rows - 1)))
+        held = [merged.slice(merged.num_rows - 1)]
+    yield from with_keys(layout, held)
 
 
 def with_keys(layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows with keys instead of the bytes of these."""
+    """Rows with their keys decoded."""
     for batch in batches:
         keys = decoded_keys(layout, batch.column(KEY))
         names = [name for name in batch.schema.names if name != KEY]
@@ -205,11 +166,11 @@ def with_keys(layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
 
 
 def _by_key(table: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """A table that is given away: keys beside keys like them are shuffled in fewer bytes."""
+    """The rows of a table sorted by key, so that they are shuffled in fewer bytes."""
     yield from _slices(table.take(pc.sort_indices(table.column(KEY))))
 
 
 def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch in portions that do not burden the JVM."""
+    """The batch in batches that are small enough for the JVM."""
     for start in range(0, batch.num_rows, _OUTPUT_ROWS):
         yield batch.slice(start, _OUTPUT_ROWS)

@@ -1,1 +1,1 @@
-"""Functions that users write to make state and rows: contexts, options, the run over sorted keys."""
+"""Functions of users that make state and rows: contexts, options, and the loop over keyed rows."""

@@ -1,10 +1,12 @@
-"""Arrow tables of whole keys, which a function takes, and the columns that it gives."""
+"""Functions over Arrow tables of whole keys: their arguments, and the columns that they give."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from savepoint_database.types.spark_values import expect_valid
@@ -16,16 +18,46 @@ from savepoint_spark.writing.run_encoding import KEY
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from savepoint_functions.functions.key_batch import KeyBatch, KeyBatchFunction
+    from numpy.typing import NDArray
 
     BatchFunction = Callable[[pa.Table], pa.Table]
+    KeyBatchFunction = Callable[["KeyBatch"], tuple[pa.Table | None, pa.Table]]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyBatch:
+    """All rows of some keys, and the state of these keys.
+
+    Attributes:
+        rows: The rows. Rows of a key follow each other, in the order of their timestamps.
+        state: A row per key, in the order of the keys in ``rows``: column ``key``, and one per
+            state, with the types that ``keyed_state`` has without Spark; null if a key has nothing.
+        starts: The place of each key's first row.
+
+    Example:
+        >>> def totals(batch):
+        ...     cents = np.add.reduceat(batch.rows["cents"].to_numpy(), batch.starts)
+        ...     total = pc.add(pc.fill_null(batch.state["total"], 0), cents)
+        ...     return None, pa.table({"key": batch.state["key"], "total": total})
+    """
+
+    rows: pa.Table
+    state: pa.Table
+    starts: NDArray[np.int64]
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """The number of the key of each row, which is the number of its row in ``state``."""
+        counts = np.diff(np.append(self.starts, self.rows.num_rows))
+        return np.repeat(np.arange(len(self.starts)), counts)
+
 
 ROWS, SIZE = 100_000, 64 << 20
 """Rows, and their bytes, that a function gets at once, unless one key has more."""
 
 
 def over_batches(function: BatchFunction, states: Iterable[str]) -> KeyBatchFunction:
-    """A function over tables as one over batches, which gives these states and no rows."""
+    """A function over tables as a function over batches, which gives these states and no rows."""
 
     @wraps(function)
     def over_batch(batch: KeyBatch) -> tuple[None, pa.Table]:
@@ -42,12 +74,12 @@ def over_batches(function: BatchFunction, states: Iterable[str]) -> KeyBatchFunc
 
 
 def given_column(table: pa.Table, name: str, wanted: pa.DataType) -> pa.Array:
-    """A column that a function has given, as the type that it has to have.
+    """A column that a function has given, cast to the type that it must have.
 
     Raises:
         ColumnNotFoundError: There is no such column.
-        ColumnTypeError: It is of another type.
-        UnencodableError: A text is no UTF-8.
+        ColumnTypeError: It has another type.
+        UnencodableError: A text is not UTF-8.
     """
     if name not in table.column_names:
         raise ColumnNotFoundError(
@@ -67,12 +99,9 @@ def given_column(table: pa.Table, name: str, wanted: pa.DataType) -> pa.Array:
 def whole_keys(
     batches: Iterable[pa.RecordBatch], rows: int = ROWS, size: int = SIZE
 ) -> Iterator[pa.Table]:
-    """The rows in tables that hold all rows of each of their keys.
+    """Tables with all rows of each of their keys, made of sorted rows.
 
-    Args:
-        batches: The rows, sorted by key.
-        rows: A table ends with the key that brings it to so many rows.
-        size: The same for so many bytes.
+    A table ends with the key that brings it to so many rows, or bytes.
     """
     pending: list[pa.RecordBatch] = []
     count = bytes_of_rows = 0
@@ -93,7 +122,7 @@ def whole_keys(
 
 
 def _first_other(keys: pa.BinaryArray, key: pa.BinaryScalar) -> int | None:
-    """Where the first key begins that is another one; None if there is none."""
+    """The start of the first other key; None if there is none."""
     if len(keys) and keys[0] != key:
         return 0
     starts = key_starts(keys)

@@ -1,7 +1,7 @@
-"""Functions over rows that are connected with broadcast rows, all of which every task sees.
+"""Functions over rows that are connected with broadcast rows, which every task sees.
 
-The broadcast rows come first, as in Flink's bounded jobs: what they have put into broadcast state is
-there when the first other row comes, and does not change any more.
+The broadcast rows come first, as in Flink's bounded jobs. Their broadcast state is complete when
+the first other row comes, and does not change any more.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from savepoint_functions.functions.process_functions import (
     KeyedFunction,
     OperatorContext,
 )
+from savepoint_spark.reading.states import MapState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -24,25 +25,14 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.backends.backend import Clock
     from savepoint_functions.functions.side_outputs import OutputTag, SideOutputs
     from savepoint_spark.reading.functions import OutputRow
-    from savepoint_spark.reading.states import MapState
 
 
 class ReadOnlyBroadcastState(HeldMapState):
-    """Broadcast state as a row sees it that is not broadcast: nothing can change it."""
+    """Broadcast state for other rows; methods that would change it raise ``TypeError``."""
 
-    def put(self, key: Any, value: Any) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``."""
-        self._refuse_change()
+    put, remove, clear = MapState.put, MapState.remove, MapState.clear
 
-    def remove(self, key: Any) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``."""
-        self._refuse_change()
-
-    def clear(self) -> None:
-        """Raises ``TypeError``."""
-        self._refuse_change()
-
-    def _refuse_change(self) -> NoReturn:
+    def _refuse(self) -> NoReturn:
         raise TypeError(
             f"broadcast state {self.name!r} is changed by broadcast rows alone, or its tasks would"
             " not agree: change it in process_broadcast_element"
@@ -50,12 +40,7 @@ class ReadOnlyBroadcastState(HeldMapState):
 
 
 class BroadcastStates:
-    """The broadcast states of a task.
-
-    Args:
-        states: The states by name.
-        descriptors: Their descriptors.
-    """
+    """The broadcast states of a task, by name."""
 
     def __init__(
         self, states: Mapping[str, MapState], descriptors: Iterable[MapStateDescriptor]
@@ -64,11 +49,7 @@ class BroadcastStates:
         self._descriptors = {descriptor.name: descriptor for descriptor in descriptors}
 
     def get(self, descriptor: MapStateDescriptor) -> MapState:
-        """The state of a descriptor.
-
-        Raises:
-            ValueError: The broadcast rows were given no such descriptor.
-        """
+        """The state of a descriptor. Raises ``ValueError`` if the broadcast rows don't have it."""
         if self._descriptors.get(descriptor.name) != descriptor:
             raise ValueError(
                 f"broadcast state {descriptor} is not one of the broadcast rows: give its descriptor"
@@ -78,13 +59,7 @@ class BroadcastStates:
 
 
 class ReadOnlyContext(OperatorContext):
-    """What a function can ask of a row without a key that is not broadcast.
-
-    Args:
-        clock: Gives the processing time, in ms.
-        states: The broadcast states.
-        side_outputs: Takes rows of side outputs.
-    """
+    """The row without a key, not a broadcast one, that a function is called for."""
 
     __slots__ = ("_side_outputs", "_states")
 
@@ -107,7 +82,7 @@ class ReadOnlyContext(OperatorContext):
 
 
 class BroadcastElementContext(ReadOnlyContext):
-    """What a function can ask of a broadcast row; it may change broadcast state."""
+    """The broadcast row that a function is called for; it may change broadcast state."""
 
     __slots__ = ()
 
@@ -120,18 +95,11 @@ class BroadcastElementContext(ReadOnlyContext):
         return self._states.get(descriptor)
 
     def apply_to_keyed_state(self, *_: Any) -> None:
-        """Does nothing: broadcast rows come first, and no key has state then, as in Flink."""
+        """Does nothing, as in Flink: broadcast rows come first, when no key has state."""
 
 
 class KeyedBroadcastContext(KeyedContext):
-    """What a function can ask of a row with a key, or a timer.
-
-    Args:
-        timer_service: The timers of the current key.
-        switch_key: Ends the current key and begins another one.
-        side_outputs: Takes rows of side outputs.
-        states: The broadcast states.
-    """
+    """The row with a key, or the timer, that a function is called for."""
 
     __slots__ = ("_states",)
 
@@ -151,7 +119,7 @@ class KeyedBroadcastContext(KeyedContext):
 
 
 class BroadcastProcessFunction(ABC):
-    """Makes rows of rows, with the help of broadcast state.
+    """Makes rows of rows, with broadcast state.
 
     Attributes:
         side_outputs: As for ``KeyedFunction``.
@@ -173,7 +141,7 @@ class BroadcastProcessFunction(ABC):
     side_outputs: ClassVar[tuple[OutputTag, ...]] = ()
 
     def open(self) -> None:  # noqa: B027  # most take nothing
-        """Called in every task, and in that of the broadcast rows, before the first row."""
+        """Called in every task, also in that of the broadcast rows, before the first row."""
 
     @abstractmethod
     def process_element(self, value: Any, context: ReadOnlyContext) -> Iterable[OutputRow] | None:
@@ -185,16 +153,16 @@ class BroadcastProcessFunction(ABC):
     ) -> Iterable[OutputRow] | None:
         """Changes broadcast state by a broadcast row, and may give rows.
 
-        All broadcast rows come to one task, and what they make of the states to all others: nothing
-        else of the function does. In Flink each subtask gives the rows once, here they are there once.
+        All broadcast rows come to one task. The other tasks get the broadcast states, and nothing
+        else of the function. In Flink each subtask gives the rows once; here they come once in all.
         """
 
     def close(self) -> None:  # noqa: B027  # most have taken nothing
-        """Gives back what ``open`` took; called at the end of a task, also of one that fails."""
+        """Frees the resources of ``open``; called at the end of a task, even if it fails."""
 
 
 class KeyedBroadcastProcessFunction(KeyedFunction, ABC):
-    """Makes rows, or state, of rows with keys, with the help of broadcast state.
+    """Makes rows, or state, of rows with keys, with broadcast state.
 
     ``open`` registers keyed state, as for ``KeyedProcessFunction``.
     """

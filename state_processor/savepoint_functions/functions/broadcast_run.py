@@ -1,12 +1,13 @@
-"""Runs the broadcast side of a function: all its rows in one task, and what they make of broadcast state.
+"""The broadcast side of a function: one task has all its rows, and makes broadcast state of them.
 
-That is collected, as it goes to all tasks of the other side, and to all subtasks of the savepoint.
+The driver collects this table, because all tasks of the other side and all subtasks of the
+savepoint need its entries.
 
 | column  | type   | meaning                                                     |
 |---------|--------|-------------------------------------------------------------|
-| state   | INT    | of an entry of broadcast state: the index of the state      |
-| key     | BINARY | its key, as its serializer writes it                        |
-| element | BINARY | its value, likewise                                         |
+| state   | INT    | index of the state that an entry is of                      |
+| key     | BINARY | key of the entry, as its serializer writes it               |
+| element | BINARY | value of the entry, likewise                                |
 | output  | STRUCT | and others: rows that the function has given; see ``outputs`` |
 """
 
@@ -38,15 +39,21 @@ from savepoint_functions.functions.broadcast_functions import (
     ReadOnlyBroadcastState,
     ReadOnlyContext,
 )
-from savepoint_functions.functions.key_spans import decoded_keys, plain_list, row_maker, row_tuples
+from savepoint_functions.functions.function_calls import FunctionCalls
+from savepoint_functions.functions.key_spans import decoded_keys
 from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
-from savepoint_functions.functions.operator_function import ROW, TIMESTAMP, FunctionElementState
-from savepoint_functions.functions.outputs import GivenRows, in_column, kept_once
+from savepoint_functions.functions.operator_function import (
+    ROW,
+    TIMESTAMP,
+    FunctionElementState,
+    timed_rows,
+)
+from savepoint_functions.functions.outputs import OutputBuffer, kept_once
 from savepoint_functions.functions.side_outputs import SideOutputs
 from savepoint_spark.writing.operator_rows import ELEMENT_SCHEMA, ELEMENTS, NewOperatorState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from pyspark.sql import DataFrame
 
@@ -56,30 +63,22 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.outputs import Outputs
 
     BroadcastFunction = BroadcastProcessFunction | KeyedBroadcastProcessFunction
-    Call = Callable[[Any, Any], Iterable[Any] | None]
 
 _STATE, _KEY, _ELEMENT = "state", "key", "element"
 _ENTRIES = pa.schema({_STATE: pa.int32(), _KEY: pa.binary(), _ELEMENT: pa.binary()})
 _NO_KEY = Long()
 """The layout of the keys of a task that gets none."""
-_GIVEN_ROWS = 1000
-"""Rows after which it is looked whether a function has given enough for a batch."""
 
 
 @dataclass(frozen=True)
 class HeldBroadcast:
-    """The broadcast state that the broadcast rows have made, on its way to tasks.
-
-    Attributes:
-        descriptors: The states.
-        entries: Of each state the keys and the values, as their serializers write them.
-    """
+    """Broadcast state on its way to tasks: serialized keys and values of each state."""
 
     descriptors: tuple[MapStateDescriptor, ...]
     entries: tuple[tuple[pa.BinaryArray, pa.BinaryArray], ...]
 
     def states(self) -> BroadcastStates:
-        """The states as a task sees them that has other rows."""
+        """The states as a task of other rows sees them."""
         states = {}
         for descriptor, (keys, values) in zip(self.descriptors, self.entries, strict=True):
             state = ReadOnlyBroadcastState(descriptor.name)
@@ -99,20 +98,13 @@ def _decoded(layout: Layout, encoded: pa.BinaryArray) -> list[Any]:
 
 @dataclass(frozen=True)
 class BroadcastElements:
-    """A broadcast state that broadcast rows have made, as elements of an operator.
-
-    Attributes:
-        state: The state.
-        table: What the broadcast rows have made.
-        number: Which of the states it is.
-    """
+    """The broadcast state of this number in the table, as elements of an operator."""
 
     state: NewOperatorState
     table: DataFrame
     number: int
 
     def elements(self, index: int, parallelism: int) -> DataFrame:
-        """See ``ElementRows``."""
         entries = self.table.where(F.col(_STATE) == self.number).select(_KEY, _ELEMENT)
         return entries.mapInArrow(partial(_in_subtasks, index, parallelism), ELEMENTS)
 
@@ -120,7 +112,7 @@ class BroadcastElements:
 def _in_subtasks(
     index: int, parallelism: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Entries of the state of this index in each subtask."""
+    """Gives entries to each subtask, as entries of the state with this index."""
     for batch in batches:
         states = pa.repeat(pa.scalar(index, pa.int32()), len(batch))
         for subtask in range(parallelism):
@@ -131,7 +123,7 @@ def _in_subtasks(
 
 @dataclass(frozen=True)
 class BroadcastResult:
-    """What the broadcast rows have made.
+    """Results of the broadcast rows.
 
     Attributes:
         descriptors: The broadcast states.
@@ -149,14 +141,7 @@ class BroadcastResult:
         function: BroadcastFunction,
         outputs: Outputs,
     ) -> Self:
-        """Runs the function over broadcast rows.
-
-        Args:
-            data: The rows, as ``in_structs`` gives them; in the order of their timestamps, if any.
-            descriptors: The broadcast states.
-            function: The function.
-            outputs: What it gives.
-        """
+        """Runs the function over rows of ``in_structs``, in the order of their timestamps."""
         names = tuple(data.select(f"{ROW}.*").columns)
         task = BroadcastTask(function, descriptors, names, outputs)
         rows = data.coalesce(1).sortWithinPartitions(TIMESTAMP)
@@ -182,21 +167,14 @@ class BroadcastResult:
 
 
 def new_state(descriptor: MapStateDescriptor) -> NewOperatorState:
-    """Broadcast state that is to be written."""
+    """Broadcast state for a savepoint."""
     mode = DistributionMode.BROADCAST
     return NewOperatorState(descriptor.name, mode, descriptor.user_value, descriptor.user_key)
 
 
 @dataclass(frozen=True)
 class BroadcastTask:
-    """A function over all broadcast rows.
-
-    Attributes:
-        function: The function.
-        descriptors: The broadcast states.
-        names: The columns of the rows.
-        outputs: What the function gives.
-    """
+    """A function over all broadcast rows, whose columns have these names."""
 
     function: BroadcastFunction
     descriptors: tuple[MapStateDescriptor, ...]
@@ -205,7 +183,6 @@ class BroadcastTask:
 
     @property
     def spark_schema(self) -> StructType:
-        """The columns of the table."""
         entries = [
             StructField(_STATE, IntegerType()),
             StructField(_KEY, BinaryType()),
@@ -225,10 +202,9 @@ class BroadcastTask:
         broadcast = BroadcastStates(states, self.descriptors)
         context = BroadcastElementContext(processing_time, broadcast, side_outputs)
         with _opened(self.function):
-            call = self.function.process_broadcast_element
-            given = GivenRows(self.outputs, self.function)
-            for column, rows in given_rows(batches, self.names, call, context, given, side_outputs):
-                yield in_column(schema, column, rows)
+            calls = FunctionCalls(self.function.process_broadcast_element, context)
+            given = OutputBuffer(self.outputs, self.function)
+            yield from _output(batches, self.names, calls, given, side_outputs, schema)
         name = type(self.function).__name__
         for number, (_, _, entries) in enumerate(store.contents()):
             state = FunctionElementState.of(new_state(self.descriptors[number]), number, 1)
@@ -240,14 +216,7 @@ class BroadcastTask:
 
 @dataclass(frozen=True)
 class ConnectedTask:
-    """A function over rows without keys that were connected with broadcast rows.
-
-    Attributes:
-        function: The function.
-        broadcast: The broadcast states.
-        names: The columns of the rows.
-        outputs: What the function gives.
-    """
+    """A function over rows without keys that are connected with broadcast rows."""
 
     function: BroadcastProcessFunction
     broadcast: HeldBroadcast
@@ -256,55 +225,34 @@ class ConnectedTask:
 
     @user_frames_first
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition, a column for each output."""
+        """The rows of a partition, with a column for each output."""
         schema = pa.schema(self.outputs.arrow_fields)
         side_outputs = SideOutputs(self.function)
         context = ReadOnlyContext(processing_time, self.broadcast.states(), side_outputs)
         with _opened(self.function):
-            call = self.function.process_element
-            given = GivenRows(self.outputs, self.function)
-            for column, rows in given_rows(batches, self.names, call, context, given, side_outputs):
-                yield in_column(schema, column, rows)
+            calls = FunctionCalls(self.function.process_element, context)
+            given = OutputBuffer(self.outputs, self.function)
+            yield from _output(batches, self.names, calls, given, side_outputs, schema)
 
 
-def given_rows(
+def _output(
     batches: Iterable[pa.RecordBatch],
     names: tuple[str, ...],
-    call: Call,
-    context: ReadOnlyContext,
-    given: GivenRows,
+    calls: FunctionCalls,
+    given: OutputBuffer,
     side_outputs: SideOutputs,
-) -> Iterator[tuple[str, pa.StructArray]]:
-    """What a function gives for rows without keys, by column."""
-    make, pending = row_maker(names), list[Any]()
-    for batch in batches:
-        times, rows = plain_list(batch.column(TIMESTAMP)), row_tuples(batch.column(ROW))
-        for number, (context.timestamp, row) in enumerate(
-            zip(times, map(make, rows), strict=True), 1
-        ):
-            outputs = call(row, context)
-            if outputs is not None:
-                pending.extend(outputs)
-            if number % _GIVEN_ROWS == 0:
-                yield from _taken(given, pending, side_outputs).full()
-        yield from _taken(given, pending, side_outputs).full()
-    yield from given.rest()
-
-
-def _taken(given: GivenRows, pending: list[Any], side_outputs: SideOutputs) -> GivenRows:
-    if pending:
-        given.take("a row", pending)
-    given.take_sides(side_outputs)
-    return given
+    schema: pa.Schema,
+) -> Iterator[pa.RecordBatch]:
+    for rows in timed_rows(batches, names):
+        calls.process(rows)
+        given.take("a row", calls.given, side_outputs)
+        yield from given.batches(schema)
+    yield from given.batches(schema, 1)
 
 
 @contextmanager
 def _opened(function: BroadcastFunction) -> Iterator[None]:
-    """A function that is open, without a key.
-
-    Raises:
-        TypeError: It has changed keyed state.
-    """
+    """Opens a function without a key. Raises ``TypeError`` if it has changed keyed state."""
     try:
         if isinstance(function, BroadcastProcessFunction):
             function.open()

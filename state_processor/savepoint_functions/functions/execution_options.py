@@ -1,4 +1,4 @@
-"""How functions over keyed rows are run, under the names that Flink's configuration has for it."""
+"""Options of functions over keyed rows, with the names of Flink's configuration."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STATE_BACKEND = "state.backend.type"
 CHECKPOINT_INTERVAL = "execution.checkpointing.interval"
 BACKLOG_INTERVAL = "execution.checkpointing.interval-during-backlog"
 BATCH_BACKEND = "execution.batch-state-backend.enabled"
-# As the proposal called them that sorted inputs come from.
+# Names of Flink's first proposal for sorted inputs.
 _OLDER_NAMES = {
     "execution.sorted-shuffles.enabled": SORTED_INPUTS,
     "execution.sorted-shuffles.memory": SORT_MEMORY,
@@ -47,15 +47,16 @@ _FLINKS_NAMES = {"hashmap": HEAP}
 
 @dataclass(frozen=True, slots=True)
 class ExecutionOptions:
-    """How a function is run.
+    """Options of a function.
 
     Attributes:
-        is_sorted: Whether rows come sorted by key, so that a key is done once it is left.
-        state_backend: What holds the state of keys meanwhile.
-        sort_memory: The bytes of sorted rows that a task has at once between Spark and the function;
-            None for as many as Spark's own settings give.
+        is_sorted: Whether rows come sorted by key, so that a key is over when the next one comes.
+        state_backend: The name of the state backend.
+        sort_memory: The greatest size in bytes of a batch of sorted rows on its way to the
+            function; None for Spark's own settings.
         checkpoint_interval_ms: How often a stream has savepoints; None for only when asked for.
-        backlog_interval_ms: The same during a backlog; 0 for none, so that it runs in batch mode.
+        backlog_interval_ms: How often a backlog has savepoints; with 0 it has none and runs in
+            batch mode.
     """
 
     is_sorted: bool = True
@@ -66,10 +67,10 @@ class ExecutionOptions:
 
     @classmethod
     def of(cls, settings: Mapping[str, Setting]) -> Self:
-        """The options that these settings make.
+        """The options of these settings.
 
         Raises:
-            ValueError: There is no such setting, it has no such value, or two contradict.
+            ValueError: A setting is unknown, has no such value, or contradicts another.
 
         Example:
             >>> ExecutionOptions.of({"state.backend.type": "rocksdb"}).is_sorted
@@ -93,14 +94,11 @@ class ExecutionOptions:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether a backlog runs in batch mode, and the stream behind it in stream mode.
-
-        If not, a backlog is the beginning of the stream.
-        """
+        """Whether a backlog runs in batch mode; if not, it is the beginning of the stream."""
         return self.backlog_interval_ms == 0
 
     def for_function(self, function: KeyedFunction) -> Self:
-        """The same, for a function that may sort by itself, for which rows are not sorted then."""
+        """The options for a function; rows of one that sorts by itself are not sorted."""
         if not self.is_sorted or not function.is_internal_sorter_supported:
             return self
         if self.state_backend == SINGLE_KEY:
@@ -108,7 +106,6 @@ class ExecutionOptions:
         return replace(self, is_sorted=False)
 
     def _check(self) -> None:
-        """Raises ``ValueError`` if two options contradict, or one is out of its range."""
         if self.state_backend == SINGLE_KEY and not self.is_sorted:
             raise ValueError(
                 f"{STATE_BACKEND}={SINGLE_KEY} keeps the state of one key, but the rows of a key"
@@ -128,10 +125,10 @@ class ExecutionOptions:
 
 
 def _backend(settings: Mapping[str, Setting], *, is_sorted: bool) -> str:
-    """What keeps state: of one key where rows are sorted, unless another backend is named.
+    """The state backend: that of one key if rows are sorted and nothing else is said.
 
     Raises:
-        ValueError: There is no such backend, or it is not that of ``BATCH_BACKEND``.
+        ValueError: There is no such backend, or it contradicts ``BATCH_BACKEND``.
     """
     is_batch = _parsed(settings, BATCH_BACKEND, _boolean, default=None)
     default = SINGLE_KEY if (is_sorted if is_batch is None else is_batch) else HEAP
@@ -161,7 +158,6 @@ def _parsed(
     *,
     default: DefaultT,
 ) -> ParsedT | DefaultT:
-    """What a setting means; the default if it is not given."""
     if name not in settings:
         return default
     try:

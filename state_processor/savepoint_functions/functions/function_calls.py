@@ -1,59 +1,49 @@
-"""Calls a function of keyed rows, for rows and for timers that fire."""
+"""The one loop that calls a function: for rows, and for timers that fire."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from savepoint_functions.functions.broadcast_functions import KeyedBroadcastProcessFunction
 from savepoint_functions.functions.process_functions import (
     KeyedCoProcessFunction,
-    KeyedProcessFunction,
+    KeyedStateBootstrapFunction,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from savepoint_functions.functions.process_functions import KeyedContext, KeyedFunction
 
-    Process = Callable[[Any, KeyedContext], Iterable[Any] | None]
-
-_WITH_TIMERS = (KeyedProcessFunction, KeyedCoProcessFunction, KeyedBroadcastProcessFunction)
+    Call = Callable[[Any, Any], Iterable[Any] | None]
 
 
 class FunctionCalls:
-    """The calls of a function, and what it has given.
+    """Calls ``process`` for rows, and ``on_timer`` for timers, with one context.
 
-    Args:
-        function: The function.
-        context: The context of its calls.
-
-    Attributes:
-        given: The rows that the function has given.
-        left: The keys that the function has left by itself; emptied where that is seen.
-        fired: The number of timers that have fired.
+    ``given`` has the rows that the function has returned, ``left`` the keys that it has left by
+    ``set_current_key``; the caller empties both. ``fired`` counts timers.
     """
 
-    def __init__(self, function: KeyedFunction, context: KeyedContext) -> None:
+    def __init__(self, process: Call, context: Any, on_timer: Call | None = None) -> None:
         self.given: list[Any] = []
         self.left: list[bytes | None] = []
         self.fired = 0
-        self._function = function
+        self._process = process
         self._context = context
-        # Each kind has ``process_element``, with a context of its own.
-        of_one: Any = function
+        self._on_timer = on_timer
+
+    @classmethod
+    def of(cls, function: KeyedFunction, context: KeyedContext) -> Self:
+        """The calls of a function with keys; rows of two inputs are pairs of input and row."""
+        # Each kind has these methods, with a context of its own.
+        methods: Any = function
         is_of_two = isinstance(function, KeyedCoProcessFunction)
-        self._process: Process = _of_two(of_one) if is_of_two else of_one.process_element
+        process = _of_two(methods) if is_of_two else methods.process_element
+        has_timers = not isinstance(function, KeyedStateBootstrapFunction)
+        return cls(process, context, methods.on_timer if has_timers else None)
 
-    def process(self, rows: Iterator[tuple[int | None, Any]]) -> bool:
-        """Calls the function for rows, until it has left the key.
-
-        Args:
-            rows: The rows, each behind its timestamp. A row of two inputs comes with the number of its
-                own.
-
-        Returns:
-            Whether the function has left the key, which may have more rows.
-        """
+    def process(self, rows: Iterable[tuple[int | None, Any]]) -> bool:
+        """Calls the function for pairs of timestamp and row; True once it has left the key."""
         process, context = self._process, self._context
         give, left = self.given.extend, self.left
         for context.timestamp, row in rows:
@@ -65,20 +55,19 @@ class FunctionCalls:
         return False
 
     def fire(self, due: Iterable[tuple[str, int]]) -> None:
-        """Fires timers of the current key."""
-        function, context = self._function, self._context
-        if not isinstance(function, _WITH_TIMERS):
+        """Fires timers of the current key: pairs of time domain and timestamp in ms."""
+        on_timer, context = self._on_timer, self._context
+        if on_timer is None:
             return
         for context.time_domain, context.timestamp in due:
             self.fired += 1
-            outputs = function.on_timer(context.timestamp, context)  # type: ignore[arg-type]
+            outputs = on_timer(context.timestamp, context)
             if outputs is not None:
                 self.given.extend(outputs)
         context.time_domain = None
 
 
-def _of_two(function: KeyedCoProcessFunction) -> Process:
-    """The call for a row of either input, which comes behind the number of its input."""
+def _of_two(function: KeyedCoProcessFunction) -> Call:
     calls = function.process_element1, function.process_element2
 
     def process(row: tuple[int, Any], context: KeyedContext) -> Iterable[Any] | None:
@@ -86,3 +75,10 @@ def _of_two(function: KeyedCoProcessFunction) -> Process:
         return calls[number](value, context)
 
     return process
+
+
+def expect_kind(function: object, *kinds: type) -> None:
+    """Raises ``TypeError`` if a function is of none of these kinds."""
+    if not isinstance(function, kinds):
+        expected = " or ".join(kind.__name__ for kind in kinds)
+        raise TypeError(f"{type(function).__name__} is no {expected}")

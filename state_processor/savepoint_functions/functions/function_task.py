@@ -1,8 +1,8 @@
 """Runs a function over keyed rows, key after key.
 
-Sorted, all rows of a key come one behind the other: at its end its timers fire, its state is
-given away, and nothing of it stays. Not sorted, the state backend keeps all keys of the task, and
-they end when all rows have come, each in its turn.
+Sorted rows of a key come one after the other: at the end of the key its timers fire, its state is
+passed on, and the backend forgets it. With unsorted rows the backend keeps all keys of the task,
+and they end one after the other when all rows have come.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from savepoint_database.rows.place import Place
+from savepoint_database.types.python_values import OutputRows
+from savepoint_database.types.user_frames import user_frames_first
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.values.value_writer import write_value
 from savepoint_functions.functions.backends import TimerService, state_backend
+from savepoint_functions.functions.backends.timers import MAX_WATERMARK
 from savepoint_functions.functions.broadcast_functions import KeyedBroadcastContext
 from savepoint_functions.functions.execution_options import SORTED_INPUTS
 from savepoint_functions.functions.function_calls import FunctionCalls
@@ -36,27 +39,24 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.broadcast_run import HeldBroadcast
     from savepoint_functions.functions.execution_options import ExecutionOptions
     from savepoint_functions.functions.initial_state import InitialTask
-    from savepoint_functions.functions.key_spans import RowTypes, Span
+    from savepoint_functions.functions.key_spans import RowsOfKey, RowTypes
     from savepoint_functions.functions.process_functions import KeyedFunction
 
-RunT = TypeVar("RunT", bound="FunctionRun")
+    Ended = tuple[Place, list[Any]]
+
+LoopT = TypeVar("LoopT", bound="KeyLoop")
 
 _COLLECTED = 50_000
-"""Python looks for cycles when so many more objects were made than have died."""
+"""Surplus of new objects over dead ones at which Python looks for cycles."""
 
 
 @dataclass(frozen=True)
 class FunctionTask:
-    """A function, and how it is run.
+    """A function over keyed rows, and how it is loop.
 
-    Attributes:
-        function: The function.
-        rows: What it is given.
-        options: How it is run.
-        keeps_state: Whether a key leaves its state when it ends, timers among it, and not rows; if
-            not, its timers fire.
-        initial: The state with which it begins, if not with nothing.
-        broadcast: The broadcast states, of rows that were connected with broadcast rows.
+    If ``keeps_state``, a key leaves its state when it ends, timers included; if not, its timers
+    fire. With a ``watermark``, in ms, event-time timers up to it fire at the end of a key that
+    leaves state.
     """
 
     function: KeyedFunction
@@ -65,34 +65,44 @@ class FunctionTask:
     keeps_state: bool
     initial: InitialTask | None = None
     broadcast: HeldBroadcast | None = None
+    watermark: int | None = None
+
+    @user_frames_first
+    def output_batches(
+        self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows that the function gives; its state and side outputs are dropped."""
+        rows = OutputRows(schema, type(self.function).__name__)
+        yield from rows.batches(self.outputs(batches))
 
     def outputs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Place, Any]]:
         """The rows that the function gives, each with its key."""
-        with self.running(FunctionRun) as run:
-            for _ in run.steps(run.spans(batches)):
-                if run.given:
-                    place = Place(run.backend.current_key)
-                    yield from ((place, row) for row in run.given)
-                    run.given.clear()
-                run.side_outputs.clear()
+        with self.running(KeyLoop) as loop:
+            for _ in loop.steps(loop.by_key(batches)):
+                if loop.given:
+                    place = Place(loop.backend.current_key)
+                    yield from ((place, row) for row in loop.given)
+                    loop.given.clear()
+                loop.side_outputs.clear()
 
-    def states(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Place, list[Any]]]:
-        """The bytes of each key, and what it has in each state when it ends."""
-        with self.running(FunctionRun) as run:
-            for _ in run.steps(run.spans(batches)):
-                run.forget_rows()
-                yield from run.ended
-                run.ended.clear()
+    def states(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Ended]:
+        """The state that each key leaves; the rows that the function gives are dropped."""
+        with self.running(KeyLoop) as loop:
+            for _ in loop.steps(loop.by_key(batches)):
+                loop.given.clear()
+                loop.side_outputs.clear()
+                yield from loop.ended
+                loop.ended.clear()
 
     @contextmanager
-    def running(self, kind: Callable[[FunctionTask, KeyedStateBackend], RunT]) -> Iterator[RunT]:
+    def running(self, kind: Callable[[FunctionTask, KeyedStateBackend], LoopT]) -> Iterator[LoopT]:
         """The function at work, open until the end."""
         name = self.options.state_backend
         with state_backend(name, self.rows.key) as backend, _seldom_collected():
-            run = kind(self, backend)
+            loop = kind(self, backend)
             try:
                 self.function.open(KeyedRuntimeContext(backend))
-                yield run
+                yield loop
             except BaseException as error:
                 error.add_note(f"in {type(self.function).__name__} for key {backend.current_key!r}")
                 raise
@@ -102,13 +112,14 @@ class FunctionTask:
 
 @contextmanager
 def _seldom_collected() -> Iterator[None]:
-    """Python's collector of cycles, at work less often.
+    """Lets Python look for cycles less often.
 
-    Rows and the state of ended keys are thousands of objects, which die by themselves, batch by
-    batch. By default the collector goes through all of them every 700, which takes longer than all else.
+    Rows and the state of ended keys are thousands of objects, which die by themselves. By default
+    the collector walks all of them after every 700 new ones, which takes longer than everything
+    else.
     """
     count, *generations = gc.get_threshold()
-    # 0 switches it off.
+    # A threshold of 0 means never.
     gc.set_threshold(count and max(count, _COLLECTED), *generations)
     try:
         yield
@@ -116,58 +127,42 @@ def _seldom_collected() -> Iterator[None]:
         gc.set_threshold(count, *generations)
 
 
-class FunctionRun:
-    """A function at work.
+class KeyLoop:
+    """A function at work, key after key.
 
-    Attributes:
-        timer_service: What keeps its timers.
-        backend: Has the state.
-        given: The rows that the function has given.
-        ended: What keys had when they ended.
-        side_outputs: The rows that it has given to side outputs.
-        initial: What keys begin with, if not with nothing.
+    ``given`` and ``side_outputs`` have the rows that the function has given, and ``ended`` the
+    state of ended keys, until the caller empties them.
     """
 
     timer_service: ClassVar[type[TimerService]] = TimerService
 
     def __init__(self, task: FunctionTask, backend: KeyedStateBackend) -> None:
         self.backend = backend
-        self.ended: list[tuple[Place, list[Any]]] = []
-        self._function = task.function
-        self._key = task.rows.key
+        self.ended: list[Ended] = []
+        self._task = task
         self._is_sorted = task.options.is_sorted
-        self._keeps_state = task.keeps_state
         self._timers = self.timer_service(backend)
         self.side_outputs = SideOutputs(task.function)
         self._context = self._made_context(task.broadcast)
-        self._calls = FunctionCalls(task.function, self._context)
+        self._calls = FunctionCalls.of(task.function, self._context)
         self.given, self._left = self._calls.given, self._calls.left
-        self._row_types = task.rows
-        self._has_key_groups = task.rows.has_key_groups
-        # Those that are given, of keys that have not ended.
+        # The given key groups of keys that have not ended.
         self._key_groups: dict[bytes, int] = {}
-        self.initial: InitialKeys | None = None
+        self._initial: InitialKeys | None = None
         if task.initial is not None:
-            self.initial = InitialKeys(task.initial, task.rows, is_sorted=self._is_sorted)
+            self._initial = InitialKeys(task.initial, task.rows, is_sorted=self._is_sorted)
 
-    def spans(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Span]:
-        """The rows of a partition."""
-        return (self.initial or self._row_types).spans(batches)
+    def by_key(self, batches: Iterable[pa.RecordBatch]) -> Iterator[RowsOfKey]:
+        return (self._initial or self._task.rows).by_key(batches)
 
     @property
     def has_passed(self) -> bool:
-        """Whether ``passed`` has any."""
-        return self.initial is not None and bool(self.initial.stretches.passed)
+        return self._initial is not None and bool(self._initial.splits.passed)
 
     def passed(self) -> Iterator[pa.RecordBatch]:
-        """Runs of what keys began with that the function has not touched, as far as it is known."""
-        if self.initial is not None:
-            yield from self.initial.stretches.drained()
-
-    def forget_rows(self) -> None:
-        """Drops the rows that the function has given."""
-        self.given.clear()
-        self.side_outputs.clear()
+        """Runs of the initial state that the function has not touched, as far as it is known yet."""
+        if self._initial is not None:
+            yield from self._initial.splits.drained()
 
     def _made_context(self, broadcast: HeldBroadcast | None) -> KeyedContext:
         if broadcast is None:
@@ -176,42 +171,40 @@ class FunctionRun:
             self._timers, self._switch_key, self.side_outputs, broadcast.states()
         )
 
-    def steps(self, spans: Iterable[Span]) -> Iterator[None]:
-        """Calls the function for all rows; what it has made may be emptied after a step."""
+    def steps(self, keys: Iterable[RowsOfKey]) -> Iterator[None]:
+        """Calls the function for all rows; the caller may empty the results after each step."""
         backend, call = self.backend, self._calls.process
-        for span in spans:
-            if span.key_bytes != backend.key_bytes:
+        for of_key in keys:
+            if of_key.key_bytes != backend.key_bytes:
                 if self._is_sorted:
-                    self._end_before(span)
-                self._begin(span.key, span.key_bytes)
-                if span.key_group is not None:
-                    self._key_groups[span.key_bytes] = span.key_group
-            rows = self._rows(span)
+                    self._end_before(of_key)
+                self._begin(of_key.key, of_key.key_bytes)
+                if of_key.key_group is not None:
+                    self._key_groups[of_key.key_bytes] = of_key.key_group
+            rows = self._rows(of_key)
             while call(rows):
-                self._return_to(span, rows)
+                self._return_to(of_key, rows)
             yield
         for _ in self._ends():
             yield
 
-    def _rows(self, span: Span) -> Iterator[tuple[int | None, Any]]:
-        """The rows, each with its timestamp."""
-        return zip(span.timestamps, span.rows, strict=False)
+    def _rows(self, of_key: RowsOfKey) -> Iterator[tuple[int | None, Any]]:
+        return zip(of_key.timestamps, of_key.rows, strict=False)
 
     def _begin(self, key: Any, key_bytes: bytes) -> None:
         self.backend.set_current_key(key, key_bytes)
         self._context.current_key = key
-        contents = None if self.initial is None else self.initial.take(key_bytes)
+        contents = None if self._initial is None else self._initial.take(key_bytes)
         if contents is not None:
             self.backend.restore_current_key(contents)
             self._timers.restored()
 
     def _switch_key(self, key: Any) -> None:
-        """What ``KeyedContext.set_current_key`` does."""
         view = DataOutputView()
-        write_value(self._key, key, view)
+        write_value(self._task.rows.key, key, view)
         if view.to_bytes() == self.backend.key_bytes:
             return
-        if self._has_key_groups and view.to_bytes() not in self._key_groups:
+        if self._task.rows.has_key_groups and view.to_bytes() not in self._key_groups:
             raise TypeError(
                 f"the key group of key {key!r} is not known: where a column gives the key groups, or"
                 " a function goes on from a savepoint, it goes to no key that has had no row"
@@ -221,43 +214,45 @@ class FunctionRun:
             self._end()
         self._begin(key, view.to_bytes())
 
-    def _return_to(self, span: Span, rows: Iterator[Any]) -> None:
-        """Goes on with the rows of a key after the function has left it.
+    def _return_to(self, of_key: RowsOfKey, rows: Iterator[Any]) -> None:
+        """Goes on with a key that the function has left.
 
-        Raises:
-            TypeError: The key has ended with that, as rows are sorted, and has more rows.
+        Raises ``TypeError`` if rows are sorted and the key has more, because it has ended.
         """
         if not self._is_sorted:
             self._left.clear()
-            self._begin(span.key, span.key_bytes)
+            self._begin(of_key.key, of_key.key_bytes)
         elif next(rows, None) is not None:
-            raise self._refusal(span)
+            raise self._refusal(of_key)
 
-    def _refusal(self, span: Span) -> TypeError:
+    def _refusal(self, of_key: RowsOfKey) -> TypeError:
         return TypeError(
-            f"key {span.key!r} has ended, because the function went on to key"
+            f"key {of_key.key!r} has ended, because the function went on to key"
             f" {self._context.current_key!r}, but has more rows: sorted input comes key by key,"
             f" and each has one end; set {SORTED_INPUTS}=false"
         )
 
-    def _end_before(self, span: Span) -> None:
-        """Ends the current key, if there is one, since another one comes."""
+    def _end_before(self, of_key: RowsOfKey) -> None:
         if self._left:
-            if span.key_bytes in self._left:
-                raise self._refusal(span)
+            if of_key.key_bytes in self._left:
+                raise self._refusal(of_key)
             self._left.clear()
         if self.backend.key_bytes is not None:
             self._end()
 
     def _end(self) -> None:
-        """Ends the current key."""
-        if self._keeps_state:
-            self._keep()
-        else:
-            self._calls.fire(self._timers.due())
+        task = self._task
+        if not task.keeps_state:
+            self._calls.fire(
+                self._timers.due(watermark=MAX_WATERMARK, processing_time=MAX_WATERMARK)
+            )
+            return
+        if task.watermark is not None:
+            self._calls.fire(self._timers.due(watermark=task.watermark))
+        self._keep()
 
     def _keep(self) -> None:
-        """Gives away what the current key has."""
+        """Adds the state of the current key to ``ended``, if it has any."""
         snapshot = self.backend.snapshot_current_key()
         for value in snapshot:
             if value is not None:
@@ -270,7 +265,6 @@ class FunctionRun:
         self.ended.append((Place(self.backend.current_key), row))
 
     def _ends(self) -> Iterator[None]:
-        """Ends the keys that have not ended yet."""
         if self._is_sorted and self.backend.key_bytes is not None:
             self._end()
             yield
@@ -284,10 +278,7 @@ class FunctionRun:
 def registered(
     function: KeyedFunction, key: Layout
 ) -> tuple[tuple[StateDescriptor, TypeInformation | None], ...]:
-    """The states that a function registers, after those of its timers, as snapshots have them.
-
-    Each comes with the type of its namespaces, if it has any.
-    """
+    """The states that a function registers, timers first, each with the type of its namespaces."""
     with state_backend("single_key", key) as backend:
         TimerService(backend)
         context = KeyedRuntimeContext(backend)

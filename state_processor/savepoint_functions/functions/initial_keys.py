@@ -1,22 +1,25 @@
-"""Rows of a task with the state that their keys begin with.
+"""Rows of a task beside the state that their keys begin with, read split by split.
 
-Stretches of state are read as rows of them come. What rows ask for is decoded, all keys of a batch at
-once; what nobody has asked for when a stretch ends passes through. Sorted, rows come stretch by
-stretch, and one is held at a time; not sorted, all stay until the end.
+A split is read when its first row comes, and all keys of a batch are looked up and decoded at once.
+When no more rows of a split can come, its untouched entries go on as the bytes that they are. A
+split without rows goes on as runs, unread. Sorted rows come split by split, so that one split is in
+memory at a time. With unsorted rows, all splits that have rows stay in memory until the end.
 """
 
 from __future__ import annotations
 
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_functions.functions.initial_stretches import NOWHERE, InitialStretches
 from savepoint_functions.functions.initial_values import InitialValues
-from savepoint_functions.functions.key_spans import Span, decoded_keys, python_keys
+from savepoint_functions.functions.key_spans import RowsOfKey, decoded_keys, python_keys
 from savepoint_functions.functions.sorted_inputs import KEY, ORDER, key_groups_in
+from savepoint_spark.writing.run_encoding import run_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,93 +30,153 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.initial_state import InitialTask
     from savepoint_functions.functions.key_spans import RowTypes
 
+NO_SPLIT = -1
+"""The split of key groups without a file in the savepoint."""
+
+
+class InitialSplits:
+    """The splits of a task; ``passed`` has the untouched entries of those that have ended."""
+
+    def __init__(self, task: InitialTask) -> None:
+        self.passed: list[Iterator[pa.RecordBatch]] = []
+        self._task = task
+        self._starts = [split.start for split in task.splits]
+        self._ends = np.array([split.end for split in task.splits], np.int64)
+        self._marked: dict[int, None] = {}
+        self._read: dict[int, DividedEntries] = {}
+
+    def numbers_of(self, rows: pa.RecordBatch) -> NDArray[np.int64]:
+        """The number of the split of each row."""
+        key_groups = key_groups_in(rows.column(ORDER))
+        if not self._starts:
+            return np.full(len(key_groups), NO_SPLIT)
+        numbers = np.searchsorted(self._starts, key_groups, "right") - 1
+        return np.where(key_groups <= self._ends[numbers], numbers, NO_SPLIT)
+
+    def without_marks(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows, without the marks that say which splits are those of this task."""
+        if not rows.column(KEY).null_count:
+            return rows
+        is_mark = rows.column(KEY).is_null()
+        marked = self.numbers_of(rows.filter(is_mark))
+        self._marked.update(dict.fromkeys(marked.tolist()))
+        return rows.filter(pc.invert(is_mark))
+
+    def marked(self) -> list[int]:
+        """The splits of this task that have not ended."""
+        return list(self._marked)
+
+    def groups(
+        self, batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[tuple[int, Iterator[pa.RecordBatch]]]:
+        """The sorted rows of a task by split, with the number of the split; some have no rows."""
+        for number, group in groupby(self._divided(batches), key=itemgetter(0)):
+            yield number, (rows for _, rows in group)
+
+    def _divided(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        for batch in batches:
+            numbers = self.numbers_of(batch)
+            starts = np.flatnonzero(np.diff(numbers, prepend=NO_SPLIT - 1)).tolist()
+            for start, end in zip(starts, [*starts[1:], len(numbers)], strict=True):
+                yield int(numbers[start]), self.without_marks(batch.slice(start, end - start))
+
+    def entries(self, number: int) -> DividedEntries:
+        """The entries of a split, read when they are first asked for."""
+        if number not in self._read:
+            self._read[number] = self.divided(frozenset(self._task.places), number)
+        return self._read[number]
+
+    def is_read(self, number: int) -> bool:
+        return number in self._read
+
+    def divided(self, names: frozenset[str], number: int) -> DividedEntries:
+        """The entries of some states of a split, read anew."""
+        return self._task.stored.divided(names, self._task.splits[number])
+
+    def end(self, number: int) -> None:
+        """Lets the untouched entries of a split pass, because it has no more rows."""
+        if number == NO_SPLIT:
+            return
+        del self._marked[number]
+        entries = self._read.pop(number, None)
+        if self._task.ids is not None:
+            self.passed.append(self._rest(number, entries))
+
+    def drained(self) -> Iterator[pa.RecordBatch]:
+        """The entries that have passed so far, as rows of ``run_encoding.RUN_SCHEMA``."""
+        while self.passed:
+            for runs in self.passed.pop(0):
+                yield run_rows(runs.column("key_group"), runs.column("run"))
+
+    def _rest(self, number: int, entries: DividedEntries | None) -> Iterator[pa.RecordBatch]:
+        task = self._task
+        assert task.ids is not None  # or nothing is written
+        if entries is None:
+            return task.stored.runs(task.ids, task.splits[number])
+        return entries.rest(task.ids, task.stored.record.max_parallelism)
+
 
 class InitialKeys:
-    """What the keys of a task begin with.
-
-    Args:
-        task: What is known of the state.
-        rows: What rows are made of.
-        is_sorted: Whether they come sorted.
-
-    Attributes:
-        stretches: The stretches, and what passes of them.
-    """
+    """The keys of a task, with the state that they begin with."""
 
     def __init__(self, task: InitialTask, rows: RowTypes, *, is_sorted: bool) -> None:
-        self.stretches = InitialStretches(task)
+        self.splits = InitialSplits(task)
         self._reached = task.reached
         self._rows = rows
         self._is_sorted = is_sorted
-        self._values = InitialValues(task.stored, task.places, task.count)
-        self._found: dict[bytes, list[Any]] = {}
+        self._values = InitialValues(task.stored)
+        self._places, self._count = task.places, task.count
+        self._by_key: dict[bytes, list[Any]] = {}
 
     def take(self, key_bytes: bytes) -> list[Any] | None:
-        """What a key begins with, as a backend restores it; None the second time, or for nothing."""
-        return self._found.pop(key_bytes, None)
+        """A snapshot of a key's state, for a backend to restore; None if it has none or was taken."""
+        return self._by_key.pop(key_bytes, None)
 
-    def spans(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Span]:
-        """The rows of a partition; keys whose timers are due have a span, too, if maybe no rows."""
-        for batch in batches:
-            if batch.num_rows:
-                yield from self._spans(batch)
-        yield from self._ended(self.stretches.unfinished())
+    def by_key(self, batches: Iterable[pa.RecordBatch]) -> Iterator[RowsOfKey]:
+        """The rows by key; keys without rows come too if their timers are due."""
+        if self._is_sorted:
+            for number, rows in self.splits.groups(batches):
+                yield from self._rows.by_key(map(self._looked_up, rows))
+                yield from self._ended(number)
+        else:
+            rows = map(self.splits.without_marks, batches)
+            yield from self._rows.by_key(map(self._looked_up, rows))
+            for number in self.splits.marked():
+                yield from self._ended(number)
 
-    def _spans(self, batch: pa.RecordBatch) -> Iterator[Span]:
-        numbers = self.stretches.numbers_of(key_groups_in(batch.column(ORDER)))
-        is_mark = batch.column(KEY).is_null().to_numpy(zero_copy_only=False)
-        for start, end in self._borders(numbers):
-            marks, of_part = is_mark[start:end], numbers[start:end]
-            if self._is_sorted:
-                others = [part for part in self.stretches.unfinished() if part != of_part[0]]
-                yield from self._ended(others)
-            self.stretches.mark(of_part[marks])
-            rows = batch.slice(start, end - start)
-            if marks.any():
-                rows, of_part = rows.filter(pa.array(~marks)), of_part[~marks]
-            if rows.num_rows:
-                self._look_up(rows.column(KEY), of_part)
-                yield from self._rows.spans([rows])
-
-    def _borders(self, numbers: NDArray[np.int64]) -> list[tuple[int, int]]:
-        """Where the rows of each stretch begin and end; all at once if they are not sorted."""
-        if not self._is_sorted:
-            return [(0, len(numbers))]
-        starts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1)).tolist()
-        return list(zip(starts, [*starts[1:], len(numbers)], strict=True))
-
-    def _look_up(self, keys: pa.BinaryArray, numbers: NDArray[np.int64]) -> None:
-        """Finds what keys begin with that have come for the first time."""
+    def _looked_up(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows, after the state of their keys was read."""
+        numbers = self.splits.numbers_of(rows)
         for number in np.unique(numbers).tolist():
-            if number != NOWHERE:
-                of_stretch = keys.filter(pa.array(numbers == number))
-                self._take(
-                    self.stretches.entries(number), pc.unique(of_stretch).cast(pa.large_binary())
-                )
+            if number != NO_SPLIT:
+                keys = pc.unique(rows.column(KEY).filter(pa.array(numbers == number)))
+                self._take(number, keys.cast(pa.large_binary()))
+        return rows
 
-    def _take(self, entries: DividedEntries, keys: pa.LargeBinaryArray) -> None:
-        self._values.add_to(self._found, entries.take(keys))
+    def _take(self, number: int, keys: pa.LargeBinaryArray) -> None:
+        pieces = self.splits.entries(number).take(keys)
+        for name, key_bytes, contents in self._values.by_key(pieces):
+            of_key = self._by_key.setdefault(key_bytes, [None] * self._count)
+            of_key[self._places[name]] = contents
 
-    def _ended(self, numbers: Iterable[int]) -> Iterator[Span]:
-        """Stretches of which no more rows come: the keys whose timers are due, and the rest passes."""
-        for number in numbers:
-            if self._reached:
-                yield from self._due(number)
-            self.stretches.end(number)
+    def _ended(self, number: int) -> Iterator[RowsOfKey]:
+        """The keys with due timers of a split that has no more rows; the rest of the split passes."""
+        if self._reached and number != NO_SPLIT:
+            yield from self._due(number)
+        self.splits.end(number)
 
-    def _due(self, number: int) -> Iterator[Span]:
-        stretches, reached = self.stretches, self._reached
-        if not stretches.is_read(number):
-            # Most stretches have none: then nothing but timers is looked into.
-            timers = stretches.divided(frozenset(reached), number)
+    def _due(self, number: int) -> Iterator[RowsOfKey]:
+        splits, reached = self.splits, self._reached
+        if not splits.is_read(number):
+            # Most splits have no due timer, so their other states need not be read.
+            timers = splits.divided(frozenset(reached), number)
             if not len(timers.due(reached).keys):
                 return
-        entries = stretches.entries(number)
-        due = entries.due(reached)
-        self._take(entries, due.keys)
+        due = splits.entries(number).due(reached)
+        self._take(number, due.keys)
         key_bytes = due.keys.cast(pa.binary())
         keys = python_keys(decoded_keys(self._rows.key, key_bytes))
         for key, of_key, group in zip(
             keys, key_bytes.to_pylist(), due.key_groups.tolist(), strict=True
         ):
-            yield Span(key, of_key, (), [], group)
+            yield RowsOfKey(key, of_key, (), [], group)

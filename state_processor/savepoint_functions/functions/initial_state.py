@@ -1,8 +1,8 @@
 """The state with which a function begins: that of an operator of a savepoint.
 
-Rows meet the state where they are run. A task gets, among its rows, a mark for each stretch of the
-operator's key groups, and reads the stretches that it has rows for. So no entry of state is shuffled,
-and what the function does not touch goes on as the bytes that it is; see ``initial_keys``.
+State is read where the rows are processed. Among its rows, a task gets a mark for each split of the
+operator's key groups, and it reads the splits that have rows. So no state is shuffled, and
+untouched entries go on as the bytes that they are; see ``initial_keys``.
 """
 
 from __future__ import annotations
@@ -12,42 +12,47 @@ from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
 
-from savepoint_formats.errors import KeyTypeError, RefusedError, RescaleError, within
+from savepoint_formats.errors import (
+    KeyTypeError,
+    RefusedError,
+    RescaleError,
+    StateTypeError,
+    within,
+)
+from savepoint_formats.layout import Enum, Pojo, without_ttl
 from savepoint_formats.pass_through.stored_states import StoredStates
-from savepoint_functions.functions.initial_types import expect_same_state
+from savepoint_formats.state_files.state import StateKind
 from savepoint_functions.functions.sorted_inputs import ORDER, order_of
 from savepoint_spark.writing.new_state import NewState
 from savepoint_spark.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_functions.functions.state_runs import FunctionState
+    from savepoint_formats.state_files.header import StateMetaInfo
+    from savepoint_functions.functions.state_encoding import FunctionState
 
-STRETCH_SIZE = 8 << 20
+SPLIT_SIZE = 8 << 20
 """Bytes of state that are looked into at once, unless a single key group is larger."""
 
 
 @dataclass(frozen=True)
 class InitialTask:
-    """What tasks are told of the state with which their function begins.
+    """The initial state for tasks: where it lies, and its key groups in ascending splits.
 
-    Attributes:
-        stored: Where it lies.
-        stretches: Its key groups, ascending; no two tasks have rows of one stretch.
-        places: State -> its place in what a backend has of a key.
-        count: The number of places.
-        ids: State -> its index in the header of the new files; None if nothing is written.
-        reached: State of timers -> the time in ms with which those of untouched keys fire too.
+    ``places`` maps states to their places in a snapshot, whose length is ``count``. ``ids`` maps
+    them to their indices in the header of the new files; None if nothing is written. ``reached``
+    maps states of timers to the time in ms up to which timers of keys without rows fire too.
     """
 
     stored: StoredStates
-    stretches: tuple[KeyGroupRange, ...]
+    splits: tuple[KeyGroupRange, ...]
     places: Mapping[str, int]
     count: int
     ids: Mapping[str, int] | None
@@ -58,11 +63,8 @@ class InitialTask:
 class InitialState:
     """The state of an operator, as far as a function registers it.
 
-    Attributes:
-        operator: The operator.
-        stored: Where its state lies.
-        states: What the function registers, as the savepoint has it where it does.
-        names: The states that the savepoint has.
+    ``states`` are the states that the function registers, with the serializers of the savepoint if
+    it has them. ``names`` are those that the savepoint has.
     """
 
     operator: Operator
@@ -74,12 +76,7 @@ class InitialState:
     def of(
         cls, operator: Operator, key: TypeSerializerSnapshot, states: tuple[FunctionState, ...]
     ) -> Self:
-        """The state of an operator.
-
-        Args:
-            operator: The operator.
-            key: The serializer of the rows' keys.
-            states: What the function registers.
+        """The state of an operator, for these keys and states of a function.
 
         Raises:
             KeyTypeError: Its keys are of another type.
@@ -115,40 +112,33 @@ class InitialState:
 
     @property
     def max_parallelism(self) -> int:
-        """The number of its key groups."""
         return self.operator.record.max_parallelism
 
     def expect(self, max_parallelism: int) -> None:
-        """Raises ``RescaleError`` for another number of key groups than the savepoint has."""
+        """Raises ``RescaleError`` if the savepoint has another number of key groups."""
         if max_parallelism != self.max_parallelism:
             raise RescaleError(
-                f"operator {self.operator.name} has {self.max_parallelism} key groups, and is to be"
+                f"operator {self.operator.name} has {self.max_parallelism} key groups, and must not be"
                 f" written with {max_parallelism}: write it with as many, and rescale what that gives"
             )
 
     def task(
         self, borders: Sequence[int], ids: Mapping[str, int] | None, reached: Mapping[str, int]
     ) -> InitialTask:
-        """What tasks are told.
-
-        Args:
-            borders: The key groups with which the rows of a task begin.
-            ids: State -> its index in the header of the new files; None if nothing is written.
-            reached: State of timers -> the time in ms with which they fire.
-        """
-        stretches = self.stored.stretches(STRETCH_SIZE, borders) if self.names else ()
+        """The state for tasks that begin with the key groups of ``borders``; see ``InitialTask``."""
+        splits = self.stored.stretches(SPLIT_SIZE, borders) if self.names else ()
         places = {state.new.name: place for place, state in enumerate(self.states)}
         of_state = {name: places[name] for name in self.names}
         passed = None if ids is None else {name: ids[name] for name in self.names}
         known = {name: time for name, time in reached.items() if name in self.names}
-        return InitialTask(self.stored, stretches, of_state, len(places), passed, known)
+        return InitialTask(self.stored, splits, of_state, len(places), passed, known)
 
 
 def with_marks(rows: DataFrame, task: InitialTask) -> DataFrame:
-    """The rows, and a row without a key for each stretch, which comes before those of it."""
-    if not task.stretches:
+    """The rows, and a row without a key for each split, which sorts before the rows of the split."""
+    if not task.splits:
         return rows
-    places = [(order_of(stretch.start),) for stretch in task.stretches]
+    places = [(order_of(split.start),) for split in task.splits]
     marks = rows.sparkSession.createDataFrame(places, f"{ORDER} BIGINT")
     columns = (
         F.col(ORDER)
@@ -157,3 +147,53 @@ def with_marks(rows: DataFrame, task: InitialTask) -> DataFrame:
         for column in rows.schema
     )
     return rows.unionAll(marks.select(*columns))
+
+
+def expect_same_state(state: FunctionState, info: StateMetaInfo) -> None:
+    """Raises ``StateTypeError`` if the savepoint has another state of that name."""
+    new, old = state.new, NewState(info, None)
+    what = f"state {new.name!r}"
+    if new.kind is not old.kind:
+        raise StateTypeError(
+            f"{what} is {old.kind.value} state in the savepoint, and the function registers it as"
+            f" {new.kind.value} state"
+        )
+    if (new.namespace and new.namespace.layout()) != (old.namespace and old.namespace.layout()):
+        raise StateTypeError(
+            f"{what} has namespaces {_text(old)} in the savepoint, and {_text(new)} in the function"
+        )
+    if new.kind is not StateKind.TIMERS and new.stored != old.stored:
+        raise StateTypeError(
+            f"{what} is {old.stored} in the savepoint, and {new.stored} in the function:"
+            f" {_difference(old.stored, new.stored)}"
+        )
+
+
+def _difference(old: Layout, new: Layout) -> str:
+    """The reason why Flink would refuse or migrate a state with the new layout."""
+    if (without_ttl(old) == old) != (without_ttl(new) == new):
+        return "one of them has a time to live, and the other has none"
+    match without_ttl(old), without_ttl(new):
+        case Pojo() as was, Pojo() as is_now if was.class_name == is_now.class_name:
+            fields, wanted = (
+                dict(zip(layout.names, layout.fields, strict=True)) for layout in (was, is_now)
+            )
+            others = [name for name in fields.keys() & wanted if fields[name] != wanted[name]]
+            if not others:
+                return (
+                    f"Flink would migrate it, of which fields {_names(wanted, fields)} are new and"
+                    f" {_names(fields, wanted)} gone: write it with add_field and drop_field first"
+                )
+            return f"field {min(others)!r} has another type, which Flink refuses"
+        case Enum(_, before), Enum(_, after) if after[: len(before)] == before:
+            return "Flink would take new constants behind the old ones: leave them out here"
+        case _:
+            return "Flink refuses it"
+
+
+def _names(names: Iterable[str], known: Container[str]) -> str:
+    return ", ".join(name for name in names if name not in known) or "none"
+
+
+def _text(state: NewState) -> str:
+    return "none" if state.namespace is None else f"of {state.namespace.layout()}"

@@ -1,4 +1,4 @@
-"""Stored entries of some keys, decoded as a state backend restores them."""
+"""Stored entries of some keys, decoded: as columns, or as values that a state backend restores."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from savepoint_database.types.python_values import is_map, map_entries, python_values
 from savepoint_database.types.spark_values import to_python
@@ -18,10 +19,10 @@ from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.state_files.state_piece import part_of
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.backends.namespaces import plain
-from savepoint_functions.functions.backends.timed_states import timed_layout
+from savepoint_functions.functions.backends.wrapping_states import timed_layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from savepoint_formats.entries.entry_spans import Part
     from savepoint_formats.layout import Layout
@@ -29,94 +30,88 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.state import State
     from savepoint_formats.state_files.state_piece import StatePiece
 
-    Rows = Iterator[tuple[bytes, Any, Any]]
 
 _KEY, _NAMESPACE, _TIMESTAMP = "key", "namespace", "timestamp"
 
 
 class InitialValues:
-    """What keys have in stored entries.
+    """Decodes entries; an entry that is damaged raises ``FormatError``."""
 
-    Args:
-        stored: Where the entries are from.
-        places: State -> its place in what a backend has of a key.
-        count: The number of places.
-    """
-
-    def __init__(self, stored: StoredStates, places: Mapping[str, int], count: int) -> None:
+    def __init__(self, stored: StoredStates) -> None:
         self._settings = stored.settings
         self._prefix_size = prefix_size(stored.record.max_parallelism)
-        self._places = places
-        self._count = count
         self._key = Encoder(stored.key)
-        self._decoders: dict[str, tuple[State, EntryDecoders]] = {}
+        self._decoders: dict[str, EntryDecoders] = {}
 
-    def add_to(self, by_key: dict[bytes, list[Any]], pieces: Iterable[StatePiece]) -> None:
-        """Adds what keys have in pieces, each of a state, to what they have in others.
-
-        Raises:
-            FormatError: An entry is damaged.
-        """
+    def columns(
+        self, keys: pa.LargeBinaryArray, pieces: Iterable[StatePiece], types: pa.Schema
+    ) -> dict[str, pa.Array]:
+        """A column for each state with entries, with a row per key; null where a key has none."""
+        columns = {}
         for piece in pieces:
-            place = self._places[piece.state.name]
-            with within(f"state {piece.state.name!r}"):
-                rows = self._rows(piece)
-                if piece.state.namespace is None:
-                    for key_bytes, _, contents in rows:
-                        self._of(by_key, key_bytes)[place] = contents
+            name = piece.state.name
+            with within(f"state {name!r}"):
+                stored, values = self._column(piece, piece.state, types.field(name).type)
+                columns[name] = values.take(pc.index_in(keys, self._key.encode(stored.field(_KEY))))
+        return columns
+
+    def by_key(self, pieces: Iterable[StatePiece]) -> Iterator[tuple[str, bytes, Any]]:
+        """The state, the bytes of the key and its snapshot, for each state and key with entries."""
+        for piece in pieces:
+            name = piece.state.name
+            with within(f"state {name!r}"):
+                timed = replace(
+                    piece.state, stored=_with_numbers(piece.state.kind, piece.state.stored)
+                )
+                is_timers = timed.kind is StateKind.TIMERS
+                rows = self._timers(piece, timed) if is_timers else self._values(piece, timed)
+                if timed.namespace is None:
+                    for (key_bytes, _), contents in rows:
+                        yield name, key_bytes, contents
                     continue
-                for key_bytes, namespace, contents in rows:
-                    of_key = self._of(by_key, key_bytes)
-                    if of_key[place] is None:
-                        of_key[place] = []
-                    of_key[place].append((namespace, contents))
+                by_key: dict[bytes, list[tuple[Any, Any]]] = {}
+                for (key_bytes, namespace), contents in rows:
+                    by_key.setdefault(key_bytes, []).append((namespace, contents))
+                for key_bytes, pairs in by_key.items():
+                    yield name, key_bytes, pairs
 
-    def _of(self, by_key: dict[bytes, list[Any]], key_bytes: bytes) -> list[Any]:
-        if key_bytes not in by_key:
-            by_key[key_bytes] = [None] * self._count
-        return by_key[key_bytes]
-
-    def _rows(self, piece: StatePiece) -> Rows:
-        """The bytes of each key, the namespace, and what it has there."""
-        state, decoders = self._decoder(piece.state)
-        part = part_of([piece], self._prefix_size)
-        if state.kind is StateKind.TIMERS:
-            return self._timers(decoders, part)
-        return self._values(state, decoders, part)
-
-    def _values(self, state: State, decoders: EntryDecoders, part: Part) -> Rows:
-        types = {state.name: arrow_type(state.stored)}
-        joined = decoders.batch(part[0], decoders.rows(part)).joined(types)
-        column = _python(joined.columns[state.name])
+    def _values(self, piece: StatePiece, state: State) -> Iterator[tuple[tuple[bytes, Any], Any]]:
+        keys, values = self._column(piece, state, arrow_type(state.stored))
+        column = _python(values)
         contents = map_entries(column) if is_map(state) else python_values(column)
-        return zip(*self._places_of(joined.keys), contents, strict=True)
+        return zip(self._keys(keys), contents, strict=True)
 
-    def _timers(self, decoders: EntryDecoders, part: Part) -> Rows:
+    def _timers(self, piece: StatePiece, state: State) -> Iterable[tuple[tuple[bytes, Any], Any]]:
         timers: dict[tuple[bytes, Any], list[Any]] = {}
+        decoders, part = self._prepared(piece, state)
         for rows in decoders.timers(part):
             times = rows.timers.field(_TIMESTAMP).cast(pa.int64()).to_pylist()
-            for key_bytes, namespace, time in zip(
-                *self._places_of(rows.timers), times, strict=True
-            ):
-                timers.setdefault((key_bytes, namespace), []).append((time, None))
-        for (key_bytes, namespace), of_place in timers.items():
-            yield key_bytes, namespace, of_place
+            for key, time in zip(self._keys(rows.timers), times, strict=True):
+                timers.setdefault(key, []).append((time, None))
+        return timers.items()
 
-    def _places_of(self, keys: pa.StructArray) -> tuple[list[bytes], list[Any]]:
-        """The bytes of keys, as those of rows are encoded, and their namespaces."""
+    def _column(
+        self, piece: StatePiece, state: State, wanted: pa.DataType
+    ) -> tuple[pa.StructArray, pa.Array]:
+        """The keys that have entries, and what each has."""
+        decoders, part = self._prepared(piece, state)
+        joined = decoders.batch(part[0], decoders.rows(part)).joined({state.name: wanted})
+        return joined.keys, joined.columns[state.name]
+
+    def _prepared(self, piece: StatePiece, state: State) -> tuple[EntryDecoders, Part]:
+        if state.name not in self._decoders:
+            self._decoders[state.name] = EntryDecoders([state], self._settings)
+        return self._decoders[state.name], part_of([piece], self._prefix_size)
+
+    def _keys(self, keys: pa.StructArray) -> Iterator[tuple[bytes, Any]]:
+        """The bytes of each key, encoded as those of rows are, and its namespace."""
         key_bytes = self._key.encode(keys.field(_KEY)).to_pylist()
         namespaces = map(plain, python_values(_python(keys.field(_NAMESPACE))))
-        return key_bytes, list(namespaces)
-
-    def _decoder(self, state: State) -> tuple[State, EntryDecoders]:
-        if state.name not in self._decoders:
-            timed = replace(state, stored=_with_numbers(state.kind, state.stored))
-            self._decoders[state.name] = timed, EntryDecoders([timed], self._settings)
-        return self._decoders[state.name]
+        return zip(key_bytes, namespaces, strict=True)
 
 
 def _with_numbers(kind: StateKind, stored: Layout) -> Layout:
-    """The layout of a state with times of TTL as numbers, as backends keep them."""
+    """The layout of a state with times of TTL as numbers, as backends have them."""
     match kind, stored:
         case StateKind.LIST, Repeated(element):
             return replace(stored, element=timed_layout(element))

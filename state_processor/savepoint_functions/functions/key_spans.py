@@ -1,4 +1,4 @@
-"""Batches of rows as a function takes them: spans of rows of one key, one behind the other."""
+"""Batches of sorted rows as a function takes them: the rows of one key after the other."""
 
 from __future__ import annotations
 
@@ -36,15 +36,10 @@ if TYPE_CHECKING:
     Input = tuple[int, Any]
 
 
-class Span(NamedTuple):
-    """Rows of one key.
+class RowsOfKey(NamedTuple):
+    """Rows of one key, each a named tuple; rows of two inputs are pairs of input and row.
 
-    Attributes:
-        key: The key, as a function sees it.
-        key_bytes: What its serializer writes.
-        timestamps: That of each row, in ms, or None.
-        rows: The rows; where a function has two inputs, pairs of number of input and row.
-        key_group: Of the key, if a column gives it.
+    ``timestamps`` are in ms or None, and ``key_group`` is None if no column gives it.
     """
 
     key: Any
@@ -56,32 +51,25 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RowTypes:
-    """What rows are made of.
-
-    Attributes:
-        key: The layout of keys.
-        inputs: The names of the columns of each input.
-        has_timestamps: Whether rows have any.
-        has_key_groups: Whether a column gives the key groups.
-    """
+    """The layout of keys, the column names of each input, and which other columns there are."""
 
     key: Layout
     inputs: tuple[tuple[str, ...], ...]
     has_timestamps: bool
     has_key_groups: bool = False
 
-    def spans(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Span]:
-        """The rows of a partition; a key that goes on in the next batch has another span there."""
+    def by_key(self, batches: Iterable[pa.RecordBatch]) -> Iterator[RowsOfKey]:
+        """The rows of a partition by key; a key that goes on in the next batch comes again."""
         makes = [row_maker(names) for names in self.inputs]
         for batch in batches:
             if batch.num_rows:
-                yield from self._spans(batch, makes)
+                yield from self._by_key(batch, makes)
 
-    def _spans(self, batch: pa.RecordBatch, makes: list[Any]) -> Iterator[Span]:
+    def _by_key(self, batch: pa.RecordBatch, makes: list[Any]) -> Iterator[RowsOfKey]:
         keys = batch.column(KEY)
         starts = key_starts(keys)
         distinct = keys.take(pa.array(starts))
-        spans = python_keys(decoded_keys(self.key, distinct))
+        python = python_keys(decoded_keys(self.key, distinct))
         bounds = [*starts.tolist(), batch.num_rows]
         rows = self._rows(batch, makes)
         times: Iterable[Iterable[int | None]] = repeat(repeat(None))
@@ -91,10 +79,10 @@ class RowTypes:
         key_groups: Iterable[int | None] = repeat(None)
         if self.has_key_groups:
             key_groups = key_groups_in(batch.column(ORDER))[starts].tolist()
-        of_spans = (rows[start:end] for start, end in pairwise(bounds))
-        parts = zip(spans, distinct.to_pylist(), times, of_spans, key_groups, strict=False)
-        # What ``Span(…)`` does, without a call of Python for each.
-        yield from map(partial(tuple.__new__, Span), parts)
+        of_keys = (rows[start:end] for start, end in pairwise(bounds))
+        by_key = zip(python, distinct.to_pylist(), times, of_keys, key_groups, strict=False)
+        # Like ``RowsOfKey(…)``, but without a call of Python for each.
+        yield from map(partial(tuple.__new__, RowsOfKey), by_key)
 
     def _rows(self, batch: pa.RecordBatch, makes: list[Any]) -> list[Any]:
         if len(makes) == 1:
@@ -108,19 +96,19 @@ class RowTypes:
 
 
 def input_tuples(batch: pa.RecordBatch, number: int) -> Iterator[tuple[Any, ...]]:
-    """The values of each row, all of which are of this input."""
+    """The values of each row; all rows are of this input."""
     columns = [batch.column(name) for name in row_columns(number, batch.schema.names)]
     return zip(*map(plain_list, columns), strict=True)
 
 
 def key_starts(keys: pa.BinaryArray) -> NDArray[np.int64]:
-    """Where keys begin that are not the one before."""
+    """The places in which another key begins."""
     changes = pc.not_equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False)
     return np.append(np.int64(0), np.flatnonzero(changes) + 1)
 
 
 def decoded_keys(layout: Layout, keys: pa.BinaryArray) -> pa.Array:
-    """The keys whose bytes these are."""
+    """Keys, decoded from their bytes."""
     keys = keys.cast(pa.large_binary())
     _, offsets, data = keys.buffers()
     borders = np.frombuffer(offsets, np.int64)[keys.offset : keys.offset + len(keys) + 1]
@@ -135,7 +123,7 @@ def python_keys(keys: pa.Array) -> list[Any]:
 
 
 def plain_list(column: pa.Array) -> list[Any]:
-    """The values of a column as a function takes them; numbers in bulk."""
+    """The values of a column as a function sees them; numbers in bulk."""
     is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
     if is_number and not column.null_count:
         values: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
@@ -144,14 +132,14 @@ def plain_list(column: pa.Array) -> list[Any]:
 
 
 def row_maker(names: tuple[str, ...]) -> Callable[[Iterable[Any]], Any]:
-    """What makes a named tuple of so many values; no name of Python is ``_0``, or another number."""
+    """Makes named tuples of values; columns whose names Python doesn't take are ``_0`` and so on."""
     kind: Any = namedtuple("Row", list(names), rename=True)  # type: ignore[misc]  # names are data
-    # ``_make`` is this, and a check of the number, in Python.
+    # Like ``_make``, without its check of the number in Python.
     return partial(tuple.__new__, kind)
 
 
 def row_tuples(rows: pa.StructArray) -> Iterator[tuple[Any, ...]]:
-    """The values of each row, none of which is null."""
+    """The values of each row of a column without nulls."""
     if not rows.type.num_fields:
         return iter([()] * len(rows))
     return zip(*map(plain_list, rows.flatten()), strict=True)

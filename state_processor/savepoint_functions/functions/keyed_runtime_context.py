@@ -1,4 +1,4 @@
-"""Where a function gets keyed state that it can change."""
+"""The source of keyed state that a function can change."""
 
 from __future__ import annotations
 
@@ -35,14 +35,11 @@ WINDOW_TIMERS = "window-timers"
 
 
 class KeyedRuntimeContext(RuntimeContext):
-    """Where a function gets states that it can change, in ``open`` and nowhere else.
+    """Gives a function states that it can change, in ``open`` and nowhere else.
 
-    A descriptor needs the types of the state; one of a reducing or aggregating state the function
-    that adds to it. With the type of its namespaces, a state keeps something for each of them: the
-    function says by ``set_current_namespace`` which one it means.
-
-    Args:
-        backend: Holds the states.
+    A descriptor needs the types of the state. The descriptor of a reducing or aggregating state
+    also needs the function that adds to it. With a type of namespaces, a state has contents for
+    each namespace, and the function chooses one by ``set_current_namespace``.
     """
 
     def __init__(self, backend: KeyedStateBackend) -> None:
@@ -52,7 +49,7 @@ class KeyedRuntimeContext(RuntimeContext):
 
     @property
     def namespaces(self) -> dict[str, TypeInformation | None]:
-        """The types of the namespaces of states and timers that were asked for, by state."""
+        """The type of the namespaces of each registered state; timers included."""
         return self._namespaces
 
     def get_state(
@@ -98,18 +95,19 @@ class KeyedRuntimeContext(RuntimeContext):
     def get_internal_timer_service(
         self, name: str = WINDOW_TIMERS, namespace: TypeInformation | None = None
     ) -> InternalTimerService:
-        """Timers in namespaces, which become timers of the savepoint: by default those of windows.
+        """Timers in namespaces, by default in windows, which become timers of the savepoint.
 
         Flink's window operator fires a window, and removes its state, by these alone: a window
-        that has no timer stays for ever. Only ``transform`` has them, as nothing fires them here.
+        without a timer stays for ever. Only ``transform`` has them, because nothing fires them
+        here.
 
         Args:
             name: The name of the service; that of Flink's window operator by default.
             namespace: The type of the namespaces; ``Types.TIME_WINDOW()`` by default.
 
         Raises:
-            ValueError: The service has namespaces of another type already, or there is but one
-                namespace of this type.
+            ValueError: The service has namespaces of another type already, or this type has only
+                one value.
 
         Example:
             >>> self.timers = runtime_context.get_internal_timer_service()

@@ -1,13 +1,14 @@
-"""Runs a function without keys over rows; what it leaves becomes operator state.
+"""Functions without keys, whose state becomes operator state.
 
-List state is made in each task, of the rows of its partition. Broadcast state is made in one, of
-all rows, for a map that several tasks had made would have no one value for a key. The function is run
-once, however many states it has.
+Each task makes list state of the rows of its partition. One task makes broadcast state of all rows,
+because maps of several tasks could disagree on a key. The function runs once, however many states
+it has.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from savepoint_database.types.python_values import OutputRows
 from savepoint_database.types.user_frames import user_frames_first
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.backends import OperatorStateStore, processing_time
+from savepoint_functions.functions.function_calls import FunctionCalls
 from savepoint_functions.functions.key_spans import plain_list, row_maker, row_tuples
 from savepoint_functions.functions.process_functions import (
     BroadcastContext,
@@ -43,10 +45,11 @@ if TYPE_CHECKING:
     OperatorFunction = StateBootstrapFunction | BroadcastStateBootstrapFunction
 
 TIMESTAMP, ROW = "timestamp", "row"
+_ROWS_AT_ONCE = 1000
 
 
 def in_structs(data: DataFrame, timestamps: str | None) -> DataFrame:
-    """Rows without keys as a task takes them: columns ``timestamp``, in ms, and ``row``, a struct."""
+    """Rows without keys as columns ``timestamp``, in ms, and ``row``, a struct."""
     no_time = F.lit(None).cast(LongType())
     time = no_time if timestamps is None else milliseconds(data, timestamps)
     row = F.struct(*(column_of(data, name)[0].alias(name) for name in data.columns))
@@ -55,13 +58,9 @@ def in_structs(data: DataFrame, timestamps: str | None) -> DataFrame:
 
 @dataclass(frozen=True)
 class FunctionElements:
-    """A state of a function, whose run gives the elements of all its states at once.
+    """A state of a function; the state with number 0 brings the elements of all states.
 
-    Attributes:
-        function: The function.
-        data: Columns ``timestamp``, in ms, and ``row``, a struct.
-        states: The states of the function, which have indexes one after another.
-        number: Which of them this is; the first one brings the elements of all.
+    ``data`` is as ``in_structs`` gives it, and the states have indices one after another.
     """
 
     function: OperatorFunction
@@ -71,11 +70,9 @@ class FunctionElements:
 
     @property
     def state(self) -> NewOperatorState:
-        """The state."""
         return self.states[self.number]
 
     def elements(self, index: int, parallelism: int) -> DataFrame:
-        """See ``ElementRows``."""
         if self.number:
             return self.data.sparkSession.createDataFrame([], ELEMENTS)
         names = tuple(self.data.select(f"{ROW}.*").columns)
@@ -88,19 +85,13 @@ class FunctionElements:
 
 @dataclass(frozen=True)
 class FunctionElementState:
-    """A state of a function in a task.
-
-    Attributes:
-        schema: Of the elements that the function leaves.
-        encoding: How they become bytes.
-    """
+    """A state of a function in a task: the schema of its elements, and how they become bytes."""
 
     schema: pa.Schema
     encoding: ElementEncoding
 
     @classmethod
     def of(cls, state: NewOperatorState, index: int, parallelism: int) -> Self:
-        """A new state."""
         element = state.element.layout()
         key = None if state.key is None else state.key.layout()
         layouts = {"element": element} if key is None else {"key": key, "element": element}
@@ -108,7 +99,7 @@ class FunctionElementState:
         return cls(schema, ElementEncoding(state.name, index, parallelism, element, key))
 
     def batches(self, contents: list[Any], function: str) -> Iterator[pa.RecordBatch]:
-        """What the function has left, as ``ELEMENTS`` has it."""
+        """The elements as ``ELEMENTS``; ``function`` is a name for messages."""
         place = f"state {self.encoding.name!r}"
         elements = contents if self.encoding.key else [(element,) for element in contents]
         rows = OutputRows(self.schema, function).batches((place, element) for element in elements)
@@ -117,13 +108,7 @@ class FunctionElementState:
 
 @dataclass(frozen=True)
 class OperatorTask:
-    """A function over the rows of a partition.
-
-    Attributes:
-        function: The function.
-        names: The columns of the rows.
-        states: Its states, in the order in which it registers them.
-    """
+    """A function over the rows of a partition, whose columns have these names."""
 
     function: OperatorFunction
     names: tuple[str, ...]
@@ -131,22 +116,32 @@ class OperatorTask:
 
     @user_frames_first
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The elements of all states that the rows of a partition make."""
+        """The elements of all states."""
         store = OperatorStateStore()
         function = self.function
         try:
-            context = opened(function, store)
-            make = row_maker(self.names)
-            for batch in batches:
-                times, rows = plain_list(batch.column(TIMESTAMP)), row_tuples(batch.column(ROW))
-                for context.timestamp, row in zip(times, map(make, rows), strict=True):
-                    function.process_element(row, context)  # type: ignore[arg-type]
+            calls = FunctionCalls(function.process_element, opened(function, store))
+            for rows in timed_rows(batches, self.names):
+                calls.process(rows)
+                calls.given.clear()
             if isinstance(function, StateBootstrapFunction):
                 function.snapshot_state()
         finally:
             function.close()
         for state, (_, _, contents) in zip(self.states, store.contents(), strict=True):
             yield from state.batches(contents, type(function).__name__)
+
+
+def timed_rows(
+    batches: Iterable[pa.RecordBatch], names: tuple[str, ...]
+) -> Iterator[Iterator[tuple[int | None, Any]]]:
+    """The rows without keys of a partition with their timestamps, some at a time."""
+    make = row_maker(names)
+    for batch in batches:
+        times, rows = plain_list(batch.column(TIMESTAMP)), row_tuples(batch.column(ROW))
+        timed = zip(times, map(make, rows), strict=True)
+        for _ in range(0, batch.num_rows, _ROWS_AT_ONCE):
+            yield islice(timed, _ROWS_AT_ONCE)
 
 
 def opened(function: OperatorFunction, store: OperatorStateStore) -> OperatorContext:
@@ -162,11 +157,7 @@ def opened(function: OperatorFunction, store: OperatorStateStore) -> OperatorCon
 
 
 def operator_rows(data: DataFrame, function: OperatorFunction) -> tuple[FunctionElements, ...]:
-    """The states that a function makes of rows.
-
-    Args:
-        data: Columns ``timestamp``, in ms, and ``row``, a struct.
-        function: The function.
+    """The states that a function makes of rows that ``in_structs`` has made.
 
     Raises:
         ValueError: It registers no state, or a descriptor lacks a type.

@@ -1,4 +1,4 @@
-"""The rows that a function gives, on their way into a table: a column of structs for each output."""
+"""Rows that a function gives, on their way into a table with a column of structs for each output."""
 
 from __future__ import annotations
 
@@ -27,15 +27,10 @@ OUTPUT = "output"
 
 @dataclass(frozen=True)
 class Outputs:
-    """The outputs of a function.
+    """The outputs of a function, in the order of their columns in the table; side outputs come last.
 
-    Attributes:
-        columns: The columns of the table that have their rows, in order.
-        schemas: The columns of the rows of each, as a table has them: a row of something else is
-            null there, whatever a schema says.
-        strict: The same as the function must give them.
-        tags: The side outputs, whose columns are the last ones.
-        are_dropped: Whether nobody asks for any row.
+    ``schemas`` are those of the table, whose fields are nullable. ``strict`` are those that the
+    function must keep to. If ``are_dropped``, nobody asks for any row.
     """
 
     columns: tuple[str, ...]
@@ -46,16 +41,12 @@ class Outputs:
 
     @classmethod
     def dropped(cls) -> Self:
-        """Those of a function whose rows nobody asks for."""
+        """The outputs of a function whose rows nobody asks for."""
         return cls((), (), (), (), are_dropped=True)
 
     @classmethod
     def of(cls, schema: StructType | str | None, function: object) -> Self:
-        """Those of a function.
-
-        Args:
-            schema: The columns of its output rows; None if it gives none.
-            function: The function.
+        """The outputs of a function; ``schema`` is None if it gives no output rows.
 
         Raises:
             ValueError: A schema has no columns, or two side outputs have one name.
@@ -71,11 +62,7 @@ class Outputs:
         return cls(tuple(by_column), schemas, tuple(strict for _, strict in types), tags)
 
     def column(self, tag: OutputTag) -> str:
-        """The column of a side output.
-
-        Raises:
-            ValueError: The function has no such side output.
-        """
+        """The column of a side output. Raises ``ValueError`` if the function doesn't have it."""
         names = [tag.name for tag in self.tags]
         if tag.name not in names:
             raise ValueError(
@@ -85,27 +72,20 @@ class Outputs:
 
     @property
     def fields(self) -> list[StructField]:
-        """The columns as Spark has them."""
         return list(map(StructField, self.columns, self.schemas))
 
     @property
     def arrow_fields(self) -> list[pa.Field]:
-        """The columns as Arrow has them."""
         return [
             pa.field(column, pa.struct([field.with_nullable(True) for field in schema]))
             for column, schema in zip(self.columns, self.strict, strict=True)
         ]
 
 
-class GivenRows:
-    """The rows that a function has given and that are not yet given on.
+class OutputBuffer:
+    """Rows that a function has given, until they are enough for a batch.
 
-    Args:
-        outputs: The outputs of the function.
-        function: The function.
-
-    Attributes:
-        count: How many rows there were, those of side outputs not counted.
+    ``count`` is the number of rows so far, without those of side outputs.
     """
 
     def __init__(self, outputs: Outputs, function: object) -> None:
@@ -122,51 +102,44 @@ class GivenRows:
         }
         self._sides = [(tag.name, outputs.column(tag)) for tag in outputs.tags]
 
-    def take(self, place: object, rows: list[Any]) -> None:
-        """Takes output rows, and empties the list that has them.
+    def take(self, place: object, rows: list[Any], side_outputs: SideOutputs) -> None:
+        """Takes the rows of a place from the lists that have them.
 
         Raises:
-            ValueError: Their columns are not known.
+            ValueError: The columns of output rows are not known.
         """
         if self._are_dropped:
             rows.clear()
+            side_outputs.clear()
             return
-        if OUTPUT not in self._given:
-            raise ValueError(
-                f"{self._function} gave a row for {place}, but has no columns: add"
-                " schema='key STRING, total BIGINT'"
-            )
-        self._given[OUTPUT] += [(place, row) for row in rows]
-        self.count += len(rows)
-        rows.clear()
-
-    def take_sides(self, side_outputs: SideOutputs) -> None:
-        """Takes the rows of side outputs."""
+        if rows:
+            if OUTPUT not in self._given:
+                raise ValueError(
+                    f"{self._function} gave a row for {place}, but has no columns: add"
+                    " schema='key STRING, total BIGINT'"
+                )
+            self._given[OUTPUT] += [(place, row) for row in rows]
+            self.count += len(rows)
+            rows.clear()
         for name, column in self._sides:
-            rows = side_outputs.given[name]
-            if rows:
-                self._given[column] += rows
-                rows.clear()
+            side_rows = side_outputs.given[name]
+            if side_rows:
+                self._given[column] += side_rows
+                side_rows.clear()
 
-    def full(self) -> Iterator[tuple[str, pa.StructArray]]:
-        """The rows of those columns that have enough of them."""
-        return self._structs(BATCH_ROWS)
-
-    def rest(self) -> Iterator[tuple[str, pa.StructArray]]:
-        """All rows."""
-        return self._structs(1)
-
-    def _structs(self, least: int) -> Iterator[tuple[str, pa.StructArray]]:
+    def batches(self, schema: pa.Schema, least: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+        """The rows of each output that has at least so many, as batches of a table."""
         for column, rows in self._given.items():
             if len(rows) >= least:
                 fields = list(self._types[column])
                 for batch in self._outputs[column].batches(rows):
-                    yield column, pa.StructArray.from_arrays(batch.columns, fields=fields)
+                    structs = pa.StructArray.from_arrays(batch.columns, fields=fields)
+                    yield in_column(schema, column, structs)
                 rows.clear()
 
 
 def in_column(schema: pa.Schema, name: str, values: pa.Array) -> pa.RecordBatch:
-    """Rows of a table that have but this column."""
+    """Rows of a table with values in this column alone."""
     columns = [
         values if field.name == name else pa.nulls(len(values), field.type) for field in schema
     ]
@@ -174,17 +147,17 @@ def in_column(schema: pa.Schema, name: str, values: pa.Array) -> pa.RecordBatch:
 
 
 def rows_in(table: DataFrame, column: str) -> DataFrame:
-    """The rows of an output, out of a table of several."""
+    """The rows of an output in a table of several."""
     return table.where(F.col(column).isNotNull()).select(f"{column}.*")
 
 
 def kept_once(table: DataFrame) -> DataFrame:
-    """A table, made there and then, and kept on the disks of the executors while it is in use.
+    """The table, made at once, and kept on the disks of the executors while it is in use.
 
-    It is no cache: Spark would run the function again for what a lost executor has kept.
+    It is no cache, because Spark would run the function again for a lost part of a cache.
 
     Raises:
-        SavepointError: What a task has raised.
+        SavepointError: A task has failed with it.
     """
     with typed_errors():
         return table.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)

@@ -1,9 +1,9 @@
-"""Functions that users write to make state, and rows, out of rows: one call per row.
+"""Functions that users write: they make state, and rows, of rows, with one call per row.
 
-They are written as in Flink: ``open`` registers states by their descriptors, and each call finds in
-the state objects what they hold for the key of its row. All rows of a key come one after another,
-those with timestamps in the order of these; its timers fire when the last one has come. A function
-goes to the executors by pickle; what cannot be pickled, such as a connection, is made in ``open``.
+They look as in Flink: ``open`` registers states by their descriptors, and in each call the state
+objects show the state of the key of the row. All rows of a key come one after another, in the order
+of their timestamps if they have any. Its timers fire after the last row. A function goes to the
+executors by pickle; ``open`` makes things that can't be pickled, such as a connection.
 """
 
 from __future__ import annotations
@@ -17,10 +17,7 @@ from savepoint_database.rows.place import Place
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from savepoint_database.types.descriptors import (
-        ListStateDescriptor,
-        MapStateDescriptor,
-    )
+    from savepoint_database.types.descriptors import ListStateDescriptor, MapStateDescriptor
     from savepoint_functions.functions.backends import OperatorStateStore, TimerService
     from savepoint_functions.functions.backends.backend import Clock
     from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
@@ -30,17 +27,13 @@ if TYPE_CHECKING:
 
 
 class KeyedContext:
-    """What a function can ask of the row, or the timer, that it is called for.
-
-    Args:
-        timer_service: The timers of the current key.
-        switch_key: Ends the current key and begins another one.
-        side_outputs: Takes rows of side outputs; None where there are none.
+    """The row, or the timer, that a function is called for.
 
     Attributes:
-        timestamp: That of the row in ms, None if it has none; that of the timer in ``on_timer``.
+        timestamp: The timestamp of the row in ms, None if it has none; in ``on_timer`` that of the
+            timer.
         current_key: The key.
-        timer_service: The timers of the key, and what time it is.
+        timer_service: The timers of the key, and the time.
         time_domain: ``EVENT_TIME`` or ``PROCESSING_TIME`` in ``on_timer``, None elsewhere.
     """
 
@@ -95,7 +88,7 @@ class KeyedContext:
         self._switch_key(key)
 
     def apply_to_all_keys(self, *_: Any) -> NoReturn:
-        """Raises ``TypeError``: there is but one key at a time."""
+        """Raises ``TypeError``, because only one key is there at a time."""
         raise TypeError(
             "a bounded run goes from key to key, each done before the next one begins, so nothing"
             " can be applied to the state of all keys: read the savepoint that is written, or make"
@@ -105,11 +98,10 @@ class KeyedContext:
 
 @dataclass(frozen=True, slots=True)
 class RecordAttributes:
-    """What is known of the rows that come next.
+    """Attributes of the rows that come next.
 
     Attributes:
-        is_backlog: Whether they are of a backlog: old already, and there is no hurry with what is
-            made of them.
+        is_backlog: Whether they are a backlog, so that results are not urgent.
     """
 
     is_backlog: bool
@@ -119,10 +111,10 @@ class KeyedFunction:
     """A function with keyed state.
 
     Attributes:
-        is_internal_sorter_supported: Whether it sorts rows by itself where it has to: then they come
-            as they are, in no order, and not key by key.
+        is_internal_sorter_supported: Whether it sorts rows by itself; then they come in no order,
+            and not key by key.
         side_outputs: The tags that it gives rows to with ``context.output``. ``run`` keeps these
-            rows; where nobody can ask for them, as with ``process``, they are dropped.
+            rows; ``process`` and the like drop them.
     """
 
     is_internal_sorter_supported: ClassVar[bool] = False
@@ -131,8 +123,8 @@ class KeyedFunction:
     def open(self, runtime_context: KeyedRuntimeContext) -> None:
         """Registers the states of the function.
 
-        It is called once in every task. Before that it is called on the driver, on a copy of the
-        function, to learn which states there are.
+        It is called once in every task, and before that on the driver, on a copy of the function,
+        to learn its states.
 
         Args:
             runtime_context: Gives the states.
@@ -142,14 +134,13 @@ class KeyedFunction:
         """
 
     def process_record_attributes(self, attributes: RecordAttributes) -> None:
-        """Takes notice of what rows come next, where a backlog is followed by a stream.
+        """Learns which rows come next, if a stream follows a backlog.
 
-        In a backlog it is called before the first row of each task, and again when all keys of the
-        task are done: their rows, and the timers that are due by then. A bounded run has no
-        backlog, and does not call it.
+        For a backlog it is called before the first row of each task, and again when all keys of the
+        task are done, with their due timers. A bounded run has no backlog, and does not call it.
 
         Args:
-            attributes: What has changed.
+            attributes: The new attributes.
 
         Example:
             >>> def process_record_attributes(self, attributes):
@@ -157,13 +148,13 @@ class KeyedFunction:
         """
 
     def close(self) -> None:
-        """Gives back what ``open`` took; called at the end of a task, also of one that fails."""
+        """Frees the resources of ``open``; called at the end of a task, even if it fails."""
 
 
 class KeyedStateBootstrapFunction(KeyedFunction, ABC):
     """Makes keyed state of rows.
 
-    Timers are not fired, but become timers of the savepoint.
+    Timers do not fire, but become timers of the savepoint.
 
     Example:
         >>> class Totals(KeyedStateBootstrapFunction):
@@ -187,7 +178,7 @@ class KeyedStateBootstrapFunction(KeyedFunction, ABC):
 
 
 class KeyedProcessFunction(KeyedFunction, ABC):
-    """Makes rows of rows, with the help of keyed state and of timers.
+    """Makes rows of rows, with keyed state and timers.
 
     Example:
         >>> class Counts(KeyedProcessFunction):
@@ -214,24 +205,24 @@ class KeyedProcessFunction(KeyedFunction, ABC):
             context: Its key and timestamp, and the timers of the key.
 
         Returns:
-            Rows of the schema: a dict or a ``Row`` with names goes by these, and a column that it
-            lacks is null; a tuple goes by position.
+            Rows of the schema. A dict or a ``Row`` goes by names, and a missing column is null; a
+            tuple goes by position.
         """
 
     def on_timer(self, timestamp: int, context: KeyedContext) -> Iterable[OutputRow] | None:
-        """Rows for a timer, which fires when all rows of its key have come.
+        """Rows for a timer, which fires after all rows of its key.
 
         Args:
-            timestamp: That of the timer, in ms.
+            timestamp: The timestamp of the timer, in ms.
             context: Its key and time domain, and the timers of the key.
         """
 
 
 class KeyedCoProcessFunction(KeyedFunction, ABC):
-    """Makes rows, or state, of the rows of two inputs that have the same keys.
+    """Makes rows, or state, of the rows of two inputs with the same keys.
 
-    Where timestamps were assigned, rows of both inputs come in the order of these; otherwise those
-    of the first input come first.
+    With timestamps, rows of both inputs come in their order; without, those of the first input come
+    first.
     """
 
     @abstractmethod
@@ -247,11 +238,7 @@ class KeyedCoProcessFunction(KeyedFunction, ABC):
 
 
 class OperatorRuntimeContext:
-    """Where a function gets list state that belongs to no key, in ``open`` and nowhere else.
-
-    Args:
-        store: Holds the states.
-    """
+    """Gives a function list state that belongs to no key, in ``open`` and nowhere else."""
 
     def __init__(self, store: OperatorStateStore) -> None:
         self._store = store
@@ -266,7 +253,7 @@ class OperatorRuntimeContext:
         return self._store.list_state(descriptor)
 
     def get_union_list_state(self, descriptor: ListStateDescriptor) -> ListState:
-        """A list of which Flink gives all elements to each subtask.
+        """A list whose elements Flink gives to each subtask.
 
         Example:
             >>> descriptor = ListStateDescriptor("offsets", Types.LONG())
@@ -276,13 +263,10 @@ class OperatorRuntimeContext:
 
 
 class OperatorContext:
-    """What a function without keys can ask.
-
-    Args:
-        clock: Gives the processing time, in ms.
+    """The row that a function without keys is called for.
 
     Attributes:
-        timestamp: That of the row in ms, None if it has none.
+        timestamp: The timestamp of the row in ms, None if it has none.
     """
 
     __slots__ = ("_clock", "timestamp")
@@ -297,12 +281,7 @@ class OperatorContext:
 
 
 class BroadcastContext(OperatorContext):
-    """What a function that makes broadcast state can ask.
-
-    Args:
-        clock: Gives the processing time, in ms.
-        store: Holds the states.
-    """
+    """The row that a function which makes broadcast state is called for."""
 
     __slots__ = ("_store",)
 
@@ -341,17 +320,17 @@ class StateBootstrapFunction(ABC):
         """Changes the state by a row, a named tuple of its columns."""
 
     def snapshot_state(self) -> None:  # noqa: B027  # most have all in their state already
-        """Called when all rows of the task have come, before its state is taken."""
+        """Called after all rows of the task, before its state is taken."""
 
     def close(self) -> None:  # noqa: B027  # most have taken nothing
-        """Gives back what ``open`` took; called at the end of a task, also of one that fails."""
+        """Frees the resources of ``open``; called at the end of a task, even if it fails."""
 
 
 class BroadcastStateBootstrapFunction(ABC):
     """Makes broadcast state of rows, all of which come to one task.
 
     Attributes:
-        descriptors: The broadcast states that ``process_element`` asks for.
+        descriptors: The broadcast states that ``process_element`` uses.
 
     Example:
         >>> RATES = MapStateDescriptor("rates", Types.STRING(), Types.DOUBLE())
@@ -372,4 +351,4 @@ class BroadcastStateBootstrapFunction(ABC):
         """Changes the state by a row, a named tuple of its columns."""
 
     def close(self) -> None:  # noqa: B027  # most have taken nothing
-        """Gives back what ``open`` took; called at the end, also after an error."""
+        """Frees the resources of ``open``; called at the end, even after an error."""

@@ -19,7 +19,7 @@ class OutputTag:
 
     Attributes:
         name: Its name, which no other side output of the function has.
-        schema: The columns of its rows, as a schema of Spark or in its words.
+        schema: The columns of its rows, as a schema of Spark or as a DDL string.
 
     Example:
         >>> LATE = OutputTag("late", "account BIGINT, cents BIGINT")
@@ -30,13 +30,9 @@ class OutputTag:
 
 
 class SideOutputs:
-    """The rows that a function has given to side outputs and that nobody has taken yet.
+    """Rows that a function has given to side outputs and that nobody has taken yet.
 
-    Args:
-        function: The function; ``side_outputs`` says which it has.
-
-    Attributes:
-        given: The rows by name of tag, each with what it was given for.
+    ``given`` has the rows by name of tag, each with the place that it was given for.
     """
 
     def __init__(self, function: object) -> None:
@@ -45,16 +41,7 @@ class SideOutputs:
         self.given: dict[str, list[tuple[object, Any]]] = {tag.name: [] for tag in tags}
 
     def add(self, tag: OutputTag, place: object, row: OutputRow) -> None:
-        """Takes a row.
-
-        Args:
-            tag: The tag.
-            place: What it was given for, for messages.
-            row: The row.
-
-        Raises:
-            ValueError: The function has no such side output.
-        """
+        """Adds a row; ``place`` is for messages. Raises ``ValueError`` for an unknown tag."""
         if tag.name not in self.given:
             raise ValueError(
                 f"{self._function} has no side output {tag.name!r}: name all tags that it gives rows"
@@ -63,17 +50,12 @@ class SideOutputs:
         self.given[tag.name].append((place, row))
 
     def clear(self) -> None:
-        """Drops the rows."""
         for rows in self.given.values():
             rows.clear()
 
 
 def side_outputs(function: object) -> tuple[OutputTag, ...]:
-    """The side outputs that a function names.
-
-    Raises:
-        ValueError: Two have the same name.
-    """
+    """The side outputs that a function names. Raises ``ValueError`` if two have the same name."""
     tags: tuple[OutputTag, ...] = tuple(getattr(function, "side_outputs", ()))
     names = [tag.name for tag in tags]
     if twice := [name for name in names if names.count(name) > 1]:
@@ -82,7 +64,7 @@ def side_outputs(function: object) -> tuple[OutputTag, ...]:
 
 
 def expect_one_output(function: object) -> None:
-    """Raises ``ValueError`` if a function that is to run over a stream has side outputs."""
+    """Raises ``ValueError`` if a function for a stream has side outputs."""
     if tags := side_outputs(function):
         raise ValueError(
             f"{type(function).__name__} has side output {tags[0].name!r}, but a stream, and the backlog"

@@ -1,20 +1,19 @@
-"""Rows on their way to a function: each with the bytes of its key, sent to one task, and sorted.
+"""Rows on their way to a function: sent to the task of their key, and sorted by the bytes of keys.
 
-Which task it is follows from the key group, as in Flink; and so does the order, in which keys of
-a key group come one behind the other, by a hash of their bytes and then by these. Spark sorts, and
-spills what is too much.
+As in Flink the key group decides on the task. Within a key group, rows are sorted by a hash of
+their key's bytes and then by the bytes. Spark sorts, and spills if memory is short.
 
 | column    | type   | meaning                                                                  |
 |-----------|--------|--------------------------------------------------------------------------|
-| order     | BIGINT | the key group in 16 bits, and 48 that tell most keys apart               |
-| key       | BINARY | what the serializer of keys writes                                       |
-| timestamp | BIGINT | of the row in ms; there where an input has timestamps                    |
-| input     | INT    | which input the row is of; there where a function has several            |
+| order     | BIGINT | the key group in 16 bits, and a hash of the key in 48                    |
+| key       | BINARY | the key, as its serializer writes it                                     |
+| timestamp | BIGINT | of the row in ms; only if an input has timestamps                        |
+| input     | INT    | the input of the row; only if a function has several                     |
 | row 0 0 … |        | the columns of the row, null for one of another input; ``row 1 0`` …     |
 
-Spark compares the first column of an order as a number, and the others only where it is equal, which
-is much slower. So that column says as much as it can: a hash, for the first bytes of texts, tuples and
-negative numbers are often the same.
+Spark compares the first column of an order as a number, and the other columns only where it is
+equal, which is much slower. The hash tells most keys apart; the first bytes of texts, tuples and
+negative numbers are often equal.
 """
 
 from __future__ import annotations
@@ -63,19 +62,13 @@ _ORDER_BITS = 48
 
 
 def row_columns(number: int, names: Iterable[str]) -> list[str]:
-    """Those columns that have the rows of an input."""
+    """The names of the columns with the rows of an input."""
     return [name for name in names if name.startswith(f"row {number} ")]
 
 
 @dataclass(frozen=True)
 class KeyedInput:
-    """Rows, and which of their columns are the key and the timestamp.
-
-    Attributes:
-        data: The rows.
-        key: Their key.
-        timestamps: The column of their timestamps, if there is one.
-    """
+    """Rows, their key, and the column of their timestamps."""
 
     data: DataFrame
     key: Key
@@ -83,7 +76,6 @@ class KeyedInput:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of the columns."""
         return tuple(self.data.columns)
 
     def check(self) -> None:
@@ -108,13 +100,9 @@ class KeyedInput:
         *,
         wraps: bool = False,
     ) -> DataFrame:
-        """The rows, each with its key's bytes and its place in the order.
+        """The rows with the bytes of their key and ``order``, as rows of the input with this number.
 
-        Args:
-            number: That of this input.
-            inputs: All inputs of the function.
-            max_parallelism: The number of key groups.
-            wraps: Whether key groups that are given may be larger, for they are not stored.
+        With ``wraps``, given key groups may be larger than allowed, because they are not stored.
         """
         layout = self.key.snapshot.layout()
         encoding = KeyEncoding(layout, max_parallelism, self.key.hash_code, wraps=wraps)
@@ -124,7 +112,7 @@ class KeyedInput:
         return selected.mapInArrow(encoding.ordered, StructType(keys + others))
 
     def columns(self, number: int, inputs: tuple[KeyedInput, ...]) -> DataFrame:
-        """The rows, each with its key as it is; arguments are those of ``rows``."""
+        """The rows with their key as it is; arguments are those of ``rows``."""
         columns = {KEY: self.key.column(self.data)}
         if (key_groups := self._key_groups()) is not None:
             columns[KEY_GROUP] = key_groups
@@ -141,7 +129,7 @@ class KeyedInput:
                     column = column_of(self.data, field.name)[0]
                 columns[f"row {index} {position}"] = column
         selected = self.data.select(*(column.alias(name) for name, column in columns.items()))
-        # Two inputs must have the same schema, though a column is null in but one of them.
+        # Two inputs must have the same schema, although a column is null in only one of them.
         nullable = [StructField(field.name, field.dataType) for field in selected.schema]
         return selected.to(StructType(nullable))
 
@@ -155,7 +143,7 @@ def milliseconds(data: DataFrame, name: str) -> Column:
 
     Raises:
         ColumnNotFoundError: There is no such column.
-        ColumnTypeError: It is none of timestamps.
+        ColumnTypeError: It has no timestamps.
     """
     column, data_type = column_of(data, name)
     if isinstance(data_type, TimestampType):
@@ -169,13 +157,9 @@ def milliseconds(data: DataFrame, name: str) -> Column:
 
 @dataclass(frozen=True, slots=True)
 class KeyEncoding:
-    """How keys become bytes and key groups.
+    """Turns keys into bytes and key groups.
 
-    Attributes:
-        key: The layout of the keys.
-        max_parallelism: The number of key groups.
-        hash_keys: Gives the Java hash codes of keys, if it is the user who knows them.
-        wraps: Whether key groups that are given may be larger, and are counted from 0 again.
+    With ``wraps``, given key groups that are too large are counted from 0 again.
     """
 
     key: Layout
@@ -184,13 +168,13 @@ class KeyEncoding:
     wraps: bool = False
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches with bytes in the place of keys, and key groups in front."""
+        """The batches with keys as bytes, and key groups in front."""
         for key_groups, keys, others in self._encoded(batches):
             columns = {KEY_GROUP: pa.array(key_groups.astype(np.int32)), KEY: keys}
             yield pa.RecordBatch.from_pydict(columns | others)
 
     def ordered(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches with bytes in the place of keys, and ``order`` in front."""
+        """The batches with keys as bytes, and ``order`` in front."""
         for key_groups, keys, others in self._encoded(batches):
             order = (key_groups.astype(np.int64) << _ORDER_BITS) | hashed_bits(keys)
             yield pa.RecordBatch.from_pydict({ORDER: pa.array(order), KEY: keys} | others)
@@ -219,25 +203,25 @@ class KeyEncoding:
 
 
 def hashed_bits(keys: pa.BinaryArray) -> NDArray[np.int64]:
-    """A number of 48 bits of each key that hardly any other key has."""
+    """A hash of 48 bits of each key."""
     hashes = distinct_hashes(keys.cast(pa.large_binary()))
     return (hashes[:, 0] >> np.uint64(64 - _ORDER_BITS)).astype(np.int64)
 
 
 def routed(rows: DataFrame, max_parallelism: int, *, is_sorted: bool) -> DataFrame:
-    """The rows in the partition of their key, where they are sorted, or as they come."""
+    """The rows in the partitions of their keys, sorted if ``is_sorted``."""
     placed = spread(rows, max_parallelism, F.shiftright(ORDER, _ORDER_BITS))
     return in_order(placed) if is_sorted else placed
 
 
 def in_order(rows: DataFrame) -> DataFrame:
-    """The rows sorted in their partitions: all of a key one behind the other."""
+    """The rows sorted in their partitions, so that those of a key follow each other."""
     names = [name for name in (ORDER, KEY, TIMESTAMP, INPUT) if name in rows.columns]
     return rows.sortWithinPartitions(*names)
 
 
 def spread(rows: DataFrame, max_parallelism: int, key_group: Column | None = None) -> DataFrame:
-    """The rows in the partition of their key group."""
+    """The rows in the partitions of their key groups."""
     count = _partitions(rows.sparkSession, max_parallelism)
     of_row = F.col(KEY_GROUP) if key_group is None else key_group
     task = (of_row * F.lit(count) / F.lit(max_parallelism)).cast(IntegerType())
@@ -245,7 +229,7 @@ def spread(rows: DataFrame, max_parallelism: int, key_group: Column | None = Non
 
 
 def task_borders(spark: SparkSession, max_parallelism: int) -> tuple[int, ...]:
-    """The key groups with which partitions begin that ``spread`` makes."""
+    """The first key group of each partition that ``spread`` makes."""
     count = _partitions(spark, max_parallelism)
     return tuple(
         KeyGroupRange.of_subtask(index, count, max_parallelism).start for index in range(count)

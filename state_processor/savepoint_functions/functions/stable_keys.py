@@ -1,7 +1,7 @@
-"""Keys whose bytes are the same whenever they are equal, so that rows can be sorted by them.
+"""Keys by whose bytes rows can be sorted, because equal keys have the same bytes.
 
-Every layout is in one of the two tables. The bytes are those that are written here: a layout is stable
-if they follow from what the value is to Java's ``equals``, whatever else its serializer could write.
+Every layout is in one of two tables. A layout is stable if what Java's ``equals`` compares decides
+the bytes that this package writes, whatever else its serializer could write.
 """
 
 from __future__ import annotations
@@ -17,57 +17,22 @@ if TYPE_CHECKING:
 
 STABLE: frozenset[type[Layout]] = frozenset(
     {
-        # Numbers and texts. Flink writes one NaN alone, and 0.0 is not equal to -0.0 for Java.
-        layouts.Boolean,
-        layouts.Byte,
-        layouts.Short,
-        layouts.Int,
-        layouts.Long,
-        layouts.Float,
-        layouts.Double,
-        layouts.Char,
-        layouts.Enum,
-        layouts.BigInteger,
-        # 1.0 is not equal to 1.00 for Java.
-        layouts.BigDecimal,
-        layouts.DecimalData,
-        layouts.Text,
-        layouts.MutableText,
-        layouts.JavaUtf,
-        layouts.Utf8,
-        layouts.Bytes,
-        layouts.FixedBytes,
-        layouts.PackedTexts,
-        # Java compares the bytes.
-        layouts.Variant,
-        # Times.
-        layouts.JavaDate,
-        layouts.SqlTimestamp,
-        layouts.Instant,
-        layouts.LocalDate,
-        layouts.LocalTime,
-        layouts.LocalDateTime,
-        layouts.TimerTimestamp,
-        layouts.TimestampData,
-        # Nothing.
-        layouts.Marker,
-        layouts.VoidNamespace,
-        layouts.NullCount,
-        # As stable as their parts.
-        layouts.Nullable,
-        layouts.Repeated,
-        layouts.MaskedRepeated,
-        layouts.BlockRepeated,
-        layouts.Struct,
-        layouts.MaskedStruct,
-        layouts.Tagged,
-        layouts.Pojo,
-        layouts.Ttl,
-        layouts.Framed,
-        layouts.Varying,
-        layouts.IndexedUnion,
-        layouts.BinaryRow,
-        layouts.BinaryArray,
+        # Flink writes only one NaN, and Java's equals tells 0.0 from -0.0.
+        *(layouts.Boolean, layouts.Byte, layouts.Short, layouts.Int, layouts.Long),
+        *(layouts.Float, layouts.Double, layouts.Char, layouts.Enum, layouts.BigInteger),
+        # Java's equals tells 1.0 from 1.00.
+        *(layouts.BigDecimal, layouts.DecimalData),
+        *(layouts.Text, layouts.MutableText, layouts.JavaUtf, layouts.Utf8, layouts.PackedTexts),
+        # Java compares the bytes of a variant.
+        *(layouts.Bytes, layouts.FixedBytes, layouts.Variant),
+        *(layouts.JavaDate, layouts.SqlTimestamp, layouts.Instant, layouts.LocalDate),
+        *(layouts.LocalTime, layouts.LocalDateTime, layouts.TimerTimestamp, layouts.TimestampData),
+        *(layouts.Marker, layouts.VoidNamespace, layouts.NullCount),
+        # As stable as their elements and fields.
+        *(layouts.Nullable, layouts.Repeated, layouts.MaskedRepeated, layouts.BlockRepeated),
+        *(layouts.Struct, layouts.MaskedStruct, layouts.Tagged, layouts.Pojo, layouts.Ttl),
+        *(layouts.Framed, layouts.Varying, layouts.IndexedUnion),
+        *(layouts.BinaryRow, layouts.BinaryArray),
     }
 )
 
@@ -90,7 +55,7 @@ _UNSTABLE_ROOTS = {
 def expect_stable(layout: Layout) -> None:
     """Raises ``UnstableKeyError`` if equal keys of this layout may have different bytes."""
     match layout:
-        # Sets are laid out as lists with nulls are.
+        # Sets have the layout of lists with nulls.
         case layouts.Repeated(layouts.Nullable(_, True)):
             _refuse("a set, whose elements have no order, or a list that looks the same")
         case layouts.BinaryRow(_, types):

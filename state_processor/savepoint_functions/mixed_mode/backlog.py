@@ -1,10 +1,10 @@
-"""The backlog phase: a function over bounded rows, which leaves the state that a stream goes on from.
+"""The backlog phase: a function over bounded rows, whose state a stream goes on with.
 
-Rows are sorted by key, as in a bounded run. But the backlog is not the end: what comes behind it has
-later timestamps, so only the timers up to its greatest watermark fire, and the others remain. They
-fire at the end of their key, so that its state is written once, and not again for its timers.
+Rows are sorted by key, as in a bounded run. Because later rows follow, only timers up to the
+greatest watermark of the backlog fire, and the others stay timers. They fire at the end of their
+key, so that its state is written once.
 
-Of the options, two are of a backlog alone:
+Two options are for a backlog alone:
 
 | option                                          | values                                         |
 |-------------------------------------------------|------------------------------------------------|
@@ -12,8 +12,8 @@ Of the options, two are of a backlog alone:
 | execution.sorted-inputs.memory                  | the greatest size of a batch of sorted rows on |
 |                                                 | its way to the function                        |
 
-Spark sorts with the memory that it has, and spills. What it may have at most is a setting of the
-session, from its start: ``spark.shuffle.spill.maxSizeInBytesForSpillThreshold``.
+Spark sorts in the memory that it has, and spills. A session can limit that memory when it starts,
+with ``spark.shuffle.spill.maxSizeInBytesForSpillThreshold``.
 
 Flink: FLIP-327.
 """
@@ -21,28 +21,22 @@ Flink: FLIP-327.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
 
 from savepoint_functions.functions.backends import TimerService, processing_time
 from savepoint_functions.functions.backends.timers import MIN_WATERMARK
-from savepoint_functions.functions.function_rows import FunctionRows
+from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.outputs import Outputs
-from savepoint_functions.functions.process_functions import (
-    KeyedCoProcessFunction,
-    KeyedProcessFunction,
-)
-from savepoint_functions.functions.run_table import StateInTable, state_ids
+from savepoint_functions.functions.process_functions import KeyedProcessFunction
+from savepoint_functions.functions.result_table import ResultState, state_ids
 from savepoint_functions.functions.side_outputs import expect_one_output
 from savepoint_functions.functions.sorted_inputs import milliseconds
-from savepoint_functions.mixed_mode.backlog_progress import (
-    BacklogTally,
-    BacklogWatch,
-    no_progress,
-)
+from savepoint_functions.mixed_mode.backlog_loop import BacklogTable
 from savepoint_functions.mixed_mode.backlog_result import BacklogFiles, BacklogResult
-from savepoint_functions.mixed_mode.backlog_rows import BacklogRows
+from savepoint_functions.mixed_mode.progress import BacklogTally, BacklogWatch, no_progress
 from savepoint_functions.mixed_mode.spark_paths import readable
 from savepoint_functions.transformations.function_result import FunctionStateTransformation
 from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
@@ -60,7 +54,7 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
     from savepoint_functions.functions.process_functions import KeyedFunction
     from savepoint_functions.functions.sorted_inputs import KeyedInput
-    from savepoint_functions.mixed_mode.backlog_progress import BacklogProgress
+    from savepoint_functions.mixed_mode.progress import BacklogProgress
     from savepoint_functions.transformations.process_transformation import KeyedRowsTransformation
 
 
@@ -69,12 +63,12 @@ class Backlog:
     """A function over the rows of a backlog; nothing runs before ``run``.
 
     Attributes:
-        rows: The function, and the rows that it is given.
+        rows: The function, and its rows.
         schema: The columns of the rows that it gives.
         out_of_orderness_ms: How much later than others a row may come, in ms.
     """
 
-    rows: FunctionRows
+    rows: FunctionPlan
     schema: StructType | str
     out_of_orderness_ms: int = 0
 
@@ -92,19 +86,19 @@ class Backlog:
 
         Args:
             keyed: The rows, with their keys and timestamps; options of ``with_options`` apply.
-            function: A ``KeyedProcessFunction``; of two inputs a ``KeyedCoProcessFunction``.
+            function: A ``KeyedProcessFunction``; for two inputs a ``KeyedCoProcessFunction``.
             schema: The columns of the rows that it gives, as for ``process``.
-            out_of_orderness_ms: How much later than others a row may come, in ms: the watermark is
+            out_of_orderness_ms: How much later than others a row may come, in ms. The watermark is
                 that much, and 1 ms, behind the greatest timestamp.
             initial: The operator of a savepoint with whose state the function begins, as for
-                ``transform``; timers up to the watermark fire, those of keys without rows, too.
+                ``transform``. Timers up to the watermark fire, also those of keys without rows.
 
         Raises:
             TypeError: The function is of another kind.
-            ValueError: An input is a stream; rows are to be run in stream mode all along; the schema
-                has no columns; the function has side outputs, which the stream behind a backlog has
-                not; or the out-of-orderness is negative.
-            UnstableKeyError: Equal keys may have different bytes, by which they would be sorted.
+            ValueError: An input is a stream; the options ask for stream mode; the schema has no
+                columns; the function has side outputs, which a stream doesn't have; or the
+                out-of-orderness is negative.
+            UnstableKeyError: Equal keys may have different bytes, so rows can't be sorted by them.
             ColumnTypeError: The keys of two inputs are of different types.
 
         Example:
@@ -112,9 +106,7 @@ class Backlog:
             >>> backlog = Backlog.of(keyed.key_by("account"), Totals(), "account BIGINT")
         """
         keyed = keyed.rows if isinstance(keyed, KeyedStateTransformation) else keyed
-        kind = KeyedCoProcessFunction if len(keyed.inputs) > 1 else KeyedProcessFunction
-        if not isinstance(function, kind):
-            raise TypeError(f"{type(function).__name__} is no {kind.__name__}")
+        keyed.expect(function, KeyedProcessFunction)
         if out_of_orderness_ms < 0:
             raise ValueError(f"out_of_orderness_ms={out_of_orderness_ms}, expected 0 or more")
         if not keyed.options.is_mixed:
@@ -125,7 +117,7 @@ class Backlog:
         _expect_bounded(keyed.inputs)
         expect_one_output(function)
         row_types(schema, function)
-        rows = FunctionRows.of(
+        rows = FunctionPlan.of(
             keyed.inputs, function, keyed.options, keeps_state=True, initial=initial
         )
         rows.expect_no_internal_timers()
@@ -134,8 +126,8 @@ class Backlog:
     def watermark(self) -> int:
         """The greatest watermark of the backlog, in ms; runs a job over the timestamps.
 
-        Of two inputs it is that of the one that is behind; -2**63, which is none, if one has no
-        timestamps, or no rows.
+        With two inputs it is that of the input that is behind. It is -2**63, no watermark, if an
+        input has no timestamps or no rows.
         """
         return min(map(self._watermark_of, self.rows.inputs))
 
@@ -150,20 +142,21 @@ class Backlog:
     ) -> BacklogResult:
         """Runs the backlog, and takes the savepoint of the switch.
 
-        A task that fails is done again from its first row, by Spark. If the run fails, or is killed,
-        nothing of it counts, and the next one begins anew.
+        Spark repeats a failed task from its first row. If the run fails or is killed, it leaves no
+        result, and the next run begins anew.
 
         Args:
             directory: Where to write: a local path, or a URI that Spark and pyarrow both know.
             uid: The uid that the operator has in the savepoint.
             parallelism: The number of its subtasks there.
             max_parallelism: The number of its key groups; by default that of ``initial``, or 128.
-            on_progress: Is called when the backlog begins, every few seconds, and at its end; e.g.
+            on_progress: Called when the backlog begins, every few seconds, and at its end; e.g.
                 ``print_progress``.
 
         Raises:
-            SavepointExistsError: The backlog has been run there already; see ``BacklogResult.find``.
-            SavepointError: What a task or the file system finds wrong.
+            SavepointExistsError: The directory has a finished backlog already; see
+                ``BacklogResult.find``.
+            SavepointError: A task or the file system has failed with it.
             ValueError: Not 1 <= parallelism <= max parallelism <= 32768.
 
         Example:
@@ -178,7 +171,7 @@ class Backlog:
         watch = BacklogWatch(spark, tally, on_progress)
         with watch.watching():
             self._write_rows(files.rows, max_parallelism, tally)
-            state = StateInTable(
+            state = ResultState(
                 self.rows, spark.read.parquet(readable(spark, files.rows)), max_parallelism
             )
             writer.with_operator(uid, FunctionStateTransformation(state)).write(files.savepoint)
@@ -195,22 +188,17 @@ class Backlog:
             rows.write.parquet(path)
 
     def _made(self, max_parallelism: int, tally: BacklogTally) -> DataFrame:
-        """The table of ``backlog_rows``."""
-        watermark, ids = self.watermark(), state_ids(self.rows.states)
-        reached = {TimerService.EVENT: watermark, TimerService.PROCESSING: processing_time()}
-        told = self.rows.told(max_parallelism, ids=ids, reached=reached)
-        made = BacklogRows(
-            told.task,
-            told.state_runs(ids, max_parallelism),
-            self._outputs,
-            greatest_watermark=watermark,
-            tally=tally,
+        """The table of ``backlog_loop``."""
+        watermark = self.watermark()
+        table, rows = self.rows.table(
+            Outputs.of(self.schema, self.rows.task.function),
+            state_ids(self.rows.states),
+            max_parallelism,
+            watermark=watermark,
+            reached={TimerService.EVENT: watermark, TimerService.PROCESSING: processing_time()},
+            kind=partial(BacklogTable, tally=tally),
         )
-        return told.routed_rows(max_parallelism).mapInArrow(made.run, made.spark_schema)
-
-    @property
-    def _outputs(self) -> Outputs:
-        return Outputs.of(self.schema, self.rows.task.function)
+        return rows.mapInArrow(table.run, table.spark_schema)
 
     def _watermark_of(self, rows: KeyedInput) -> int:
         if rows.timestamps is None:

@@ -1,13 +1,14 @@
-"""What a backlog has left: a savepoint of the switch, output rows, and figures.
+"""Results of a backlog: a savepoint of the switch, output rows, and counts.
 
-Each run of a backlog has a directory of its own below that of the user, so that nothing is ever
-written over what another run wrote:
+Each run of a backlog has a directory of its own below that of the user, so that nothing overwrites
+the
+files of another run:
 
-| path                                | is                                                         |
+| path                                | content                                                    |
 |-------------------------------------|------------------------------------------------------------|
 | ``backlog-<16 hex digits>``         | a run                                                      |
-| ``backlog-<…>/rows``                | the table of ``backlog_rows``, as Parquet                  |
-| ``backlog-<…>/savepoint``           | the savepoint; a run is finished once that is complete     |
+| ``backlog-<…>/rows``                | the table of ``backlog_loop``, as Parquet                   |
+| ``backlog-<…>/savepoint``           | the savepoint; once it is complete, the run is finished    |
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.locations.location import Location
 from savepoint_functions.functions.backends.timers import MIN_WATERMARK
 from savepoint_functions.functions.outputs import OUTPUT, rows_in
-from savepoint_functions.mixed_mode.backlog_rows import COUNT_NAMES, COUNTS
+from savepoint_functions.mixed_mode.backlog_loop import COUNT_NAMES, COUNTS, BacklogCounts
 from savepoint_functions.mixed_mode.spark_paths import readable
 from savepoint_spark.savepoint.savepoint import Savepoint
 from savepoint_spark.session.task_errors import typed_errors
@@ -43,21 +44,13 @@ _OF_A_RUN = re.compile(r"backlog-[0-9a-f]{16}")
 
 @dataclass(frozen=True, slots=True)
 class BacklogFiles:
-    """Where a run of a backlog writes.
-
-    Attributes:
-        path: Its own directory.
-    """
+    """The directory of a run of a backlog."""
 
     path: str
 
     @classmethod
     def new(cls, directory: str) -> Self:
-        """A new run below a directory.
-
-        Raises:
-            SavepointExistsError: A run has been finished there already.
-        """
+        """A new run below a directory. Raises ``SavepointExistsError`` if it has a finished one."""
         finished = cls.finished(directory)
         if finished is not None:
             raise SavepointExistsError(
@@ -68,18 +61,16 @@ class BacklogFiles:
 
     @classmethod
     def finished(cls, directory: str) -> Self | None:
-        """The run that was finished below a directory, if there is one."""
+        """The finished run below a directory, if there is one."""
         results = (cls(path) for path in _runs(directory))
         return next((result for result in results if result.is_finished), None)
 
     @property
     def rows(self) -> str:
-        """The table."""
         return f"{self.path}/rows"
 
     @property
     def savepoint(self) -> str:
-        """The savepoint."""
         return f"{self.path}/savepoint"
 
     @property
@@ -88,7 +79,7 @@ class BacklogFiles:
         return Location.of(f"{self.savepoint}/{METADATA_FILE}").file_size() is not None
 
     def remove_others(self) -> None:
-        """Removes what runs have left beside this one that were killed."""
+        """Removes the directories of killed runs beside this one."""
         for path in _runs(self.path.rpartition("/")[0]):
             if path != self.path:
                 location = Location.of(path)
@@ -96,7 +87,6 @@ class BacklogFiles:
 
 
 def _runs(directory: str) -> Iterator[str]:
-    """The directories of runs below a directory."""
     location = Location.of(directory)
     selector = fs.FileSelector(location.path, allow_not_found=True)
     for info in location.filesystem.get_file_info(selector):
@@ -104,29 +94,9 @@ def _runs(directory: str) -> Iterator[str]:
             yield f"{directory.rstrip('/')}/{info.base_name}"
 
 
-@dataclass(frozen=True, slots=True)
-class BacklogCounts:
-    """How much a backlog was, and what it took.
-
-    Attributes:
-        rows: How many rows the function was given.
-        keys: How many keys they had.
-        output_rows: How many rows the function gave.
-        state_reads: How often the state of a key was read from where it is kept; None where a backend
-            of all keys keeps it, whose accesses nobody counts.
-        state_writes: How often it was written there; likewise.
-    """
-
-    rows: int
-    keys: int
-    output_rows: int
-    state_reads: int | None
-    state_writes: int | None
-
-
 @dataclass(frozen=True)
 class BacklogResult:
-    """What a finished backlog has left.
+    """Results of a finished backlog.
 
     Attributes:
         spark: The session for its tables.
@@ -140,15 +110,15 @@ class BacklogResult:
 
     @classmethod
     def find(cls, spark: SparkSession, directory: str, uid: str) -> Self | None:
-        """The result of a backlog that was finished; None if none was.
+        """The result of a finished backlog; None if there is none.
 
         Args:
             spark: The session for its tables.
             directory: As for ``Backlog.run``.
-            uid: Likewise.
+            uid: As for ``Backlog.run``.
 
         Raises:
-            OperatorNotFoundError: The savepoint is of an operator of another uid.
+            OperatorNotFoundError: The operator of the savepoint has another uid.
 
         Example:
             >>> result = BacklogResult.find(spark, "/jobs/totals", "totals")
@@ -156,7 +126,7 @@ class BacklogResult:
         files = BacklogFiles.finished(directory)
         if files is None:
             return None
-        # Its hash is known, if it is that of the uid; nobody is to be warned besides.
+        # Raises if the savepoint has another uid, without a warning about uids.
         Savepoint.open(files.savepoint).operator(uid)
         return cls(spark, files, uid)
 
@@ -173,7 +143,7 @@ class BacklogResult:
     def output(self) -> DataFrame:
         """The rows that the function gave, in no order.
 
-        Columns may be null, whatever the schema says of them; none is that the schema does not let.
+        All columns are nullable; a column that the schema calls not nullable has no null.
         """
         return rows_in(self._rows, OUTPUT)
 
@@ -184,7 +154,7 @@ class BacklogResult:
 
     @property
     def counts(self) -> BacklogCounts:
-        """What it took."""
+        """Amounts of rows, keys and work."""
         return self._totals[0]
 
     @cached_property
@@ -194,7 +164,7 @@ class BacklogResult:
         sums = (F.sum(name).alias(name) for name in names)
         with typed_errors():
             (totals,) = of_tasks.agg(*sums, F.max(watermark).alias(watermark)).collect()
-        # Spark runs no task where there are no rows at all.
+        # Spark runs no task if there are no rows at all.
         if totals.rows is None:
             return BacklogCounts(0, 0, 0, 0, 0), MIN_WATERMARK
         return BacklogCounts(*totals[:-1]), totals.watermark

@@ -1,9 +1,9 @@
-"""A backlog that runs as a stream, for those who want savepoints while it lasts.
+"""A backlog that runs as a stream, with savepoints while it lasts.
 
-Its rows are written to a directory first, from which Spark streams them, file after file. When all of
-them are processed, the savepoint of the switch is taken from the state store.
+Its rows are written to a directory first, from which Spark streams them, file after file. When all
+are processed, the savepoint of the switch is taken from the state store.
 
-| path           | is                                                                   |
+| path           | content                                                              |
 |----------------|----------------------------------------------------------------------|
 | ``rows/<n>``   | the rows of input n, from 0                                          |
 | ``stream``     | Spark's checkpoint                                                   |
@@ -31,8 +31,7 @@ from savepoint_spark.savepoint.savepoint import Savepoint
 if TYPE_CHECKING:
     from savepoint_functions.functions.sorted_inputs import KeyedInput
     from savepoint_functions.mixed_mode.progress import Tell
-    from savepoint_functions.mixed_mode.stream_function import StreamFunction
-    from savepoint_functions.mixed_mode.stream_query import Output
+    from savepoint_functions.mixed_mode.stream_function import Output, StreamFunction
     from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
 
 _ROWS_PER_FILE = 100_000
@@ -42,10 +41,8 @@ _ROWS_PER_FILE = 100_000
 class BacklogStream:
     """A function over a backlog, row by row as they come.
 
-    Attributes:
-        function: The function; its rows are those of the backlog, as a bounded DataFrame.
-        directory: Where it writes.
-        interval_ms: How often there is a savepoint.
+    The rows of ``function`` are the backlog, as a bounded DataFrame. A savepoint is taken every
+    ``interval_ms``.
     """
 
     function: StreamFunction
@@ -58,14 +55,9 @@ class BacklogStream:
         return f"{self.directory}/savepoint"
 
     def run(self, output: Output, tell: Tell | None) -> tuple[SparkSavepoint, int]:
-        """Runs the backlog, or what of it is not done yet.
+        """Runs the rest of the backlog; returns the savepoint of the switch, and its watermark in ms.
 
-        Args:
-            output: Takes the rows of each batch.
-            tell: Is called with each batch.
-
-        Returns:
-            The savepoint of the switch, and the watermark then, in ms.
+        ``output`` takes the rows of each batch, and ``tell`` is called with each batch.
         """
         function = self.function
         try:
@@ -73,13 +65,13 @@ class BacklogStream:
         except SavepointNotFoundError:
             batch = self._process(output, tell)
         savepoint = Savepoint.load(function.spark, self.savepoint, uids=[function.settings.uid])
-        # Spark's watermark of no rows is 0.
+        # Spark's watermark is 0 if there were no rows.
         return savepoint, batch.watermark or MIN_WATERMARK
 
     def _process(self, output: Output, tell: Tell | None) -> CommittedBatch:
         streamed = self._streamed()
         query = streamed.backlog_query(f"{self.directory}/stream")
-        running = RunningStream.start(
+        running = RunningStream(
             streamed,
             query,
             lambda rows, batch_id: output(rows, FIRST_BACKLOG_BATCH + batch_id),
@@ -99,7 +91,6 @@ class BacklogStream:
         return batch
 
     def _streamed(self) -> StreamFunction:
-        """The function over the rows as a stream."""
         numbered = enumerate(self.function.inputs)
         inputs = tuple(self._as_stream(rows, number) for number, rows in numbered)
         return replace(self.function, inputs=inputs)
@@ -115,7 +106,7 @@ class BacklogStream:
 
 
 def _remove(directory: str) -> None:
-    """Removes what a run has left that was killed, if there is anything."""
+    """Removes a directory of a killed run, if it is there."""
     location = Location.of(directory)
     if location.filesystem.get_file_info(location.path).type == fs.FileType.Directory:
         location.filesystem.delete_dir(location.path)

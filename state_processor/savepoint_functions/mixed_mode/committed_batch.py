@@ -1,4 +1,4 @@
-"""The last batch of a stream that is committed: what a savepoint of it is of, and goes on from."""
+"""The last committed batch of a stream, after which savepoints are taken and streams go on."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ OFFSETS_FILE = "stream_offsets.json"
 
 @dataclass(frozen=True, slots=True)
 class CommittedBatch:
-    """A batch that is committed.
+    """A committed batch.
 
     Attributes:
         batch_id: Its number.
-        watermark: That which the rows of the batches before it have reached, in ms.
-        offsets: The offsets behind its last rows: one for each source of the query, as Spark has
-            them, null for a source that nothing was read from.
+        watermark: The watermark that the rows of earlier batches have reached, in ms.
+        offsets: The offsets behind its last rows: one for each source of the query, as Spark writes
+            them; null for a source without rows so far.
     """
 
     batch_id: int
@@ -36,7 +36,7 @@ class CommittedBatch:
 
     @classmethod
     def last_of(cls, checkpoint: str) -> Self | None:
-        """The last one of a checkpoint of Spark; None if there is none yet."""
+        """The last committed batch of a Spark checkpoint; None if there is none yet."""
         location = Location.of(checkpoint)
         selector = fs.FileSelector(f"{location.path}/commits", allow_not_found=True)
         numbers = [
@@ -55,10 +55,10 @@ class CommittedBatch:
 
     @classmethod
     def beside(cls, savepoint: str) -> Self:
-        """The batch that a savepoint is of.
+        """The batch after which a savepoint was taken.
 
         Raises:
-            SavepointNotFoundError: The savepoint is of no stream, or is not complete.
+            SavepointNotFoundError: The savepoint is not of a stream, or is not complete.
 
         Example:
             >>> CommittedBatch.beside("/jobs/totals/savepoints/savepoint-12").offsets
@@ -72,11 +72,7 @@ class CommittedBatch:
         return cls(fields["batch_id"], fields["watermark"], tuple(fields["offsets"]))
 
     def write_beside(self, savepoint: str) -> None:
-        """Writes the offsets beside a savepoint.
-
-        Raises:
-            SavepointError: The file system does not take them.
-        """
+        """Writes the offsets beside a savepoint. Raises ``SavepointError`` if that fails."""
         text = json.dumps(
             {"batch_id": self.batch_id, "watermark": self.watermark, "offsets": self.offsets}
         )

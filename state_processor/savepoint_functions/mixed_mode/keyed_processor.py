@@ -1,16 +1,15 @@
 """Runs a process function over the rows of a stream, on Spark's ``transformWithState``.
 
-Spark calls the processor for each key that has rows in a micro-batch, then for each whose alarm the
-watermark has reached. Either way, a visit of a key goes as it would in Flink, where a watermark
-follows each micro-batch:
+Spark calls the processor for each key with rows in a micro-batch, then for each key whose alarm the
+watermark has reached. Such a visit goes as in Flink, if a watermark follows each micro-batch:
 
 1. timers fire that the watermark of the batches before, or the clock, has reached;
-2. the rows come, in the order in which they arrived; behind each, timers of processing time fire
-   that the function has set, and the clock has reached.
+2. the rows come in the order of their arrival; behind each, timers of processing time fire that the
+   function has set and the clock has reached.
 
-Timers are state of the key. Spark's own timers only wake a key up, and there is one at a time for
-it: the alarm, at the first of its timers. Of processing time Spark can know nothing here, for a
-query has one kind of time; ``wake_ups`` wakes these keys.
+Timers are state of the key. Spark's own timers only wake a key up. A key has one of them at a time:
+the alarm, at its first timer. Spark can't know processing time here, because a query has one kind
+of time; ``wake_ups`` wakes these keys.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from savepoint_functions.functions.process_functions import (
     KeyedCoProcessFunction,
     RecordAttributes,
 )
-from savepoint_functions.mixed_mode.backlog_run import BacklogTimers
+from savepoint_functions.mixed_mode.backlog_loop import BacklogTimers
 from savepoint_functions.mixed_mode.stored_backend import KeyRow, StoredBackend, first_alarm
 from savepoint_functions.mixed_mode.stream_rows import Packet
 
@@ -61,26 +60,21 @@ STATE = "keyed_state"
 VISITS = (
     "key BINARY, output BINARY, rows BIGINT, timers BIGINT, reads BIGINT, writes BIGINT, due BIGINT"
 )
-"""The columns of a visit: what the function gave, pickled with the key; counts; and the first of
-the key's timers of processing time that is left, in ms."""
+"""The columns of a visit: the rows that the function gave, pickled with the key; counts; and the
+first timer of processing time that the key has left, in ms."""
 
 _VISIT = Row("key", "output", "rows", "timers", "reads", "writes", "due")
 
-# The watermark of a query that has seen no row yet.
+# Spark's watermark before the first row.
 _NO_WATERMARK = 0
 
 
 @dataclass(frozen=True)
 class StreamTask:
-    """A function, and what it is run over.
+    """A function over a stream, or over a backlog that runs as one.
 
-    Attributes:
-        function: The function.
-        key: The layout of keys.
-        inputs: The names of the columns of each input.
-        watermark: That with which the stream begins, in ms.
-        is_backlog: Whether the rows are those of a backlog.
-        switch: What keys have that are not in the store yet; None for nothing.
+    ``inputs`` are the column names of each input, and the stream begins with ``watermark``, in ms.
+    ``switch`` is the state of keys that are not in the store yet.
     """
 
     function: ProcessFunction
@@ -92,23 +86,17 @@ class StreamTask:
 
 
 class KeyedProcessor(StatefulProcessor):
-    """Calls the function; Spark makes one for each task.
-
-    Args:
-        task: The function.
-        clock: Gives the processing time, in ms; that of the machine by default.
-    """
+    """Calls the function; Spark makes one processor for each task."""
 
     def __init__(self, task: StreamTask, clock: Clock | None = None) -> None:
         self._task = task
         self._clock = clock
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Opens the function, and the state."""
         self._handle = handle
         self._backend = StoredBackend(self._task.key, self._clock)
         self._timers = BacklogTimers(self._backend)
-        # Timers that the state store has were registered elsewhere.
+        # Timers in the state store were registered in other tasks.
         self._timers.restored()
         self._context = KeyedContext(self._timers, _refuse_switch)
         self._rows = [row_maker(names) for names in self._task.inputs]
@@ -117,7 +105,6 @@ class KeyedProcessor(StatefulProcessor):
         self._store: ValueState = handle.getValueState(STATE, self._backend.row_type)
 
     def close(self) -> None:
-        """Closes the function."""
         self._task.function.close()
 
     @user_frames_first
@@ -146,7 +133,7 @@ class KeyedProcessor(StatefulProcessor):
         timerValues: TimerValues,  # noqa: N803
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[Row]:
-        """A visit of a key whose alarm has fired; Spark deletes that afterwards."""
+        """A visit of a key whose alarm has fired; Spark deletes the alarm afterwards."""
         fired = expiredTimerInfo.getExpiryTimeInMs()
         watermark = self._watermark(timerValues)
         yield self._visit(bytes(key[0]), self._stored(), [], watermark, fired=fired)
@@ -156,7 +143,7 @@ class KeyedProcessor(StatefulProcessor):
         return None if stored is None else KeyRow.of(stored)
 
     def _at_switch(self, key_group: int, key_bytes: bytes) -> KeyRow | None:
-        """What a key has that is not in the store."""
+        """The state of a key that is not in the store."""
         switch = self._task.switch
         row = None if switch is None else switch.row(key_group, key_bytes)
         if row is None:
@@ -184,7 +171,7 @@ class KeyedProcessor(StatefulProcessor):
         key = packets[0].key if packets else self._key(key_bytes)
         self._backend.load(key, key_bytes, before)
         self._context.current_key = key
-        calls = FunctionCalls(self._task.function, self._context)
+        calls = FunctionCalls.of(self._task.function, self._context)
         try:
             self._call(calls, before, packets, watermark)
         except BaseException as error:
@@ -203,21 +190,21 @@ class KeyedProcessor(StatefulProcessor):
         timers = self._timers
         timers.set_watermark(watermark)
         if _due_before(before, watermark):
-            calls.fire(timers.due_until(watermark))
+            calls.fire(timers.due(watermark=watermark))
 
         def fire_by_clock(now: int) -> None:
-            calls.fire(timers.due_processing(now))
+            calls.fire(timers.due(processing_time=now))
             timers.look()
 
         now = timers.current_processing_time()
         fire_by_clock(now)
         rows = chain.from_iterable(map(self._timed_rows, packets))
         calls.process(timers.between(rows, lambda: now, fire_by_clock))
-        # Those that the last row has set.
+        # The last row may have set timers.
         fire_by_clock(now)
 
     def _timed_rows(self, packet: Packet) -> Iterator[tuple[int | None, Any]]:
-        """The rows of a packet, each behind its timestamp, and behind its input's number if there are two."""
+        """Timestamps and rows of a packet; with two inputs, rows are pairs of input and row."""
         rows: Iterable[Any] = map(self._rows[packet.number], packet.rows)
         if len(self._rows) > 1:
             rows = zip(repeat(packet.number), rows, strict=False)
@@ -230,8 +217,8 @@ class KeyedProcessor(StatefulProcessor):
     def _settle(
         self, before: KeyRow | None, watermark: int, fired: int | None, *, is_first: bool
     ) -> tuple[KeyRow, int]:
-        """Stores what the key has, if that has changed or is not stored yet; and the number of writes."""
-        # Of a key that is not in the store Spark has no alarm.
+        """Stores the state of the key if it has changed; returns it and the number of writes."""
+        # Spark has no alarm for a key that is not in the store.
         last = None if before is None or is_first else before.alarm
         of_switch = before is not None and before.is_of_switch
         after = _with_alarm(
@@ -252,16 +239,16 @@ class KeyedProcessor(StatefulProcessor):
 
 
 def _due_before(row: KeyRow | None, watermark: int) -> bool:
-    """Whether a key may have timers of event time that have not fired with this watermark."""
+    """Whether a key may have event-time timers that have not fired with this watermark."""
     return row is not None and (row.watermark is None or watermark > row.watermark)
 
 
 def _with_alarm(row: KeyRow, watermark: int, last: int | None = None) -> KeyRow:
-    """The row with the alarm that its timers ask for, the last one if that comes early enough."""
+    """The row with the alarm that its timers need; the last alarm stays if it comes early enough."""
     first = min(row.timers[0], default=None)
     if first is None:
         return row
-    # A timer that is due already fires with the next watermark, as in Flink. Spark's is 0 at first.
+    # A timer that is due already fires with the next watermark, as in Flink.
     wanted = max(first, first_alarm(watermark))
     is_early = last is not None and watermark < last <= wanted
     return replace(

@@ -1,4 +1,4 @@
-"""A function over a backlog, and then over the stream that goes on from it, with the same state.
+"""A function over a backlog, then over the stream that goes on from it, with the same state.
 
 | phase   | rows                             | savepoints                                           |
 |---------|----------------------------------|------------------------------------------------------|
@@ -6,13 +6,14 @@
 | switch  |                                  | one, which the stream begins with                    |
 | stream  | as they come, in micro-batches   | at the interval, and whenever they are asked for     |
 
-With ``execution.checkpointing.interval-during-backlog`` greater than 0 the backlog runs as a stream
-as well, with savepoints at that interval. What is below the directory of a job:
+If ``execution.checkpointing.interval-during-backlog`` is greater than 0, the backlog runs as a
+stream too,
+with savepoints at that interval. The directory of a job has:
 
-| path                  | is                                                                     |
+| path                  | content                                                                |
 |-----------------------|------------------------------------------------------------------------|
-| ``backlog-<…>``       | what the backlog has left, and in it the savepoint of the switch       |
-| ``backlog-as-stream`` | the same, where the backlog runs as a stream                           |
+| ``backlog-<…>``       | results of the backlog, with the savepoint of the switch               |
+| ``backlog-as-stream`` | the same, if the backlog runs as a stream                              |
 | ``stream``            | Spark's checkpoint of the stream, and the state of the switch          |
 | ``savepoints``        | the last savepoint of the interval                                     |
 
@@ -25,14 +26,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.locations.location import Location, absolute
-from savepoint_functions.functions.function_rows import FunctionRows
+from savepoint_functions.functions.function_plan import FunctionPlan
+from savepoint_functions.functions.process_functions import KeyedProcessFunction
 from savepoint_functions.mixed_mode.backlog import Backlog
-from savepoint_functions.mixed_mode.backlog_progress import no_progress
 from savepoint_functions.mixed_mode.backlog_result import BacklogResult
 from savepoint_functions.mixed_mode.backlog_stream import BacklogStream
-from savepoint_functions.mixed_mode.job_inputs import expect_alike, expect_function
 from savepoint_functions.mixed_mode.outputs import BACKLOG_BATCH, no_output
-from savepoint_functions.mixed_mode.progress import STREAM
+from savepoint_functions.mixed_mode.progress import STREAM, no_progress
 from savepoint_functions.mixed_mode.running_stream import RunningStream
 from savepoint_functions.mixed_mode.spark_paths import expect_path
 from savepoint_functions.mixed_mode.stream_function import OperatorSettings, StreamFunction
@@ -46,9 +46,11 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.sorted_inputs import KeyedInput
     from savepoint_functions.mixed_mode.keyed_processor import ProcessFunction
     from savepoint_functions.mixed_mode.progress import Tell
-    from savepoint_functions.mixed_mode.stream_query import Output
+    from savepoint_functions.mixed_mode.stream_function import Output
     from savepoint_functions.transformations.process_transformation import KeyedRowsTransformation
     from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+
+    Inputs = tuple[KeyedInput, ...]
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,10 @@ class MixedModeJob:
     Attributes:
         function: The function.
         backlog: The rows of the backlog, of one input or of two.
-        stream: Those of the stream, of as many.
-        settings: What their operator is.
-        directory: Where the job keeps what it needs to go on after a failure.
-        options: How the function is run.
+        stream: The rows of the stream, of as many inputs.
+        settings: Uid, schema and numbers of the operator.
+        directory: Where the job keeps all that it needs to go on after a failure.
+        options: The execution options.
         initial: The operator of a savepoint with whose state the backlog begins.
     """
 
@@ -90,22 +92,21 @@ class MixedModeJob:
             backlog: Rows of a bounded DataFrame, with keys and timestamps; or of two that are
                 connected. Options of ``with_options`` apply to the whole job.
             stream: Rows of a streaming DataFrame, with the same columns and keys; or of two, in the
-                same order. Where one of two inputs has no timestamps there is no watermark.
-            function: Runs over both, and is not changed by that; of two inputs a
-                ``KeyedCoProcessFunction``.
+                same order. If one of two inputs has no timestamps, there is no watermark.
+            function: Runs over both; for two inputs a ``KeyedCoProcessFunction``.
             settings: The uid of the operator, and the columns of the rows that it gives.
             directory: A directory of the job alone: a local path, or a URI that Spark and pyarrow
                 both know.
             initial: The operator of a savepoint with whose state the backlog begins, as for
-                ``Backlog.of``; it has no states but those that the function registers.
+                ``Backlog.of``. The function must register all its states.
 
         Raises:
             TypeError: The function is of another kind.
-            ValueError: The backlog is a stream, be it of one of two inputs, or the stream is none;
-                one has more inputs than the other, or lacks timestamps, or has given key groups;
-                columns differ; the schema has no columns; a state of the function has namespaces; or
-                the directory is a URI that has a character that URIs escape; or the session is one
-                of Spark Connect.
+            ValueError: An input of the backlog is a stream, or the stream is none; backlog and
+                stream differ in their inputs or columns; timestamps are missing; key groups are
+                given; the schema has no columns; a state of the function has namespaces; the
+                directory is a URI with a character that URIs escape; or the session is one of Spark
+                Connect.
             UnstableKeyError: Equal keys may have different bytes.
             ColumnTypeError: The keys of two inputs are of different types.
 
@@ -128,39 +129,35 @@ class MixedModeJob:
         if is_remote(past[0].data.sparkSession):
             raise remote_error("a backlog, then a stream")
         expect_alike(past, live)
-        expect_function(function, past)
+        streamed.expect(function, KeyedProcessFunction)
         row_types(settings.schema, function)
         StreamFunction(function, live, settings).check()
         if initial is not None:
             _expect_whole(_rows(past, function, rows.options, initial), settings.max_parallelism)
-        # Spark's working directory may be another one than that of this process.
+        # Spark may have another working directory than this process.
         place = absolute(directory).rstrip("/")
         expect_path(place)
         return cls(function, past, live, settings, place, rows.options, initial)
 
-    def start(
-        self,
-        output: Output = no_output,
-        on_progress: Tell | None = None,
-    ) -> RunningStream:
+    def start(self, output: Output = no_output, on_progress: Tell | None = None) -> RunningStream:
         """Runs the backlog, unless that is done already, and starts the stream, or goes on with it.
 
-        It returns when the backlog is over. A backlog in batch mode that fails, or is killed, begins
-        anew the next time; a stream goes on after the last batch that was committed.
+        It returns when the backlog is over. A backlog in batch mode that fails or is killed begins
+        anew the next time. A stream goes on after its last committed batch.
 
         Args:
-            output: Takes the rows of a batch and its number, as ``outputs`` says; by default they
-                are dropped.
-            on_progress: Is called with how far the backlog is, a ``BacklogProgress`` every few seconds, and
-                of each batch of a stream, a ``BatchProgress``; e.g. ``print_progress``. That is
-                mostly from another thread.
+            output: Takes the rows of a batch and its number, see ``outputs``; by default rows are
+                dropped.
+            on_progress: Called with a ``BacklogProgress`` every few seconds, and with a
+                ``BatchProgress`` after each batch of a stream, mostly from another thread; e.g.
+                ``print_progress``.
 
         Returns:
             The stream, which runs until it is stopped.
 
         Raises:
-            SavepointError: What the backlog finds wrong.
-            StreamingQueryException: What a backlog in stream mode finds wrong.
+            SavepointError: The backlog has failed with it.
+            StreamingQueryException: A backlog in stream mode has failed.
 
         Example:
             >>> running = job.start(ParquetOutput("/jobs/totals/rows"), print_progress)
@@ -169,7 +166,7 @@ class MixedModeJob:
         savepoint, watermark = self._switch(output, on_progress)
         function = StreamFunction(self.function, self.stream, self.settings)
         query = function.query(f"{self.directory}/stream", savepoint, watermark)
-        return RunningStream.start(
+        return RunningStream(
             function,
             query,
             output,
@@ -206,7 +203,7 @@ class MixedModeJob:
         return result.savepoint, result.watermark
 
     def _has_begun(self) -> bool:
-        """Whether the stream has had a batch, so that the rows of the backlog were given away."""
+        """Whether the stream has had a batch, so that the output has the backlog's rows already."""
         first = f"{self.directory}/stream/checkpoint/offsets/0"
         return Location.of(first).file_size() is not None
 
@@ -216,15 +213,15 @@ def _rows(
     function: ProcessFunction,
     options: ExecutionOptions,
     initial: Operator | None,
-) -> FunctionRows:
-    return FunctionRows.of(backlog, function, options, keeps_state=True, initial=initial)
+) -> FunctionPlan:
+    return FunctionPlan.of(backlog, function, options, keeps_state=True, initial=initial)
 
 
-def _expect_whole(rows: FunctionRows, max_parallelism: int) -> None:
-    """Raises an error for initial state that the job would not go on with, all of it.
+def _expect_whole(rows: FunctionPlan, max_parallelism: int) -> None:
+    """Raises an error for initial state that the job would lose.
 
     Raises:
-        ValueError: The backlog is run in stream mode, or the operator has other states.
+        ValueError: The backlog runs in stream mode, or the operator has other states.
         RescaleError: It has another number of key groups.
     """
     initial = rows.initial
@@ -238,3 +235,70 @@ def _expect_whole(rows: FunctionRows, max_parallelism: int) -> None:
             f"operator {initial.operator.name} has state {names[0]!r}, which the function does not"
             " register, and a stream would not keep: leave it out with remove_state first"
         )
+
+
+def expect_alike(backlog: Inputs, stream: Inputs) -> None:
+    """Checks that a stream can go on from a backlog.
+
+    Raises:
+        ValueError: It can't; the message says what differs, and in which input.
+        UnstableKeyError: Equal keys may have different bytes.
+    """
+    if len(backlog) != len(stream):
+        raise ValueError(
+            f"the backlog has {_count(backlog)}, the stream {_count(stream)}: connect as many"
+        )
+    _expect_backlog(backlog)
+    if all(rows.timestamps is None for rows in backlog):
+        raise ValueError("backlog and stream need timestamps: add assign_timestamps('at')")
+    for number, (past, live) in enumerate(zip(backlog, stream, strict=True), 1):
+        where = "" if len(backlog) == 1 else f" of input {number}"
+        _expect_same_rows(past, live, where)
+        past.check()
+        live.check()
+        _expect_same_keys(past, live, where)
+
+
+def _expect_backlog(backlog: Inputs) -> None:
+    live = [str(number) for number, rows in enumerate(backlog, 1) if rows.data.isStreaming]
+    if live and len(live) < len(backlog):
+        raise ValueError(
+            f"input {live[0]} of the backlog is a stream, and an operator is in backlog only if all"
+            " its inputs are: give that input a backlog of no rows; or, if its rows cannot wait for"
+            " the backlog of the other one, give both none, and stream that with its live rows"
+        )
+
+
+def _expect_same_rows(past: KeyedInput, live: KeyedInput, where: str) -> None:
+    if past.data.isStreaming or not live.data.isStreaming:
+        raise ValueError(
+            f"the backlog{where} must be a bounded DataFrame, and the stream a streaming one"
+        )
+    if (past.timestamps is None) != (live.timestamps is None):
+        raise ValueError(
+            f"backlog and stream{where} need timestamps, both or neither: add"
+            " assign_timestamps('at')"
+        )
+    columns = [_columns(past), _columns(live)]
+    if columns[0] != columns[1]:
+        raise ValueError(
+            f"the backlog{where} has columns {columns[0]}, the stream {columns[1]}:"
+            " select the same ones, in the same order"
+        )
+
+
+def _expect_same_keys(past: KeyedInput, live: KeyedInput, where: str) -> None:
+    if past.key.key_groups is not None or live.key.key_groups is not None:
+        raise ValueError(f"a stream computes the key groups{where}: give key_by hash_code instead")
+    if past.key.snapshot != live.key.snapshot:
+        raise ValueError(
+            f"the keys of backlog and stream{where} are of different types: give key_type"
+        )
+
+
+def _columns(rows: KeyedInput) -> str:
+    return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in rows.data.schema)
+
+
+def _count(inputs: Inputs) -> str:
+    return "one input" if len(inputs) == 1 else f"{len(inputs)} inputs"

@@ -1,8 +1,8 @@
-"""Where the rows of a job go: anything that takes the rows and the number of a batch.
+"""Outputs of a job: anything that takes the rows and the number of a batch.
 
-A batch that was not committed before a failure is given again, with the same number and the same
-rows; so rows count once where those of a number replace those that were there. The numbers of a
-backlog are negative, those of the stream begin with 0.
+A batch that was not committed before a failure comes again, with the same number and the same rows.
+So each row counts once if an output replaces the rows of a number. Batches of a backlog have
+negative numbers, and those of the stream begin with 0.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FIRST_BACKLOG_BATCH = -(2**62)
 
 @dataclass(frozen=True, slots=True)
 class ParquetOutput:
-    """A directory of Parquet files, in which each batch has a directory ``batch=<number>``.
+    """A directory of Parquet files, with a directory ``batch=<number>`` for each batch.
 
     Attributes:
         path: The directory.
@@ -37,11 +37,11 @@ class ParquetOutput:
     path: str
 
     def __post_init__(self) -> None:
-        # Spark's working directory may be another one than that of this process.
+        # Spark may have another working directory than this process.
         object.__setattr__(self, "path", absolute(self.path))
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
-        """Writes the rows of a batch, in the place of those that it has already."""
+        """Writes the rows of a batch, and replaces those of the same number."""
         rows.write.mode("overwrite").parquet(f"{self.path}/batch={batch_id}")
 
 

@@ -1,20 +1,29 @@
-"""How far a stream is: figures of each batch, as Spark's listener of streams tells them."""
+"""Progress of a job: of its backlog every few seconds, and of its stream after each batch.
+
+Spark counts the rows of a task when the task is done.
+"""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from savepoint_functions.mixed_mode.backlog_progress import BacklogProgress
-from savepoint_functions.mixed_mode.stream_query import METRICS
+from savepoint_functions.mixed_mode.stream_function import METRICS
+from savepoint_spark.session.session import TaskCount, task_count
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark import Accumulator
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.listener import (
         QueryProgressEvent,
         QueryStartedEvent,
@@ -22,23 +31,131 @@ if TYPE_CHECKING:
         StreamingQueryProgress,
     )
 
+    from savepoint_functions.mixed_mode.backlog_loop import BacklogCounts
+
+INTERVAL_SECONDS = 3.0
+"""Seconds between two reports."""
+
+
+@dataclass(frozen=True, slots=True)
+class BacklogProgress:
+    """Progress of a backlog.
+
+    Attributes:
+        phase: ``backlog``.
+        rows: The number of rows that the function was called for, in finished tasks.
+        keys: The number of keys that have ended, in finished tasks.
+        seconds: The time since the beginning.
+        tasks: Finished and total tasks of Spark, in the stages that run now.
+        is_done: Whether the backlog is over, with its savepoint.
+    """
+
+    phase: ClassVar[str] = "backlog"
+    rows: int
+    keys: int
+    seconds: float
+    tasks: TaskCount
+    is_done: bool = False
+
+    @property
+    def rows_per_second(self) -> float:
+        """Rows per second since it has begun."""
+        return self.rows / self.seconds if self.seconds else 0.0
+
+    def __str__(self) -> str:
+        how_far = "done" if self.is_done else f"{self.tasks.done} of {self.tasks.total} tasks"
+        return (
+            f"{self.phase}: {how_far}, {self.rows} rows at {self.rows_per_second:.0f} rows/s,"
+            f" {self.keys} keys, {self.seconds:.1f} s"
+        )
+
+
+def no_progress(progress: BacklogProgress) -> None:
+    """Drops the progress."""
+
+
+@dataclass(frozen=True)
+class BacklogTally:
+    """Counts of rows and ended keys while a backlog runs; a repeated task counts twice."""
+
+    rows: Accumulator[int]
+    keys: Accumulator[int]
+
+    @classmethod
+    def of(cls, spark: SparkSession) -> Self:
+        context = spark.sparkContext
+        return cls(context.accumulator(0), context.accumulator(0))
+
+    def add(self, rows: int, keys: int) -> None:
+        self.rows.add(rows)
+        self.keys.add(keys)
+
+
+class BacklogWatch:
+    """Calls ``tell`` with the progress of a backlog, from another thread."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        tally: BacklogTally,
+        tell: Callable[[BacklogProgress], object],
+        interval_s: float = INTERVAL_SECONDS,
+    ) -> None:
+        self._spark = spark
+        self._tally = tally
+        self._tell = tell
+        self._interval_s = interval_s
+        self._begun = time.monotonic()
+        self._is_over = threading.Event()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Tells the progress until the end of the ``with`` statement."""
+        self._look()
+        thread = threading.Thread(target=self._watch, name="backlog watch", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._is_over.set()
+            thread.join()
+
+    def tell_end(self, counts: BacklogCounts) -> None:
+        self._tell(
+            BacklogProgress(
+                counts.rows, counts.keys, self._seconds(), task_count(self._spark), is_done=True
+            )
+        )
+
+    def _watch(self) -> None:
+        while not self._is_over.wait(self._interval_s):
+            self._look()
+
+    def _look(self) -> None:
+        rows, keys = self._tally.rows.value, self._tally.keys.value
+        self._tell(BacklogProgress(rows, keys, self._seconds(), task_count(self._spark)))
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self._begun
+
+
 BACKLOG, STREAM = "backlog", "stream"
 
 
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
-    """A batch that is done.
+    """A finished batch.
 
     Attributes:
         phase: ``backlog`` or ``stream``.
         batch_id: Its number.
-        rows: The rows that the function was called for.
-        timers: The timers that fired.
+        rows: The number of rows that the function was called for.
+        timers: The number of timers that fired.
         rows_per_second: Rows per second of its duration.
-        visits: The keys that it touched.
+        visits: The number of keys that it touched.
         state_reads: How often the state of a key was read.
         state_writes: How often it was written.
-        keys: The keys in the state store: those that were visited since the switch, and have or had
+        keys: The number of keys in the state store: those visited since the switch that have or had
             state.
         next_due: The first timer of processing time that a visited key has left, in ms.
         lag_ms: How far the watermark is behind the clock, in ms; None without a watermark.
@@ -58,7 +175,7 @@ class BatchProgress:
 
     @classmethod
     def of(cls, phase: str, progress: StreamingQueryProgress) -> BatchProgress:
-        """What Spark tells of a batch."""
+        """The progress of a batch, from Spark's."""
         metrics: Any = progress.observedMetrics.get(METRICS)
         counts = metrics.asDict() if metrics is not None else {}
         rows = counts.get("rows") or 0
@@ -87,10 +204,10 @@ class BatchProgress:
 
 
 Progress = BacklogProgress | BatchProgress
-"""What a job tells."""
+"""Progress of either phase of a job."""
 
 Tell = Callable[[Progress], object]
-"""Whom it tells."""
+"""Called with the progress."""
 
 
 def print_progress(progress: Progress) -> None:
@@ -99,13 +216,7 @@ def print_progress(progress: Progress) -> None:
 
 
 class ProgressListener(StreamingQueryListener):
-    """Tells of the batches of one query.
-
-    Args:
-        phase: That of the query.
-        run_id: The id of the run of the query.
-        tell: Is called with each batch, from another thread.
-    """
+    """Calls ``tell`` with the progress of each batch of one run of a query, from another thread."""
 
     def __init__(self, phase: str, run_id: str, tell: Callable[[BatchProgress], None]) -> None:
         self._phase = phase
@@ -113,18 +224,17 @@ class ProgressListener(StreamingQueryListener):
         self._tell = tell
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802  # Spark's name
-        """Nothing to tell yet."""
+        ...
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802  # Spark's name
-        """Tells of a batch."""
         if str(event.progress.runId) == self._run_id:
             self._tell(BatchProgress.of(self._phase, event.progress))
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802  # Spark's name
-        """Nothing to tell."""
+        ...
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802  # Spark's name
-        """Whoever waits for the query knows."""
+        ...
 
 
 def _lag_ms(watermark: str | None) -> int | None:

@@ -1,4 +1,4 @@
-"""A stream that runs: how far it is, and savepoints of it."""
+"""A running stream: its progress, and savepoints of it."""
 
 from __future__ import annotations
 
@@ -6,72 +6,113 @@ import threading
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Self
+from uuid import uuid4
 
+from pyarrow import fs
 from pyspark.errors import PySparkException
 
 from savepoint_formats.errors import SavepointError, SavepointNotFoundError
+from savepoint_formats.locations.location import Location
 from savepoint_functions.functions.backends import processing_time
 from savepoint_functions.mixed_mode.progress import ProgressListener
-from savepoint_functions.mixed_mode.stream_clock import StreamClock
+from savepoint_functions.mixed_mode.wake_ups import wake_up
 from savepoint_spark.session.task_errors import typed_errors
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
-
     from savepoint_functions.mixed_mode.progress import BatchProgress, Tell
-    from savepoint_functions.mixed_mode.stream_function import StreamFunction
-    from savepoint_functions.mixed_mode.stream_query import Output, StreamQuery
+    from savepoint_functions.mixed_mode.stream_function import Output, StreamFunction, StreamQuery
     from savepoint_spark.savepoint.written import WrittenSavepoint
 
-_TICK_SECONDS = 0.2
-_REMEMBERED_BATCHES = 100
-# Spark tells of a batch from another thread, which is hardly ever behind.
-_PATIENCE_SECONDS = 10.0
+# Due at once, because the timers are not known before a look at the state.
+_UNKNOWN = 0
 
 
-class RunningStream:
-    """A stream that runs until it is stopped, or fails.
-
-    Use it in a ``with`` statement, or stop it. It goes on where it was stopped when its job is
-    started again.
-
-    Args:
-        function: The function.
-        query: The query.
-        running: What Spark runs.
-        clock: Does what is due.
-        phase: ``backlog`` or ``stream``.
-        tell: Is called with each batch.
-
-    Attributes:
-        batches: The last batches that were done since it was started, 100 at most.
-    """
+class StreamClock:
+    """Does what is due when ``tick`` is called; ``savepoints`` has the last savepoint alone."""
 
     def __init__(
         self,
         function: StreamFunction,
         query: StreamQuery,
-        running: StreamingQuery,
-        clock: StreamClock,
-        phase: str,
-        tell: Tell | None,
+        savepoints: str,
+        interval_ms: int | None,
+        now: int,
     ) -> None:
-        self.batches: deque[BatchProgress] = deque(maxlen=_REMEMBERED_BATCHES)
+        self.last_savepoint: str | None = None
         self._function = function
         self._query = query
-        self._running = running
-        self._clock = clock
-        self._tell = tell
-        self._error: SavepointError | PySparkException | None = None
-        self._is_stopped = threading.Event()
-        self._listener = ProgressListener(phase, str(running.runId), self._add)
-        function.spark.streams.addListener(self._listener)
-        self._thread = threading.Thread(target=self._tick, name="stream clock", daemon=True)
-        self._thread.start()
+        self._savepoints = savepoints
+        self._interval_ms = interval_ms
+        self._next_savepoint = now + (interval_ms or 0)
+        self._saved_batch: int | None = None
+        # The listener's thread sets it, and another thread reads it.
+        self._lock = threading.Lock()
+        self._next_due: int | None = _UNKNOWN
 
-    @classmethod
-    def start(
-        cls,
+    def expect(self, due: int | None) -> None:
+        """Takes notice of a timer of processing time, in ms."""
+        with self._lock:
+            if due is not None:
+                self._next_due = due if self._next_due is None else min(due, self._next_due)
+
+    def tick(self, now: int) -> None:
+        """Does what is due at ``now``, in ms. Raises ``SavepointError`` if a savepoint fails."""
+        if self._is_due(now):
+            self._wake_up(now)
+        if self._interval_ms is not None and now >= self._next_savepoint:
+            self._next_savepoint = now + self._interval_ms
+            self._save()
+
+    def _is_due(self, now: int) -> bool:
+        with self._lock:
+            return self._next_due is not None and self._next_due <= now
+
+    def _wake_up(self, now: int) -> None:
+        batch = self._query.last_batch()
+        if batch is None:
+            return
+        with self._lock:
+            # Timers that come from now on are later than the state that is read.
+            self._next_due = None
+        keys = self._query.keys(batch.batch_id)
+        self.expect(wake_up(keys, self._query.wake_ups, now))
+
+    def _save(self) -> None:
+        batch = self._query.last_batch()
+        if batch is None or batch.batch_id == self._saved_batch:
+            return
+        name = f"savepoint-{batch.batch_id}-{uuid4().hex[:8]}"
+        path = f"{self._savepoints}/{name}"
+        self._function.write_savepoint(self._query.keys(batch.batch_id), path)
+        batch.write_beside(path)
+        self.last_savepoint, self._saved_batch = path, batch.batch_id
+        self._remove_all_but(name)
+
+    def _remove_all_but(self, name: str) -> None:
+        location = Location.of(self._savepoints)
+        for info in location.filesystem.get_file_info(fs.FileSelector(location.path)):
+            if info.base_name != name:
+                location.filesystem.delete_dir(info.path)
+
+
+_TICK_SECONDS = 0.2
+_REMEMBERED_BATCHES = 100
+# Spark reports a batch from another thread, which is seldom late.
+_PATIENCE_SECONDS = 10.0
+
+
+class RunningStream:
+    """A stream that goes on from its last committed batch, and runs until it is stopped, or fails.
+
+    Use it in a ``with`` statement, or stop it. When its job is started again, it goes on where it
+    was stopped.
+
+    Attributes:
+        batches: The last finished batches since it was started, 100 at most.
+    """
+
+    def __init__(
+        self,
         function: StreamFunction,
         query: StreamQuery,
         output: Output,
@@ -81,22 +122,19 @@ class RunningStream:
         interval_ms: int | None,
         tell: Tell | None,
         until_end: bool = False,
-    ) -> Self:
-        """Starts a query, or goes on with it.
-
-        Args:
-            function: The function.
-            query: The query.
-            output: Takes the rows of each batch.
-            phase: ``backlog`` or ``stream``.
-            savepoints: Where the last savepoint of the interval lies.
-            interval_ms: How often there is one; None for never.
-            tell: Is called with each batch.
-            until_end: Whether it ends with the rows that are there now.
-        """
-        clock = StreamClock(function, query, savepoints, interval_ms, processing_time())
-        running = query.start(output, until_end=until_end)
-        return cls(function, query, running, clock, phase, tell)
+    ) -> None:
+        self.batches: deque[BatchProgress] = deque(maxlen=_REMEMBERED_BATCHES)
+        self._function = function
+        self._query = query
+        self._clock = StreamClock(function, query, savepoints, interval_ms, processing_time())
+        self._running = query.start(output, until_end=until_end)
+        self._tell = tell
+        self._error: SavepointError | PySparkException | None = None
+        self._is_stopped = threading.Event()
+        self._listener = ProgressListener(phase, str(self._running.runId), self._add)
+        function.spark.streams.addListener(self._listener)
+        self._thread = threading.Thread(target=self._tick, name="stream clock", daemon=True)
+        self._thread.start()
 
     def __enter__(self) -> Self:
         return self
@@ -111,7 +149,7 @@ class RunningStream:
 
     @property
     def last_savepoint(self) -> str | None:
-        """The path of the last savepoint of the interval, since it was started."""
+        """The path of the last savepoint of the interval since the start; None if there is none."""
         return self._clock.last_savepoint
 
     def take_savepoint(self, path: str) -> WrittenSavepoint:
@@ -120,13 +158,12 @@ class RunningStream:
         The offsets of the stream lie beside it; see ``CommittedBatch.beside``.
 
         Args:
-            path: A directory that is empty, or not there yet; a local path, or a URI that pyarrow
-                knows.
+            path: An empty or new directory: a local path, or a URI that pyarrow knows.
 
         Raises:
             SavepointNotFoundError: No batch is committed yet; the state is that of the switch.
             SavepointExistsError: A savepoint lies there.
-            SavepointError: What the file system finds wrong.
+            SavepointError: The file system has failed with it.
 
         Example:
             >>> running.take_savepoint("/jobs/totals/cut-over")
@@ -164,7 +201,7 @@ class RunningStream:
 
         Raises:
             StreamingQueryException: It has failed.
-            SavepointError: A savepoint of the interval has, or a task has found something wrong.
+            SavepointError: A savepoint of the interval, or a task, has failed with it.
         """
         with typed_errors():
             if timeout_s is None:
@@ -177,7 +214,7 @@ class RunningStream:
         return has_ended
 
     def stop(self) -> None:
-        """Stops the stream; what is not committed is done again when it goes on.
+        """Stops the stream; work that is not committed is done again when it goes on.
 
         Raises:
             SavepointError: A savepoint of the interval has failed.

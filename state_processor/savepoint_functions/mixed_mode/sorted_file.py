@@ -1,7 +1,7 @@
-"""A file of rows that are sorted by their first column: Arrow's file format, in blocks.
+"""A file of rows sorted by their first column: Arrow's file format, in blocks.
 
-The first value of each block stands in the metadata of the schema. So a value, or a range of values,
-is looked up by reading the blocks that can have it, and no others, on any file system.
+The metadata of the schema has the first value of each block. So looking up a value, or a range of
+values, reads only the blocks that can have it, on any file system.
 """
 
 from __future__ import annotations
@@ -25,12 +25,7 @@ _OPEN_FILES = 256
 
 
 def write_sorted(path: str, rows: pa.Table) -> None:
-    """Writes rows in the order of their first column, of which no value is null.
-
-    Args:
-        path: A local path, or a URI that pyarrow knows, whose directory is there.
-        rows: The rows, in any order.
-    """
+    """Writes rows, given in any order, sorted by their first column, which has no null."""
     wide = rows.cast(pa.schema([_wide(column) for column in rows.schema]))
     ordered = wide.take(pc.sort_indices(wide.column(0)))
     blocks = ordered.combine_chunks().to_batches(max_chunksize=_BLOCK_ROWS)
@@ -46,18 +41,13 @@ def write_sorted(path: str, rows: pa.Table) -> None:
 
 
 def _wide(column: pa.Field) -> pa.Field:
-    """A column that may have more than 2 GiB of bytes."""
+    """The column with a type that holds more than 2 GiB of bytes."""
     return column.with_type(pa.large_binary()) if pa.types.is_binary(column.type) else column
 
 
 @dataclass(slots=True)
 class SortedFile:
-    """A file that ``write_sorted`` has written, which remembers the block that was read last.
-
-    Attributes:
-        reader: Reads its blocks.
-        firsts: The first value of each.
-    """
+    """A file of ``write_sorted``; it remembers the block that was read last."""
 
     reader: pa.ipc.RecordBatchFileReader
     firsts: list[Any]
@@ -66,13 +56,12 @@ class SortedFile:
 
     @classmethod
     def open(cls, path: str) -> Self:
-        """Opens it."""
         location = Location.of(path)
         reader = pa.ipc.open_file(location.filesystem.open_input_file(location.path))
         return cls(reader, _from_bytes(reader.schema.metadata[_FIRST_VALUES]).to_pylist())
 
     def rows_of(self, value: Any) -> Iterator[tuple[Any, ...]]:
-        """The rows whose first column has this value, as Python values."""
+        """The rows with this value in the first column, as Python values."""
         number = max(bisect_left(self.firsts, value) - 1, 0)
         while number < len(self.firsts) and self.firsts[number] <= value:
             block = self._block_of(number)
@@ -96,7 +85,7 @@ class SortedFile:
                 yield block.slice(start, end - start)
 
     def first_above(self, low: Any) -> Any:
-        """The least value of the first column that is greater; None if there is none."""
+        """The least greater value of the first column; None if there is none."""
         number = max(bisect_right(self.firsts, low) - 1, 0)
         if number == len(self.firsts):
             return None
@@ -115,7 +104,7 @@ class SortedFile:
 
 @lru_cache(maxsize=_OPEN_FILES)
 def sorted_file(path: str) -> SortedFile:
-    """The file at a path, which is never written again; this process opens it once."""
+    """The file at a path, opened once per process, because it is never written again."""
     return SortedFile.open(path)
 
 

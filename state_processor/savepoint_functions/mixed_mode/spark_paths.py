@@ -1,13 +1,13 @@
-"""Directories whose names have characters that Spark takes for something else.
+"""Directories whose names have characters that Spark misreads.
 
-Readers of files take some for patterns, a colon for the end of a scheme, and the source ``statestore``
-escapes a path as that of a URI, under which nothing lies. So readers are given a view of the directory,
-whose name is plain, and so is a query for its checkpoint. Writers of files take a path as it is.
+Readers of files take some characters for patterns, and a colon for the end of a scheme. The source
+``statestore`` escapes a path as a URI, and finds nothing there. So readers, and queries for their
+checkpoints, get a view of the directory with a plain name. Writers of files take a path as it is.
 
-The view is Hadoop's view of file systems, under a scheme of our own: under ``viewfs`` Hadoop also looks
-for a file system of the newer interface, which knows no directory with a space in its name.
+The view is Hadoop's view of file systems, under a scheme of our own. Under ``viewfs`` Hadoop also
+looks for a file system of the newer interface, which finds no directory with a space in its name.
 
-Of a URI, Spark and pyarrow have other opinions of what is escaped: it has no such characters.
+Spark and pyarrow disagree on what is escaped in a URI, so a URI must not have such characters.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ESCAPED_IN_URIS = re.compile(r"[\s\"#%<>?\\^`{|}\[\]*]")
 
 
 def expect_path(directory: str) -> None:
-    """Raises ``ValueError`` for a URI with characters that not everybody reads alike."""
+    """Raises ``ValueError`` for a URI with characters that Spark and pyarrow read differently."""
     if not is_local(directory) and (escaped := _ESCAPED_IN_URIS.search(directory)):
         raise ValueError(
             f"directory {directory!r} has {escaped[0]!r} in its name, which Spark and pyarrow read"
@@ -38,10 +38,7 @@ def expect_path(directory: str) -> None:
 
 
 def readable(spark: SparkSession, path: str) -> str:
-    """What readers of Spark take for this local path alone; a URI as it is.
-
-    It holds for the jobs of this session, whose settings say what it leads to.
-    """
+    """A path that readers of Spark understand, in this session; a URI stays as it is."""
     if not is_local(path) or _PLAIN.fullmatch(path):
         return path
     view = f"view-{hashlib.sha256(path.encode()).hexdigest()[:16]}"

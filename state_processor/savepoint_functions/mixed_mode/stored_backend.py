@@ -1,22 +1,22 @@
-"""The state backend of a stream: state of one key, on its way from Spark's state store and back.
+"""The state backend of a stream: state of one key, from Spark's state store and back to it.
 
-Spark keeps a row per key, in one value state, so that a key costs one read and at most one write
-in a micro-batch. The row has the bytes of each registered state, as Flink's serializer writes
-them, and the timers of the key.
+Spark keeps a row per key, in one value state, so that a key costs one read and at most one write in
+a micro-batch. The row has the bytes of each registered state, as Flink's serializer writes them,
+and the timers of the key.
 
 | column                 | type          | meaning                                                |
 |------------------------|---------------|--------------------------------------------------------|
-| state_0_total …        | BINARY        | what the key has in the first state, null for nothing  |
+| state_0_total …        | BINARY        | the first state of the key, null for nothing           |
 | event_time_timers      | ARRAY<BIGINT> | its timers of event time, in ms                        |
 | processing_time_timers | ARRAY<BIGINT> | its timers of processing time                          |
-| watermark              | BIGINT        | that at which the key was left with a timer that is    |
-|                        |               | due already: it fires with a later one                 |
-| alarm                  | BIGINT        | at which watermark Spark wakes the key up              |
-| is_of_switch           | BOOLEAN       | whether the key had state at the switch: its row stays |
-|                        |               | then, though it has nothing, or that would be back     |
+| watermark              | BIGINT        | watermark at the last visit, if a timer was due by it; |
+|                        |               | the timer fires with a later one                       |
+| alarm                  | BIGINT        | watermark at which Spark wakes the key up              |
+| is_of_switch           | BOOLEAN       | whether the key had state at the switch; then its row  |
+|                        |               | stays when it is empty, or the old state would be back |
 
-Names are numbered and cleaned, because Spark describes the row by a schema of Avro, which takes
-letters, digits and ``_`` alone.
+Names are numbered and cleaned, because Spark describes the row by an Avro schema, which only takes
+letters, digits and ``_``.
 """
 
 from __future__ import annotations
@@ -26,13 +26,18 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql.types import ArrayType, BinaryType, BooleanType, LongType, StructField, StructType
 
 from savepoint_formats.layout import MapOf, Nullable, Repeated
+from savepoint_formats.program.encode import Encoder
+from savepoint_formats.tables.visible import stored_key
+from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.backends.held_states import HeldMapState, pairs
-from savepoint_functions.functions.backends.single_key import SingleKeyBackend
+from savepoint_functions.functions.backends.in_memory import SingleKeyBackend
 from savepoint_functions.functions.backends.value_codec import ValueCodec
+from savepoint_functions.functions.key_spans import decoded_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,7 +49,7 @@ if TYPE_CHECKING:
         HeldState,
         HeldValueState,
     )
-    from savepoint_functions.functions.backends.single_key import HeldT
+    from savepoint_functions.functions.backends.in_memory import HeldT
 
 EVENT_TIMERS, PROCESSING_TIMERS = "event_time_timers", "processing_time_timers"
 TIMERS = {TimerService.EVENT: EVENT_TIMERS, TimerService.PROCESSING: PROCESSING_TIMERS}
@@ -54,14 +59,14 @@ _NOT_IN_NAMES = re.compile("[^0-9A-Za-z_]")
 
 
 def state_columns(states: Iterable[str]) -> dict[str, str]:
-    """The column of each state, of those that are registered besides timers."""
+    """The column of each registered state, timers excluded."""
     return {
         name: f"state_{number}_{_NOT_IN_NAMES.sub('_', name)}" for number, name in enumerate(states)
     }
 
 
 def row_type(states: Iterable[str]) -> StructType:
-    """The type of a key's row, where these states are registered besides timers."""
+    """The type of a key's row with these states."""
     fields = [StructField(name, BinaryType()) for name in state_columns(states).values()]
     fields += [StructField(name, ArrayType(LongType())) for name in TIMERS.values()]
     fields += [StructField(name, LongType()) for name in ("watermark", "alarm")]
@@ -69,21 +74,13 @@ def row_type(states: Iterable[str]) -> StructType:
 
 
 def first_alarm(watermark: int) -> int:
-    """The first watermark behind this one at which Spark wakes a key up, whose own is 0 at first."""
+    """The first later watermark at which Spark can wake a key; Spark's begins with 0."""
     return max(watermark, 0) + 1
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """What Spark keeps of a key.
-
-    Attributes:
-        states: The bytes of each state.
-        timers: Those of event time, then those of processing time, ascending.
-        watermark: At which the key was left with a timer that was due already, if it was.
-        alarm: At which watermark Spark wakes the key up, if it does.
-        is_of_switch: Whether the key had state at the switch.
-    """
+    """The row of a key in Spark's store, as the module describes it."""
 
     states: tuple[bytes | None, ...]
     timers: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
@@ -93,7 +90,7 @@ class KeyRow:
 
     @classmethod
     def of(cls, row: Sequence[Any]) -> KeyRow:
-        """What a row of ``row_type`` says."""
+        """Reads a row of ``row_type``."""
         *states, event, processing, watermark, alarm, is_of_switch = row
         return cls(
             tuple(None if state is None else bytes(state) for state in states),
@@ -105,7 +102,7 @@ class KeyRow:
 
     @classmethod
     def merged(cls, rows: Sequence[KeyRow]) -> KeyRow:
-        """What a key has of whose rows one has its state, and others a timer each."""
+        """Merges the rows of a key, one of which has its state, and each other one timer."""
         columns = zip(*(row.states for row in rows), strict=True)
         states = (
             next((state for state in column if state is not None), None) for column in columns
@@ -120,7 +117,6 @@ class KeyRow:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the key has nothing."""
         return not any(self.timers) and all(state is None for state in self.states)
 
 
@@ -141,11 +137,10 @@ class StoredBackend(SingleKeyBackend):
 
     @property
     def row_type(self) -> StructType:
-        """That of the rows of keys."""
         return row_type(held.name for held, _ in self._codecs)
 
     def load(self, key: Any, key_bytes: bytes, row: KeyRow | None) -> None:
-        """Makes a key the current one, which has what its row says; nothing if it has none."""
+        """Makes a key the current one, with the state of its row; None for no state."""
         self.set_current_key(key, key_bytes)
         for index, (held, codec) in enumerate(self._codecs):
             data = None if row is None else row.states[index]
@@ -155,7 +150,7 @@ class StoredBackend(SingleKeyBackend):
             held.hold({timestamp: (timestamp, None) for timestamp in times} or None)
 
     def stored(self) -> KeyRow:
-        """What the current key has."""
+        """The state of the current key."""
         event, processing = (sorted(held.keys()) for held in self._timers)
         states = tuple(_stored(held, codec) for held, codec in self._codecs)
         return KeyRow(states, (tuple(event), tuple(processing)))
@@ -189,10 +184,35 @@ class StoredBackend(SingleKeyBackend):
 
 
 def _held(held: HeldState, value: Any) -> Any:
-    """A value as a state holds it."""
     return held.held(list(pairs(value)) if isinstance(held, HeldMapState) else value)
 
 
 def _stored(held: HeldState, codec: ValueCodec) -> bytes | None:
     snapshot = held.snapshot()
     return None if snapshot is None else codec.encode(snapshot)
+
+
+def encoded(layout: Layout, values: pa.Array) -> pa.Array:
+    """The bytes of each value; null for null. Raises ``UnencodableError`` if a value doesn't fit."""
+    present = values.is_valid()
+    data = Encoder(layout).encode(values.filter(present)).cast(pa.binary())
+    return _spread(data, present)
+
+
+def decoded(layout: Layout, data: pa.Array) -> pa.Array:
+    """The values of these bytes; null for null. Raises ``FormatError`` if some bytes are no value."""
+    present = data.is_valid()
+    return _spread(decoded_keys(layout, data.filter(present).cast(pa.binary())), present)
+
+
+def encoded_keys(layout: Layout, keys: pa.Array) -> pa.Array:
+    """The bytes of keys of a table; its rows have no kinds, and as keys all are inserts."""
+    return encoded(layout, stored_key(keys, arrow_type(layout)))
+
+
+def _spread(values: pa.Array, present: pa.BooleanArray) -> pa.Array:
+    """The values in the places that are present, and nulls between them."""
+    if present.false_count == 0:
+        return values
+    places = pa.compute.cumulative_sum(present.cast(pa.int64()))
+    return values.take(pa.compute.if_else(present, pa.compute.subtract(places, 1), None))

@@ -1,8 +1,9 @@
-"""The state of a stream, read from Spark's state store as of a committed batch, for a savepoint."""
+"""The state of a stream for a savepoint: read from Spark's state store after a committed batch."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,8 +11,7 @@ from pyspark.sql import functions as F
 
 from savepoint_functions.mixed_mode.keyed_processor import STATE
 from savepoint_functions.mixed_mode.spark_paths import readable
-from savepoint_functions.mixed_mode.state_columns import decoded
-from savepoint_functions.mixed_mode.stored_backend import TIMERS, state_columns
+from savepoint_functions.mixed_mode.stored_backend import TIMERS, decoded, state_columns
 from savepoint_spark.writing.handed_runs import RunSource
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.operator_plan import OperatorPlan
@@ -24,31 +24,20 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import OperatorState
-    from savepoint_functions.functions.state_runs import FunctionState
+    from savepoint_functions.functions.state_encoding import FunctionState
     from savepoint_spark.writing.keyed_rows import Key
     from savepoint_spark.writing.write_context import WriteContext
 
 
 def stored_keys(spark: SparkSession, checkpoint: str, batch_id: int) -> DataFrame:
-    """The rows of all keys: column ``key``, then those that ``stored_backend`` lists.
-
-    Args:
-        spark: The session.
-        checkpoint: The checkpoint directory of the query.
-        batch_id: The batch after which they are read.
-    """
+    """The rows of all keys after a batch: column ``key``, then those of ``stored_backend``."""
     reader = spark.read.format("statestore").option("stateVarName", STATE)
     stored = reader.option("batchId", batch_id).load(readable(spark, checkpoint))
     return stored.select(F.col("key").getField(KEY).alias(KEY), "value.*")
 
 
 def with_untouched(stored: DataFrame, initial: DataFrame) -> DataFrame:
-    """The rows of all keys: those of the store, and of the keys that it has not, those of the switch.
-
-    Args:
-        stored: The rows of ``stored_keys``.
-        initial: Those of ``initial_state``.
-    """
+    """The rows of the store, and those of the switch for keys that are not in the store."""
     ours, theirs = stored.alias("stored"), initial.alias("initial")
     joined = ours.join(theirs, F.col(f"stored.{KEY}") == F.col(f"initial.{KEY}"), "full_outer")
     is_stored = F.col(f"stored.{KEY}").isNotNull()
@@ -64,29 +53,20 @@ def with_untouched(stored: DataFrame, initial: DataFrame) -> DataFrame:
 
 @dataclass(frozen=True)
 class StoredTransformation:
-    """Rows of ``stored_keys`` as the keyed state of an operator.
-
-    Attributes:
-        rows: The rows.
-        key: The key.
-        states: The states that the function registers, and timers.
-    """
+    """Rows of ``stored_keys`` as the keyed state of an operator."""
 
     rows: DataFrame
     key: Key
     states: tuple[FunctionState, ...]
 
     def write(self, context: WriteContext) -> OperatorState:
-        """See ``StateTransformation``."""
         return self.plan().write(context)
 
     def plan(self) -> OperatorPlan:
-        """What is to be written."""
         infos = tuple(state.new.info for state in self.states)
         return OperatorPlan(KeyedPlan(self.key.snapshot, infos, (self,)))
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
-        """See ``RunRows``."""
         encoding = RunEncoding(
             self.key.snapshot.layout(),
             None,
@@ -99,32 +79,23 @@ class StoredTransformation:
         )
         columns = TIMERS | state_columns(name for name, layout in stored if layout is not None)
         rows = self.rows.select(KEY, *(columns[name] for name, _ in stored))
-        return RunSource(rows, _StoredRuns(stored, encoding).run)
+        return RunSource(rows, partial(_runs, stored, encoding))
 
     def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
-        """None: the store has each key once."""
         return []
 
 
-@dataclass(frozen=True, slots=True)
-class _StoredRuns:
-    """What a task is given.
+def _runs(
+    states: tuple[tuple[str, Layout | None], ...],
+    encoding: RunEncoding,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """The runs of rows; the layout of a state is None for timers."""
 
-    Attributes:
-        states: The name of each state, and what its serializer writes; None for timers.
-        encoding: How columns become runs.
-    """
-
-    states: tuple[tuple[str, Layout | None], ...]
-    encoding: RunEncoding
-
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The runs of a partition."""
-        yield from self.encoding.run(self._decoded(batch) for batch in batches if batch.num_rows)
-
-    def _decoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        columns = {KEY: decoded(self.encoding.key, batch.column(0))}
-        for index, (name, stored) in enumerate(self.states, start=1):
-            column = batch.column(index)
-            columns[name] = column.cast(TIMESTAMPS) if stored is None else decoded(stored, column)
+    def columns(batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = {KEY: decoded(encoding.key, batch.column(0))}
+        for (name, layout), column in zip(states, batch.columns[1:], strict=True):
+            columns[name] = column.cast(TIMESTAMPS) if layout is None else decoded(layout, column)
         return pa.RecordBatch.from_pydict(columns)
+
+    return encoding.run(columns(batch) for batch in batches if batch.num_rows)

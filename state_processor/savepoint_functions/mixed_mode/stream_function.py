@@ -1,24 +1,48 @@
-"""A function over the rows of a stream, or of two: what a query of it is made of, and a savepoint of its state."""
+"""A function over the rows of one stream, or of two: its query of Spark, and a savepoint of its state.
+
+State lies in Spark's RocksDB state store, with a version for each micro-batch. A repeated batch
+begins with the state of the batch before it, so that no row counts twice. Keys without a visit
+still have their state of the switch.
+"""
 
 from __future__ import annotations
 
+import pickle
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from pyspark.sql import functions as F
+
+from savepoint_database.rows.place import Place
+from savepoint_database.types.python_values import OutputRows
 from savepoint_functions.functions.execution_options import ExecutionOptions
-from savepoint_functions.functions.function_rows import FunctionRows
+from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.side_outputs import expect_one_output
-from savepoint_functions.mixed_mode.initial_state import initial_state
-from savepoint_functions.mixed_mode.keyed_processor import StreamTask
-from savepoint_functions.mixed_mode.stored_rows import StoredTransformation
-from savepoint_functions.mixed_mode.stream_query import StreamQuery
-from savepoint_functions.mixed_mode.switch_state import SwitchState
+from savepoint_functions.functions.sorted_inputs import KEY
+from savepoint_functions.mixed_mode.committed_batch import CommittedBatch
+from savepoint_functions.mixed_mode.keyed_processor import VISITS, KeyedProcessor, StreamTask
+from savepoint_functions.mixed_mode.spark_paths import readable
+from savepoint_functions.mixed_mode.stored_rows import (
+    StoredTransformation,
+    stored_keys,
+    with_untouched,
+)
+from savepoint_functions.mixed_mode.stream_rows import packed_rows
+from savepoint_functions.mixed_mode.switch_state import SwitchAlarms, SwitchState, initial_state
+from savepoint_functions.mixed_mode.wake_ups import woken_keys
+from savepoint_functions.mixed_mode.watermarks import InputWatermarks
+from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.savepoint.planned_operator import expect_parallelism
 from savepoint_spark.savepoint.savepoint import Savepoint
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
 
     from savepoint_functions.functions.sorted_inputs import KeyedInput
@@ -26,22 +50,198 @@ if TYPE_CHECKING:
     from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
     from savepoint_spark.savepoint.written import WrittenSavepoint
 
+    Output = Callable[[DataFrame, int], object]
+
+METRICS = "visits"
+"""The name of the metrics of a batch, whose columns are those of ``VISITS`` that are counts."""
+
+_COUNTS = ("rows", "timers", "reads", "writes")
+
+_SETTINGS = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    # The cost of a batch then depends on its changes, not on the size of the state.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Timers that the last rows make due fire at once, not with the next rows.
+    "spark.sql.streaming.noDataMicroBatches.enabled": "true",
+    # The watermark is that of the input that is behind, as in Flink.
+    "spark.sql.streaming.multipleWatermarkPolicy": "min",
+}
+
+
+@dataclass(frozen=True)
+class StreamQuery:
+    """A query of a function over a stream.
+
+    ``directory`` has Spark's checkpoint, and the keys to wake up. ``initial`` has the rows of the
+    keys of the switch, see ``initial_state``; None for none.
+    """
+
+    task: StreamTask
+    inputs: tuple[KeyedInput, ...]
+    out_of_orderness_ms: int
+    schema: StructType | str
+    directory: str
+    max_parallelism: int
+    initial: DataFrame | None = None
+
+    @property
+    def spark(self) -> SparkSession:
+        return self.inputs[0].data.sparkSession
+
+    @property
+    def checkpoint(self) -> str:
+        return f"{self.directory}/checkpoint"
+
+    @property
+    def wake_ups(self) -> str:
+        """The directory for files of keys to wake up."""
+        return f"{self.directory}/wake-ups"
+
+    def start(self, output: Output, *, until_end: bool = False) -> StreamingQuery:
+        """Starts the query, or goes on after its last committed batch.
+
+        ``output`` takes the rows and the number of each batch; twice if the batch is repeated. With
+        ``until_end``, the query ends with the rows that are there now.
+        """
+        watermarks = InputWatermarks.of(
+            self.spark, self.directory, len(self.inputs), has_ticks=self._has_ticks
+        )
+        giving = _giving(output, watermarks, self._alarms(watermarks))
+        with _settings(self.spark):
+            writer = self._rows(watermarks).writeStream.outputMode("update").foreachBatch(giving)
+            # Readers of the store expect the paths that the query writes into its checkpoint.
+            place = readable(self.spark, self.checkpoint)
+            writer = writer.option("checkpointLocation", place)
+            if until_end:
+                writer = writer.trigger(availableNow=True)
+            return writer.start()
+
+    def keys(self, batch_id: int) -> DataFrame:
+        """The rows of all keys after a committed batch: column ``key``, then those of their rows."""
+        stored = stored_keys(self.spark, self.checkpoint, batch_id)
+        return stored if self.initial is None else with_untouched(stored, self.initial)
+
+    def last_batch(self) -> CommittedBatch | None:
+        """The last committed batch, with the offsets of the inputs' sources; None if there is none."""
+        batch = CommittedBatch.last_of(self.checkpoint)
+        if batch is None or not self._has_ticks:
+            return batch
+        offsets = list(batch.offsets)
+        place = 0
+        for rows in self.inputs:
+            # The source of an input's ticks follows the sources of the input.
+            place += _source_count(rows.data)
+            del offsets[place]
+        return replace(batch, offsets=tuple(offsets))
+
+    @property
+    def _has_ticks(self) -> bool:
+        """Whether the watermark is the least of several; there is none if an input has none."""
+        is_timed = all(rows.timestamps is not None for rows in self.inputs)
+        return is_timed and len(self.inputs) > 1
+
+    def _alarms(self, watermarks: InputWatermarks) -> SwitchAlarms | None:
+        if self.task.switch is None:
+            return None
+        batch = CommittedBatch.last_of(self.checkpoint)
+        since = self.task.watermark if batch is None else max(self.task.watermark, batch.watermark)
+        return SwitchAlarms(self.task.switch, self.wake_ups, watermarks, since)
+
+    def _rows(self, watermarks: InputWatermarks) -> DataFrame:
+        schema, arrow_schema = row_types(self.schema, self.task.function)
+        unpacked = partial(_unpacked, arrow_schema, type(self.task.function).__name__)
+        given = self._visits(watermarks).where("output IS NOT NULL").select("output")
+        return given.mapInArrow(unpacked, schema)
+
+    def _visits(self, watermarks: InputWatermarks) -> DataFrame:
+        packed = packed_rows(
+            self.inputs, self.out_of_orderness_ms, self.max_parallelism, watermarks
+        )
+        woken = woken_keys(
+            self.spark,
+            self.wake_ups,
+            self.task.key,
+            self.inputs[0].key.hash_code,
+            self.max_parallelism,
+        )
+        visits = (
+            packed.unionAll(woken)
+            .groupBy(KEY)
+            .transformWithState(KeyedProcessor(self.task), VISITS, "update", "eventTime")
+        )
+        sums = [F.sum(name).alias(name) for name in _COUNTS]
+        return visits.observe(
+            METRICS, F.count("*").alias("visits"), *sums, F.min("due").alias("due")
+        )
+
+
+def _unpacked(
+    schema: pa.Schema, function: str, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The rows that a function gave, of visits that have them pickled."""
+    visits = (pickle.loads(output) for batch in batches for output in batch.column(0).to_pylist())
+    rows = ((Place(key), row) for key, given in visits for row in given)
+    return OutputRows(schema, function).batches(rows)
+
+
+def _source_count(data: DataFrame) -> int:
+    leaves = data._jdf.queryExecution().analyzed().collectLeaves()
+    return sum(leaves.apply(index).isStreaming() for index in range(leaves.size()))
+
+
+def _giving(
+    output: Output, watermarks: InputWatermarks, alarms: SwitchAlarms | None
+) -> Callable[[DataFrame, int], None]:
+    """Gives the rows of a batch to the output, and wakes up keys that are due with the next batch."""
+
+    def give(rows: DataFrame, batch_id: int) -> None:
+        # The batch must run exactly once, however often the output uses the rows.
+        kept = rows.persist()
+        try:
+            kept.count()
+            watermarks.keep()
+            if alarms is not None:
+                alarms.ring()
+            output(kept, batch_id)
+        finally:
+            kept.unpersist()
+
+    return give
+
+
+@contextmanager
+def _settings(spark: SparkSession) -> Iterator[None]:
+    """Sets the settings that a query takes over when it starts, and restores those of the session."""
+    before = {name: spark.conf.get(name, None) for name in _SETTINGS}
+    for name, value in _SETTINGS.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, was in before.items():
+            if was is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, was)
+
 
 @dataclass(frozen=True, slots=True)
 class OperatorSettings:
-    """What an operator is, besides its function and its rows.
+    """Settings of an operator, besides its function and its rows.
 
     Attributes:
         uid: Its uid in savepoints.
         schema: The columns of the rows that it gives.
-        out_of_orderness_ms: How much later than others a row may come, in ms: the watermark is
-            that much, and 1 ms, behind the greatest timestamp.
+        out_of_orderness_ms: How much later than others a row may come, in ms. The watermark is that
+            much, and 1 ms, behind the greatest timestamp.
         parallelism: The number of its subtasks in savepoints.
         max_parallelism: The number of its key groups.
 
     Raises:
-        ValueError: The out-of-orderness is negative; or not 1 <= parallelism <= max parallelism
-            <= 32768.
+        ValueError: The out-of-orderness is negative; or not 1 <= parallelism <= max parallelism <=
+            32768.
 
     Example:
         >>> OperatorSettings("totals", "account BIGINT, total DOUBLE", out_of_orderness_ms=5_000)
@@ -54,7 +254,6 @@ class OperatorSettings:
     max_parallelism: int = 128
 
     def __post_init__(self) -> None:
-        """Looks at the numbers."""
         expect_parallelism(self.parallelism, self.max_parallelism)
         if self.out_of_orderness_ms < 0:
             raise ValueError(f"out_of_orderness_ms={self.out_of_orderness_ms}, expected 0 or more")
@@ -62,25 +261,19 @@ class OperatorSettings:
 
 @dataclass(frozen=True)
 class StreamFunction:
-    """A function over the rows of a stream, or of two.
-
-    Attributes:
-        function: The function.
-        inputs: The rows of each.
-        settings: What its operator is.
-    """
+    """A function over the rows of one stream, or of two."""
 
     function: ProcessFunction
     inputs: tuple[KeyedInput, ...]
     settings: OperatorSettings
 
     @cached_property
-    def rows(self) -> FunctionRows:
-        """The function over its rows, after a copy of it has said which states it registers."""
-        return FunctionRows.of(self.inputs, self.function, ExecutionOptions(), keeps_state=True)
+    def rows(self) -> FunctionPlan:
+        """The function over its rows, after ``open`` of a copy has registered its states."""
+        return FunctionPlan.of(self.inputs, self.function, ExecutionOptions(), keeps_state=True)
 
     def check(self) -> None:
-        """Raises ``ValueError`` if it has state that a stream does not keep, or side outputs."""
+        """Raises ``ValueError`` if it has state that a stream doesn't keep, or side outputs."""
         expect_one_output(self.function)
         for state in self.rows.states:
             if state.namespace is not None:
@@ -91,34 +284,26 @@ class StreamFunction:
 
     @property
     def spark(self) -> SparkSession:
-        """The session of the rows."""
         return self.inputs[0].data.sparkSession
 
     @property
     def state_names(self) -> tuple[str, ...]:
-        """The states that it registers, without those of timers."""
+        """The states that it registers, timers excluded."""
         return tuple(state.new.name for state in self.rows.states if not state.is_timers)
 
     def backlog_query(self, directory: str) -> StreamQuery:
-        """A query that is to run it over a backlog, whose state begins with nothing.
-
-        Args:
-            directory: Where Spark keeps its checkpoint.
-        """
+        """A query over a backlog without initial state; the directory has Spark's checkpoint."""
         rows = self.rows.task.rows
         task = StreamTask(self.function, rows.key, rows.inputs, is_backlog=True)
         return self._query(task, directory)
 
     def query(self, directory: str, savepoint: SparkSavepoint, watermark: int) -> StreamQuery:
-        """A query that is to run it over a stream.
+        """A query over a stream that goes on from the savepoint and watermark (ms) of the switch.
 
-        Args:
-            directory: Where Spark keeps its checkpoint, and the state of the switch lies.
-            savepoint: That of the switch.
-            watermark: That of the switch, in ms.
+        The directory has Spark's checkpoint and the state of the switch.
 
         Raises:
-            SavepointError: What the savepoint or the file system finds wrong.
+            SavepointError: The savepoint or the file system has failed with it.
         """
         rows, uid, names = self.rows.task.rows, self.settings.uid, self.state_names
         switch = SwitchState.of(f"{directory}/switch", savepoint, uid, names, watermark)
@@ -138,21 +323,15 @@ class StreamFunction:
         )
 
     def write_savepoint(self, keys: DataFrame, path: str) -> WrittenSavepoint:
-        """Writes the state after a committed batch of a query.
-
-        Args:
-            keys: The rows of all keys then; see ``StreamQuery.keys``.
-            path: A directory that is empty, or not there yet.
+        """Writes the state of ``StreamQuery.keys`` to a new or empty directory.
 
         Raises:
             SavepointExistsError: A savepoint lies there.
-            SavepointError: What the file system finds wrong.
+            SavepointError: The file system has failed with it.
         """
         state = StoredTransformation(keys, self.inputs[0].key, self.rows.states)
         settings = self.settings
         writer = Savepoint.create(
-            self.spark,
-            parallelism=settings.parallelism,
-            max_parallelism=settings.max_parallelism,
+            self.spark, parallelism=settings.parallelism, max_parallelism=settings.max_parallelism
         )
         return writer.with_operator(settings.uid, state).write(path)

@@ -1,21 +1,21 @@
 """Rows of a stream on their way to Spark's state store: packed, with the bytes of their key.
 
-A micro-batch of Arrow becomes a row per key, which has the rows of that key in the order in which
-they came. So Spark shuffles a row per key and batch, and a function gets the same Python values
-in a stream as in a bounded run.
+A micro-batch of Arrow becomes a row per key, with the rows of that key in the order of their
+arrival. So Spark shuffles one row per key and batch, and a function gets the same Python values in
+a stream as in a bounded run.
 
 | column  | type   | meaning                                                                    |
 |---------|--------|----------------------------------------------------------------------------|
-| key     | BINARY | what the serializer of keys writes                                         |
+| key     | BINARY | the key, as its serializer writes it                                       |
 | arrival | BIGINT | grows in the order in which rows come, within a partition of the input     |
 | rows    | BINARY | a ``Packet``, pickled; null only wakes the key up, so that its timers fire |
 | group   | INT    | the key group of the key                                                   |
 
-A packet goes from one worker of a query to another, as the function itself does: nothing that is read
-from a file, or from a savepoint, is ever unpickled.
+A packet goes from one worker of a query to another, as the function itself does. Nothing from a
+file or a savepoint is ever unpickled.
 
-Of two inputs each is packed by itself, and a packet says which one its rows are of. Spark knows no
-order between two streams: within a micro-batch, the rows of the first input come first.
+Two inputs are packed separately, and a packet has the number of its input. Spark knows no order
+between two streams: within a micro-batch, the rows of the first input come first.
 """
 
 from __future__ import annotations
@@ -57,19 +57,12 @@ PACKED_SCHEMA = pa.schema(
 )
 
 _WATERMARK = "watermark"
-# More keys than a partition of a micro-batch has, and more partitions than it has.
+# Enough for the keys of a partition of a micro-batch, and for its partitions.
 _ARRIVAL_BITS, _PARTITION_BITS = 40, 22
 
 
 class Packet(NamedTuple):
-    """Rows of one key, of one input, in the order in which they came.
-
-    Attributes:
-        number: That of the input, from 0.
-        key: The key as a function sees it.
-        timestamps: That of each row, in ms.
-        rows: The values of each row.
-    """
+    """Rows of one key and input, in the order of their arrival, with timestamps in ms."""
 
     number: int
     key: Any
@@ -78,11 +71,9 @@ class Packet(NamedTuple):
 
     @classmethod
     def read(cls, data: bytes) -> Packet:
-        """The packet of a value of ``ROWS``."""
         return cls(*pickle.loads(data))
 
     def write(self) -> bytes:
-        """A value of ``ROWS``."""
         return pickle.dumps(tuple(self), pickle.HIGHEST_PROTOCOL)
 
 
@@ -92,16 +83,11 @@ def packed_rows(
     max_parallelism: int,
     watermarks: InputWatermarks,
 ) -> DataFrame:
-    """The rows of a stream, or of two, packed, and with a watermark: that of the one behind.
+    """The packed rows of all inputs, with the least of their watermarks.
 
-    Spark drops late rows where it knows which column the watermark is of. A process function of
-    Flink sees them; so the column ends here, and the watermark goes on without it.
-
-    Args:
-        inputs: The rows; without timestamps in one of them, there is no watermark.
-        out_of_orderness_ms: How much later than one with a later timestamp a row may come.
-        max_parallelism: The number of key groups.
-        watermarks: Is given how far the rows of each input bring the watermark.
+    Spark drops late rows if it knows the column of the watermark, but a process function of Flink
+    sees them. So the column ends here, and the watermark goes on without it. Without timestamps in
+    an input, there is no watermark. ``watermarks`` learns how far the rows of each input are.
     """
     packed = []
     for number, rows in enumerate(inputs):
@@ -117,7 +103,7 @@ def packed_rows(
 
 
 def _timed(source: KeyedInput, ticks: DataFrame | None, out_of_orderness_ms: int) -> DataFrame:
-    """The rows of an input with its watermark, and those of ``watermarks``, which have nothing else."""
+    """The rows of an input with its watermark, and rows of ``watermarks`` that have nothing else."""
     rows = source.columns(0, (source,))
     timed = rows.withColumn(_WATERMARK, F.timestamp_millis(_behind(source, out_of_orderness_ms)))
     if ticks is not None:
@@ -132,9 +118,9 @@ def _timed(source: KeyedInput, ticks: DataFrame | None, out_of_orderness_ms: int
 
 
 def _behind(source: KeyedInput, out_of_orderness_ms: int) -> Column:
-    """What the watermark of a row is, in ms."""
+    """The watermark of a row, in ms."""
     if source.timestamps is None:
-        # As long as one input is at 0, Spark's watermark is, and so there is none.
+        # While one input is at 0, so is Spark's watermark, which means none.
         return F.lit(0)
     behind = F.col(TIMESTAMP) - F.lit(out_of_orderness_ms + 1)
     return F.greatest(F.least(behind, F.lit(MAX_MILLISECONDS)), F.lit(-MAX_MILLISECONDS))
@@ -146,15 +132,7 @@ def _without_ticks(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class RowPacking:
-    """How rows are packed.
-
-    Attributes:
-        key: The layout of keys.
-        encoding: Makes bytes of them.
-        number: That of the input.
-        reached: Is given how far the rows bring the watermark, in ms.
-        out_of_orderness_ms: How far the watermark is behind a row.
-    """
+    """Packs the rows of the input with this number; ``reached`` learns their watermark, in ms."""
 
     key: Layout
     encoding: KeyEncoding
@@ -170,7 +148,7 @@ class RowPacking:
         without_ticks = map(_without_ticks, batches)
         for batch in self.encoding.run(batch for batch in without_ticks if batch.num_rows):
             self._tell(batch)
-            # Sorting is stable: the rows of a key stay in their order.
+            # A stable sort keeps the order of a key's rows.
             packed = self._packed(batch.take(pc.sort_indices(batch.column(KEY))), arrival)
             arrival += packed.num_rows
             yield packed

@@ -1,15 +1,18 @@
-"""The state of the switch: files in which a stream looks up what a key has when it first meets it.
+"""The state of the switch, read from its savepoint: as rows, and as files to look up keys.
 
-Spark takes initial state key by key, through Python, at a tenth of a millisecond each. So the stream
-begins with an empty state store, and a key comes into it with its first visit. Keys that nobody
-visits stay where they are, and cost nothing. A key that is in the store is never looked up again;
-where it has nothing left, its row there says so.
+Tasks read splits of the savepoint and encode its columns, so that each key gets the row that
+``stored_backend`` describes. Spark's own types are avoided, because they can't hold all values.
 
-| path                  | is                                                                       |
+Spark takes initial state key by key, through Python, at a tenth of a millisecond each. So the
+stream begins with an empty state store, and a key enters it with its first visit. Keys without a
+visit stay in the files and cost nothing. A key in the store is never looked up again, and its row
+says if it has nothing left.
+
+| path                  | content                                                                  |
 |-----------------------|--------------------------------------------------------------------------|
-| ``<hex>-keys.arrow``  | of some key groups, rows of ``initial_state`` by key, several of one key |
-| ``<hex>-times.arrow`` | of the same, the watermark at which a key is to be woken up, and the key |
-| ``switch.json``       | which files there are; it is written last                                |
+| ``<hex>-keys.arrow``  | rows of ``initial_state`` of some key groups by key; a key may have more |
+| ``<hex>-times.arrow`` | watermarks at which keys of these key groups wake up, and these keys     |
+| ``switch.json``       | names of the files; it is written last                                   |
 """
 
 from __future__ import annotations
@@ -21,42 +24,163 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, StructField, StructType
 
 from savepoint_formats.locations.location import Location
 from savepoint_formats.new_snapshot.whole_file import whole_file
+from savepoint_formats.scan.splits import KeyedSplit
+from savepoint_formats.tables.tables import KEYED_STATE
+from savepoint_formats.tables.tables import TIMERS as TIMERS_TABLE
+from savepoint_functions.functions.backends.timers import EVENT_TIME, PROCESSING_TIME
 from savepoint_functions.functions.sorted_inputs import KEY
-from savepoint_functions.mixed_mode.initial_state import KeyRowsReading
 from savepoint_functions.mixed_mode.sorted_file import sorted_file, write_sorted
-from savepoint_functions.mixed_mode.stored_backend import EVENT_TIMERS, KeyRow, first_alarm
+from savepoint_functions.mixed_mode.stored_backend import (
+    EVENT_TIMERS,
+    PROCESSING_TIMERS,
+    KeyRow,
+    encoded,
+    encoded_keys,
+    first_alarm,
+    row_type,
+    state_columns,
+)
+from savepoint_spark.columns.spark_types import arrow_schema
 from savepoint_spark.session.task_errors import typed_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from savepoint_formats.scan.scan import TableScan
+    from savepoint_formats.scan.splits import Split
+    from savepoint_functions.mixed_mode.watermarks import InputWatermarks
+    from savepoint_spark.savepoint.savepoint import Savepoint
     from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+
+_TIMERS = {EVENT_TIME: EVENT_TIMERS, PROCESSING_TIME: PROCESSING_TIMERS}
+
+
+def key_rows_type(states: Iterable[str]) -> StructType:
+    """The type of the rows of ``initial_state``: a key and its state."""
+    return StructType([StructField(KEY, BinaryType()), *row_type(states).fields])
+
+
+def initial_state(
+    spark: SparkSession, savepoint: Savepoint, uid: str, states: Sequence[str]
+) -> DataFrame:
+    """A row for each key of an operator, with the states that a function registers.
+
+    Raises:
+        OperatorNotFoundError: The savepoint has no such operator.
+    """
+    schema = key_rows_type(states)
+    rows = spark.createDataFrame([], schema)
+    for reading in SwitchReading.all_of(savepoint, uid, states):
+        count = len(reading.splits)
+        numbers = spark.range(0, count, 1, max(count, 1))
+        rows = rows.unionAll(numbers.mapInArrow(reading.run, schema))
+    merged = [_merged(name).alias(name) for name in schema.names[1:]]
+    return rows.groupBy(KEY).agg(*merged)
+
+
+def _merged(name: str) -> Column:
+    """Merges a column of the rows of a key, one of which has its state, and each other one timer."""
+    if name in _TIMERS.values():
+        return F.flatten(F.collect_list(name))
+    return F.first(name, ignorenulls=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchReading:
+    """Reads the rows of keys from a table: that of keyed state, or that of timers.
+
+    A task gets the numbers of its splits. ``columns`` maps states to columns. A key has a row for
+    its state, and one for each timer.
+    """
+
+    scan: TableScan
+    splits: tuple[KeyedSplit, ...]
+    columns: dict[str, str]
+    schema: pa.Schema
+
+    @classmethod
+    def all_of(cls, savepoint: Savepoint, uid: str, states: Sequence[str]) -> list[Self]:
+        """Reads both tables of an operator, if it has them; see ``initial_state``."""
+        schema = arrow_schema(key_rows_type(states))
+        names = [table.name for table in savepoint.operator(uid).tables]
+        scans = [
+            savepoint.scan(f"{uid}.{name}", with_times=True)
+            for name in (KEYED_STATE, TIMERS_TABLE)
+            if name in names
+        ]
+        return [
+            cls(scan, tuple(_keyed(scan.splits())), state_columns(states), schema) for scan in scans
+        ]
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of the splits of these numbers."""
+        for numbers in batches:
+            for number in numbers.column(0).to_pylist():
+                yield from self.rows(number)
+
+    def rows(self, number: int) -> Iterator[pa.RecordBatch]:
+        columns = self._timers if self.scan.table.name == TIMERS_TABLE else self._states
+        for batch in self.scan.read(self.splits[number]):
+            yield self._rows(batch.num_rows, columns(batch))
+
+    def _rows(self, count: int, columns: dict[str, pa.Array]) -> pa.RecordBatch:
+        arrays = [
+            columns[field.name].cast(field.type)
+            if field.name in columns
+            else pa.nulls(count, field.type)
+            for field in self.schema
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _states(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        first = len(self.scan.table.columns) - len(self.scan.table.states)
+        states = {KEY: self._keys(batch)}
+        for index, state in enumerate(self.scan.table.states, start=first):
+            states[self.columns[state.name]] = encoded(state.timed_value, batch.column(index))
+        return states
+
+    def _timers(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        domains = batch.column("time_domain")
+        timestamps = batch.column("timestamp").cast(pa.int64())
+        offsets = pa.array(range(batch.num_rows + 1), pa.int32())
+        alone = pa.ListArray.from_arrays(offsets, timestamps)
+        timers = {KEY: self._keys(batch)}
+        for domain, name in _TIMERS.items():
+            timers[name] = pa.compute.if_else(
+                pa.compute.equal(domains, domain), alone, pa.scalar(None, alone.type)
+            )
+        return timers
+
+    def _keys(self, batch: pa.RecordBatch) -> pa.Array:
+        layout = self.scan.table.states[0].key
+        assert layout is not None  # keyed state has one
+        return encoded_keys(layout, batch.column(KEY))
+
+
+def _keyed(splits: Iterable[Split]) -> Iterator[KeyedSplit]:
+    for split in splits:
+        assert isinstance(split, KeyedSplit)  # both tables are of keyed state
+        yield split
+
 
 _MANIFEST = "switch.json"
 _WRITTEN = "name STRING, start INT, end INT, has_times BOOLEAN"
 _ARROW_WRITTEN = pa.schema(
-    [
-        ("name", pa.string()),
-        ("start", pa.int32()),
-        ("end", pa.int32()),
-        ("has_times", pa.bool_()),
-    ]
+    [("name", pa.string()), ("start", pa.int32()), ("end", pa.int32()), ("has_times", pa.bool_())]
 )
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchFile:
-    """The state of some key groups, of one table of the savepoint.
-
-    Attributes:
-        name: What the names of its files begin with.
-        start: The first key group.
-        end: The last one.
-        has_times: Whether some keys are to be woken up.
-    """
+    """The state of some key groups of a table, in files whose names begin with ``name``."""
 
     name: str
     start: int
@@ -66,12 +190,7 @@ class SwitchFile:
 
 @dataclass(frozen=True, slots=True)
 class SwitchState:
-    """The state of keys at the switch.
-
-    Attributes:
-        directory: Where its files are.
-        files: These.
-    """
+    """The state of keys at the switch, in files of a directory."""
 
     directory: str
     files: tuple[SwitchFile, ...]
@@ -85,23 +204,16 @@ class SwitchState:
         states: Sequence[str],
         watermark: int,
     ) -> Self:
-        """That of an operator, which is written unless it is there already.
-
-        Args:
-            directory: A directory of its own.
-            savepoint: The savepoint of the switch.
-            uid: The operator.
-            states: The states that its function registers.
-            watermark: That of the switch, in ms.
+        """The state of an operator; its files are written unless they are there already.
 
         Raises:
             OperatorNotFoundError: The savepoint has no such operator.
-            SavepointError: What a task or the file system finds wrong.
+            SavepointError: A task or the file system has failed with it.
         """
         manifest = Location.of(f"{directory}/{_MANIFEST}")
         if manifest.file_size() is None:
             _clear(directory)
-            tables = KeyRowsReading.all_of(savepoint, uid, states)
+            tables = SwitchReading.all_of(savepoint, uid, states)
             written = [
                 asdict(file)
                 for table in tables
@@ -114,7 +226,7 @@ class SwitchState:
         return cls(directory, tuple(SwitchFile(**fields) for fields in files))
 
     def row(self, key_group: int, key: bytes) -> KeyRow | None:
-        """What a key has; None for nothing."""
+        """The state of a key; None for nothing."""
         rows = [
             KeyRow.of(row[1:])
             for file in self.files
@@ -124,13 +236,13 @@ class SwitchState:
         return KeyRow.merged(rows) if rows else None
 
     def keys_due(self, since: int, until: int) -> Iterator[pa.Array]:
-        """The keys that are to be woken up at a watermark above ``since``, and up to ``until``."""
+        """The keys that wake up at a watermark above ``since``, and up to ``until``."""
         for path in self._times:
             for batch in sorted_file(path).between(since, until):
                 yield batch.column(1)
 
     def next_alarm(self, since: int) -> int | None:
-        """The first watermark above ``since`` at which a key is to be woken up; None if none is."""
+        """The first watermark above ``since`` at which a key wakes up; None if none does."""
         alarms = (sorted_file(path).first_above(since) for path in self._times)
         return min((alarm for alarm in alarms if alarm is not None), default=None)
 
@@ -140,7 +252,7 @@ class SwitchState:
 
 
 def _clear(directory: str) -> None:
-    """An empty directory, without what a run has left that was killed."""
+    """Makes the directory empty, without files of a killed run."""
     location = Location.of(directory)
     location.filesystem.create_dir(location.path)
     location.filesystem.delete_dir_contents(location.path)
@@ -156,20 +268,13 @@ def _times(directory: str, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SwitchWriting:
-    """How the files of a table are written, by tasks.
-
-    Attributes:
-        directory: Where they go.
-        table: Reads the rows of keys.
-        watermark: That of the switch, in ms.
-    """
+    """Writes the files of a table, in tasks."""
 
     directory: str
-    table: KeyRowsReading
+    table: SwitchReading
     watermark: int
 
     def files(self, savepoint: SparkSavepoint) -> list[SwitchFile]:
-        """Writes them."""
         count = len(self.table.splits)
         if not count:
             return []
@@ -179,7 +284,6 @@ class SwitchWriting:
         return [SwitchFile(*row) for row in written]
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Writes those of a task's splits."""
         for numbers in batches:
             files = [asdict(self._file(number)) for number in numbers.column(0).to_pylist()]
             yield pa.RecordBatch.from_pylist(files, _ARROW_WRITTEN)
@@ -194,7 +298,7 @@ class SwitchWriting:
         return SwitchFile(name, key_groups.start, key_groups.end, bool(times.num_rows))
 
     def _times(self, rows: pa.Table) -> pa.Table:
-        """When each key that has timers of event time is woken up first, and the key."""
+        """The first alarm of each key with event-time timers, and the key."""
         timers = rows.column(EVENT_TIMERS)
         timed = pa.table(
             {
@@ -205,3 +309,42 @@ class SwitchWriting:
         firsts = timed.group_by(KEY).aggregate([("first", "min")])
         alarms = pc.max_element_wise(firsts.column("first_min"), first_alarm(self.watermark))
         return pa.table({"alarm": alarms, KEY: firsts.column(KEY)})
+
+
+_SCHEMA = pa.schema([(KEY, pa.large_binary())])
+
+
+class SwitchAlarms:
+    """Wakes up keys of the switch when the watermark reaches their first timer.
+
+    Spark has no timer of a key that is not in its state store. So at the end of each micro-batch,
+    the driver looks how far its rows bring the watermark, and writes the keys that become due to
+    ``wake_ups``, where the next batch reads them. That batch is the first with this watermark. A
+    key that wakes too early, or twice, fires nothing: it is in the store from then on, with a timer
+    of Spark.
+    """
+
+    def __init__(
+        self, switch: SwitchState, wake_ups: str, watermarks: InputWatermarks, since: int
+    ) -> None:
+        self._switch = switch
+        self._wake_ups = wake_ups
+        self._watermarks = watermarks
+        self._since = since
+        self._next = switch.next_alarm(since)
+
+    def ring(self) -> None:
+        """Wakes up the keys that the current batch makes due, before the batch is committed."""
+        until = self._watermarks.greatest
+        if self._next is None or until < self._next:
+            return
+        folder = f"{self._wake_ups}/{uuid4().hex}"
+        location = Location.of(folder)
+        location.filesystem.create_dir(location.path)
+        with (
+            whole_file(f"{folder}/keys.parquet", is_overwritten=False) as file,
+            pq.ParquetWriter(file, _SCHEMA) as writer,
+        ):
+            for keys in self._switch.keys_due(self._since, until):
+                writer.write_batch(pa.RecordBatch.from_arrays([keys], schema=_SCHEMA))
+        self._since, self._next = until, self._switch.next_alarm(until)

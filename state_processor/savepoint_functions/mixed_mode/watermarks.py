@@ -1,13 +1,14 @@
-"""How far the rows of each input have brought the watermark, which a restart is not to forget.
+"""The watermark of each input, which a restart must not forget.
 
-Spark keeps the watermark of a query in its checkpoint, and not that of each input: after a restart the
-least of two would wait until both inputs have had rows again. So the driver keeps it, for a query of two
-inputs, and after a restart each input begins with a row that has it, and nothing else.
+Spark's checkpoint has the watermark of a query, but not that of each input. After a restart, the
+least of two would wait until both inputs have rows again. So for a query of two inputs the driver
+writes them down, and after a restart each input begins with a row that has its watermark and
+nothing else.
 
-| path               | is                                                                           |
+| path               | content                                                                      |
 |--------------------|------------------------------------------------------------------------------|
 | ``watermarks.json``| that of each input, in ms, after the last batch, before that is committed    |
-| ``ticks/<n>``      | rows of input n that have a watermark alone, as a part of what it streams    |
+| ``ticks/<n>``      | rows of input n that have a watermark alone; the input streams them too      |
 """
 
 from __future__ import annotations
@@ -39,25 +40,20 @@ _SCHEMA = pa.schema([(TICK, pa.int64())])
 
 
 class Greatest(AccumulatorParam[int]):
-    """An accumulator that keeps the greatest number."""
+    """An accumulator of the greatest number."""
 
     def zero(self, value: int) -> int:  # noqa: ARG002  # Spark's signature
-        """That of no numbers."""
         return MIN_WATERMARK
 
     def addInPlace(self, value1: int, value2: int) -> int:  # noqa: N802  # Spark's name
-        """The greater one."""
         return max(value1, value2)
 
 
 @dataclass(frozen=True)
 class InputWatermarks:
-    """How far each input of a query is.
+    """The watermark of each input of a query, to which tasks add, in ms.
 
-    Attributes:
-        directory: That of the query.
-        reached: What tasks add, of each input, in ms.
-        has_ticks: Whether the watermark is the least of several.
+    ``has_ticks`` says that the watermark of the query is the least of several.
     """
 
     directory: str
@@ -66,7 +62,7 @@ class InputWatermarks:
 
     @classmethod
     def of(cls, spark: SparkSession, directory: str, count: int, *, has_ticks: bool) -> Self:
-        """Those of a query that is to start, or to go on; then each input gets what it had."""
+        """The watermarks of a query that starts, or goes on with those that each input had."""
         reached = [spark.sparkContext.accumulator(MIN_WATERMARK, Greatest()) for _ in range(count)]
         watermarks = cls(directory, tuple(reached), has_ticks)
         if has_ticks:
@@ -75,7 +71,7 @@ class InputWatermarks:
 
     @property
     def greatest(self) -> int:
-        """The watermark of the input that is ahead, in ms."""
+        """The greatest watermark of an input, in ms."""
         return max(reached.value for reached in self.reached)
 
     def ticks(self, spark: SparkSession, number: int) -> DataFrame | None:
@@ -88,11 +84,7 @@ class InputWatermarks:
         )
 
     def keep(self) -> None:
-        """Keeps how far each input is; to be called before a batch is committed.
-
-        Raises:
-            SavepointError: The file system does not take it.
-        """
+        """Writes the watermarks down, before a batch is committed."""
         if self.has_ticks:
             values = [reached.value for reached in self.reached]
             with whole_file(self._kept, is_overwritten=True) as file:

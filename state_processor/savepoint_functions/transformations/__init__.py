@@ -1,1 +1,1 @@
-"""From DataFrames to state, under the names of Flink's own writer."""
+"""From DataFrames to state, with the names of Flink's own writer."""

@@ -1,7 +1,7 @@
-"""Rows that are connected with broadcast rows: output, or state, that a function makes of both.
+"""Rows connected with broadcast rows: a function makes output or state of both.
 
-The broadcast rows come first, all of them in one task, and there and then: what they have made of
-broadcast state goes to all tasks of the other rows.
+The broadcast rows come first, all of them in one task and at once. All tasks of the other rows get
+their broadcast state.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from savepoint_functions.functions.broadcast_functions import (
     KeyedBroadcastProcessFunction,
 )
 from savepoint_functions.functions.broadcast_run import BroadcastResult, ConnectedTask
-from savepoint_functions.functions.function_rows import FunctionRows
+from savepoint_functions.functions.function_calls import expect_kind
+from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.operator_function import ROW, in_structs
 from savepoint_functions.functions.outputs import OUTPUT, Outputs, kept_once, rows_in
 from savepoint_functions.transformations.function_result import (
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class BroadcastRows:
-    """Rows that every task of others sees by the broadcast state that they make.
+    """Rows that make broadcast state, which every task of other rows sees.
 
     Attributes:
         data: The rows, as ``in_structs`` gives them.
@@ -60,12 +61,12 @@ class BroadcastRows:
         if twice := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"broadcast state {twice[0]!r} is given twice")
         for descriptor in descriptors:
-            # Each raises, if it is not there.
+            # Each raises ``ValueError`` if its type is missing.
             _ = descriptor.user_key, descriptor.user_value
         return cls(in_structs(data, timestamps), descriptors)
 
     def run(self, function: BroadcastFunction, outputs: Outputs) -> BroadcastResult:
-        """What a function makes of them."""
+        """Runs a function over them."""
         return BroadcastResult.of(self.data, self.descriptors, function, outputs)
 
 
@@ -95,11 +96,11 @@ class BroadcastTransformation:
         return cls(in_structs(data, timestamps), broadcast)
 
     def process(self, function: BroadcastProcessFunction, schema: StructType | str) -> DataFrame:
-        """The rows that a function gives; those for broadcast rows are made there and then.
+        """The rows that a function gives; the function runs over the broadcast rows at once.
 
         Args:
             function: The function.
-            schema: The columns of the rows, as a schema of Spark or in its words.
+            schema: The columns of the rows, as a schema of Spark or as a DDL string.
 
         Raises:
             TypeError: The function is of another kind, or changes broadcast state for another row.
@@ -108,7 +109,8 @@ class BroadcastTransformation:
         Example:
             >>> sales.connect(rates).process(Converter(), "id BIGINT, amount DOUBLE").show()
         """
-        outputs = Outputs.of(schema, self._expected(function))
+        expect_kind(function, BroadcastProcessFunction)
+        outputs = Outputs.of(schema, function)
         broadcast = self.broadcast.run(function, outputs)
         rows = self._connected(function, broadcast, outputs)
         return rows_in(broadcast.table, OUTPUT).unionAll(rows_in(rows, OUTPUT))
@@ -119,7 +121,8 @@ class BroadcastTransformation:
         Example:
             >>> writer.with_operator("converter", sales.connect(rates).transform(Converter()))
         """
-        broadcast = self.broadcast.run(self._expected(function), Outputs.dropped())
+        expect_kind(function, BroadcastProcessFunction)
+        broadcast = self.broadcast.run(function, Outputs.dropped())
         return OperatorStateTransformation(broadcast.elements())
 
     def run(
@@ -138,7 +141,8 @@ class BroadcastTransformation:
             >>> run = sales.connect(rates).run(Converter(), "id BIGINT, amount DOUBLE")
             >>> Savepoint.create(spark).with_operator("converter", run.state).write(path)
         """
-        outputs = Outputs.of(schema, self._expected(function))
+        expect_kind(function, BroadcastProcessFunction)
+        outputs = Outputs.of(schema, function)
         broadcast = self.broadcast.run(function, outputs)
         rows = kept_once(self._connected(function, broadcast, outputs))
         state = OperatorStateTransformation(broadcast.elements())
@@ -151,11 +155,6 @@ class BroadcastTransformation:
         task = ConnectedTask(function, broadcast.held(), names, outputs)
         return self.data.mapInArrow(task.run, StructType(outputs.fields))
 
-    def _expected(self, function: BroadcastProcessFunction) -> BroadcastProcessFunction:
-        if not isinstance(function, BroadcastProcessFunction):
-            raise TypeError(f"{type(function).__name__} is no BroadcastProcessFunction")
-        return function
-
 
 @dataclass(frozen=True, repr=False)
 class KeyedBroadcastTransformation:
@@ -163,7 +162,7 @@ class KeyedBroadcastTransformation:
 
     Attributes:
         keyed: The rows.
-        options: How the function is run.
+        options: The execution options.
         broadcast: The broadcast rows.
     """
 
@@ -186,14 +185,15 @@ class KeyedBroadcastTransformation:
     def process(
         self, function: KeyedBroadcastProcessFunction, schema: StructType | str
     ) -> DataFrame:
-        """The rows that a function gives; those for broadcast rows are made there and then.
+        """The rows that a function gives; the function runs over the broadcast rows at once.
 
         Arguments and errors are those of ``KeyedRowsTransformation.process``.
 
         Example:
             >>> sales.key_by("account").connect(rates).process(Totals(), "account BIGINT").show()
         """
-        outputs = Outputs.of(schema, self._expected(function))
+        expect_kind(function, KeyedBroadcastProcessFunction)
+        outputs = Outputs.of(schema, function)
         broadcast = self.broadcast.run(function, outputs)
         rows = self._rows(function, broadcast, keeps_state=False)
         return rows_in(broadcast.table, OUTPUT).unionAll(rows.output(schema))
@@ -206,7 +206,8 @@ class KeyedBroadcastTransformation:
         Example:
             >>> totals = sales.key_by("account").connect(rates).transform(Totals())
         """
-        broadcast = self.broadcast.run(self._expected(function), Outputs.dropped())
+        expect_kind(function, KeyedBroadcastProcessFunction)
+        broadcast = self.broadcast.run(function, Outputs.dropped())
         rows = self._rows(function, broadcast, keeps_state=True)
         return FunctionStateTransformation(rows, broadcast.elements())
 
@@ -225,7 +226,8 @@ class KeyedBroadcastTransformation:
         Example:
             >>> run = sales.key_by("account").connect(rates).run(Totals(), "account BIGINT")
         """
-        outputs = Outputs.of(schema, self._expected(function))
+        expect_kind(function, KeyedBroadcastProcessFunction)
+        outputs = Outputs.of(schema, function)
         broadcast = self.broadcast.run(function, outputs)
         rows = self._rows(function, broadcast, keeps_state=True)
         return FunctionResult.of(rows, outputs, watermark, max_parallelism, broadcast)
@@ -236,16 +238,11 @@ class KeyedBroadcastTransformation:
         broadcast: BroadcastResult,
         *,
         keeps_state: bool,
-    ) -> FunctionRows:
-        return FunctionRows.of(
+    ) -> FunctionPlan:
+        return FunctionPlan.of(
             (self.keyed,),
             function,
             self.options,
             keeps_state=keeps_state,
             broadcast=broadcast.held(),
         )
-
-    def _expected(self, function: KeyedBroadcastProcessFunction) -> KeyedBroadcastProcessFunction:
-        if not isinstance(function, KeyedBroadcastProcessFunction):
-            raise TypeError(f"{type(function).__name__} is no KeyedBroadcastProcessFunction")
-        return function

@@ -1,4 +1,4 @@
-"""State that a function makes, and what one run of it has made: rows, side outputs and state."""
+"""State that a function makes, and the results of one run of it: rows, side outputs and state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.outputs import OUTPUT, Outputs, kept_once, rows_in
-from savepoint_functions.functions.run_table import RunTable, StateInTable, state_ids
+from savepoint_functions.functions.result_table import ResultState, state_ids
 from savepoint_spark.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.metadata import OperatorState
+    from savepoint_functions.functions.batch_plan import BatchFunctionPlan
     from savepoint_functions.functions.broadcast_run import BroadcastResult
-    from savepoint_functions.functions.function_rows import FunctionRows
+    from savepoint_functions.functions.function_plan import FunctionPlan, KeyedFunctionPlan
     from savepoint_functions.functions.side_outputs import OutputTag
-    from savepoint_functions.functions.stateful_batches import StatefulBatches
     from savepoint_spark.bootstrapping.operator_state_transformation import (
         OperatorStateTransformation,
     )
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class FunctionStateTransformation:
-    """What a function leaves of each key as state of a savepoint.
+    """The state that a function leaves, as state of a savepoint.
 
     Attributes:
-        rows: The function, and what it is given.
+        rows: The function, and its rows.
         operator_states: State of the operator that belongs to no key.
     """
 
-    rows: FunctionRows | StateInTable | StatefulBatches
+    rows: KeyedFunctionPlan | ResultState
     operator_states: tuple[ElementRows, ...] = ()
 
     def __repr__(self) -> str:
@@ -47,28 +47,26 @@ class FunctionStateTransformation:
         return f"FunctionStateTransformation(states {names})"
 
     def write(self, context: WriteContext) -> OperatorState:
-        """See ``StateTransformation``."""
         return self.plan().write(context)
 
     def plan(self) -> OperatorPlan:
-        """What is to be written."""
         return OperatorPlan(self.rows.plan(), self.operator_states)
 
     @property
     def initial(self) -> Operator | None:
-        """The operator that the function goes on from, whose other state stays as it is."""
+        """The operator that the function goes on from; its other states are copied."""
         state = self.rows.initial
         return None if state is None else state.operator
 
 
 @dataclass(frozen=True, repr=False)
 class FunctionResult:
-    """What one run of a function has made; Spark keeps it while this lives.
+    """Results of one run of a function; Spark keeps them as long as this object.
 
     Attributes:
-        outputs: What the function gives.
-        tables: What it has made, see ``run_table`` and ``broadcast_run``.
-        state: What it has left as state, timers among it, for an operator of a savepoint.
+        outputs: The outputs of the function.
+        tables: Its results, see ``result_table`` and ``broadcast_run``.
+        state: The state that it has left, timers included, for an operator of a savepoint.
 
     Example:
         >>> Savepoint.create(spark).with_operator("totals", run.state).write(path)
@@ -84,31 +82,23 @@ class FunctionResult:
     @classmethod
     def of(
         cls,
-        rows: FunctionRows,
+        rows: FunctionPlan,
         outputs: Outputs,
         watermark: int | None,
         max_parallelism: int,
         broadcast: BroadcastResult | None = None,
     ) -> Self:
-        """Runs a function; see ``KeyedRowsTransformation.run``.
-
-        Args:
-            rows: The function, and what it is given.
-            outputs: What it gives.
-            watermark: Timers up to this one fire, in ms; None for no timers.
-            max_parallelism: The number of key groups of the state.
-            broadcast: What it has made of broadcast rows.
-        """
+        """Runs a function; see ``KeyedRowsTransformation.run``."""
         expected_parallelism(max_parallelism)
         if watermark is not None:
             rows.expect_no_internal_timers()
         ids = state_ids(rows.states)
         reached = {} if watermark is None else {TimerService.EVENT: watermark}
-        told = rows.told(max_parallelism, ids=ids, reached=reached)
-        made = RunTable(told.task, told.state_runs(ids, max_parallelism), outputs, watermark)
-        table = told.routed_rows(max_parallelism).mapInArrow(made.run, made.spark_schema)
-        kept = kept_once(table)
-        in_table = StateInTable(rows, kept, max_parallelism)
+        table, routed = rows.table(
+            outputs, ids, max_parallelism, watermark=watermark, reached=reached
+        )
+        kept = kept_once(routed.mapInArrow(table.run, table.spark_schema))
+        in_table = ResultState(rows, kept, max_parallelism)
         if broadcast is None:
             return cls(outputs, (kept,), FunctionStateTransformation(in_table))
         with_broadcast = FunctionStateTransformation(in_table, broadcast.elements())
@@ -117,7 +107,7 @@ class FunctionResult:
     @classmethod
     def of_batches(
         cls,
-        batches: StatefulBatches,
+        batches: BatchFunctionPlan,
         schema: StructType | str | None,
         max_parallelism: int | None,
     ) -> Self:
@@ -133,7 +123,7 @@ class FunctionResult:
     def output(self) -> DataFrame:
         """The rows that the function gave, in no order.
 
-        Columns may be null, whatever the schema says of them; none is that the schema does not let.
+        All columns are nullable; a column that the schema calls not nullable has no null.
 
         Raises:
             ValueError: The function was run without a schema, and gives no rows.
@@ -167,7 +157,7 @@ class FunctionResult:
 
 
 def expected_parallelism(max_parallelism: int) -> int:
-    """The number of key groups. Raises ``ValueError`` if there can't be so many."""
+    """The number of key groups. Raises ``ValueError`` if it is out of range."""
     if not 1 <= max_parallelism <= MAX_PARALLELISM:
         raise ValueError(
             f"max_parallelism={max_parallelism}, expected 1 <= max parallelism <= {MAX_PARALLELISM}"

@@ -1,4 +1,4 @@
-"""Rows aggregated by key, in the task of that key: all of them, or accumulators of partitions."""
+"""Aggregates by key, in the task of that key: of rows, or of accumulators of partitions."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 
 from savepoint_database.types.types import Types, expect_type
 from savepoint_formats.errors import ColumnNotFoundError
+from savepoint_functions.aggregating.accumulators import ReducedRows
 from savepoint_functions.aggregating.aggregated_rows import AggregatedRows
 from savepoint_functions.aggregating.bound_aggregate import BoundAggregate, accumulated
-from savepoint_functions.aggregating.folded import ReducedRows
 from savepoint_spark.bootstrapping.windowed_transformation import window_column
 from savepoint_spark.columns.column_types import column_of, natural_type
 from savepoint_spark.columns.spark_types import arrow_type_of
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class KeyedAggregation:
-    """What rows are aggregated to; as an operator, keyed state of the accumulators.
+    """Aggregates of rows by key; as an operator, keyed state of the accumulators.
 
     Attributes:
-        aggregated: The rows before that, and the aggregates.
+        aggregated: The rows, and the aggregates.
         encoded: Rows with values, or with accumulators.
         is_partial: Whether they have accumulators.
-        keyed_rows: What accumulators become for state to be made of them.
-        is_combined: Whether each key has but one of them, and is no longer encoded.
+        keyed_rows: The class that makes state of accumulators.
+        is_combined: Whether each key has only one accumulator, which is no longer encoded.
     """
 
     aggregated: AggregatedRows
@@ -55,7 +55,7 @@ class KeyedAggregation:
     def grouped(
         cls, aggregated: AggregatedRows, keyed_rows: type[KeyedStateTransformation]
     ) -> Self:
-        """What Spark's own ``groupBy`` makes of rows; see ``AggregatedRows.is_grouped``."""
+        """Rows aggregated by Spark's own ``groupBy``; see ``AggregatedRows.is_grouped``."""
         rows = aggregated.grouped()
         return cls(aggregated, rows, is_partial=True, keyed_rows=keyed_rows, is_combined=True)
 
@@ -63,7 +63,7 @@ class KeyedAggregation:
         return f"KeyedAggregation({self.encoded.columns})"
 
     def rows(self) -> DataFrame:
-        """A row of each key: the columns of the key, the window, and a column of each result.
+        """A row for each key: the columns of the key, the window, and a column for each result.
 
         Example:
             >>> rows.local_key_by("word").aggregate(count=Count()).key_by("word").rows().show()
@@ -71,7 +71,7 @@ class KeyedAggregation:
         return self.aggregated.output(self._combined(), has_results=True)
 
     def accumulators(self) -> DataFrame:
-        """The same with accumulators instead of results, as state has them.
+        """Rows like those of ``rows``, with the accumulators that state has instead of results.
 
         Example:
             >>> combined.accumulators().printSchema()
@@ -97,7 +97,7 @@ class KeyedAggregation:
 
     @property
     def keyed(self) -> KeyedStateTransformation:
-        """The accumulators, each of a key, for state, windows or a function to be made of them."""
+        """The accumulators by key, as rows for state, windows or a function."""
         return self.keyed_rows(self.accumulators(), self.aggregated.key)
 
     def with_state(
@@ -121,8 +121,8 @@ class KeyedAggregation:
     ) -> WindowedStateTransformation:
         """The accumulators of windows as window state.
 
-        Arguments and errors are those of ``KeyedStateTransformation.window``; whether windows merge
-        was said already, where rows were aggregated by windows.
+        Arguments and errors are those of ``KeyedStateTransformation.window``. By default windows
+        merge if rows were aggregated by merging windows.
 
         Example:
             >>> combined = rows.local_key_by("shop").window("hour").aggregate(n=Count()).key_by("shop")
@@ -136,15 +136,14 @@ class KeyedAggregation:
         )
 
     def write(self, context: WriteContext) -> OperatorState:
-        """See ``StateTransformation``."""
         return self.plan().write(context)
 
     def plan(self) -> OperatorPlan:
-        """What is to be written: a state of each aggregate.
+        """The plan of a state for each aggregate.
 
         Raises:
             ColumnTypeError: An accumulator may be of several types in Flink.
-            ValueError: Rows are of windows, or were reduced as a whole.
+            ValueError: Rows have windows, or were reduced as a whole.
         """
         if self.aggregated.windows is not None:
             raise ValueError(
@@ -168,10 +167,10 @@ def aggregated(
     *,
     is_merging: bool = False,
 ) -> AggregatedRows:
-    """Rows and aggregates, after a look at the columns of the key. Raises what ``check`` does."""
+    """Rows and aggregates. Raises the errors of ``KeyedInput.check``."""
     rows.check()
     windows = None if window is None else (window, window_column(rows.data, window))
-    # Bytes of keys decide which task has them; given key groups are of rows that are no more.
+    # The bytes of keys decide on their task; given key groups belong to rows that are gone.
     key = replace(rows.key, key_groups=None)
     return AggregatedRows(rows.data, key, aggregates, windows, is_merging)
 
@@ -179,7 +178,7 @@ def aggregated(
 def bound(
     rows: KeyedInput, aggregates: Mapping[str, Aggregate], window: str | None = None
 ) -> tuple[BoundAggregate, ...]:
-    """Aggregates of these rows; raises what ``LocalKeyedTransformation.aggregate`` does."""
+    """The aggregates of these rows. Raises the errors of ``LocalKeyedTransformation.aggregate``."""
     taken = [name for name in aggregates if name in (*rows.key.columns, window)]
     if taken or not aggregates:
         reason = f"{taken[0]!r} is a column of the key" if taken else "there are no aggregates"
@@ -190,7 +189,7 @@ def bound(
 def bound_reduction(
     rows: KeyedInput, function: Callable[[Any, Any], Any]
 ) -> tuple[BoundAggregate, ...]:
-    """A function that reduces whole rows."""
+    """A function that reduces whole rows, as an aggregate."""
     names = rows.data.columns
     row = F.struct(*(column_of(rows.data, name)[0].alias(name) for name in names))
     accumulator = ReducedRows(arrow_type_of(rows.data.schema), function)

@@ -1,4 +1,4 @@
-"""Rows by key, for a function or an aggregation, or whose columns become keyed state."""
+"""Rows by key, for a function, for an aggregation, or as keyed state."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class KeyedStateTransformation(KeyedColumns, KeyedFunctionVerbs):
 
     @property
     def _input(self) -> KeyedInput:
-        """The rows for a function. Raises ``ValueError`` if columns of them became state before."""
+        """The rows for a function. Raises ``ValueError`` if some columns are states already."""
         if self.states:
             names = ", ".join(repr(state.name) for state in self.states)
             raise ValueError(
@@ -52,10 +52,10 @@ class KeyedStateTransformation(KeyedColumns, KeyedFunctionVerbs):
         return KeyedInput(self.data, self.key, self.timestamps)
 
     def aggregate(self, **aggregates: Aggregate) -> KeyedAggregation:
-        """What the rows of each key are aggregated to, all of them in the task of the key.
+        """Aggregates of the rows of each key, all of them in the task of the key.
 
-        Arguments and errors are those of ``LocalKeyedTransformation.aggregate``, which aggregates in
-        each partition first.
+        Arguments and errors are those of ``LocalKeyedTransformation.aggregate``, which aggregates
+        in each partition first.
 
         Example:
             >>> keyed.aggregate(count=Count(), total=Sum("amount")).rows().show()
@@ -71,7 +71,6 @@ class KeyedStateTransformation(KeyedColumns, KeyedFunctionVerbs):
         return self._aggregation(bound_reduction(self._input, function))
 
     def _aggregation(self, aggregates: tuple[BoundAggregate, ...]) -> KeyedAggregation:
-        """Rows that are aggregated after they were sent to the task of their key, all of them."""
         whole = aggregated(self._input, aggregates, None)
         return KeyedAggregation(
             whole, whole.encoded(), is_partial=False, keyed_rows=KeyedStateTransformation

@@ -1,7 +1,7 @@
-"""Rows that are aggregated where they lie, before they are sent to the task of their key.
+"""Rows that are aggregated in their partitions, before they are sent to the task of their key.
 
-A key that half of the rows have is a load for one task, however many there are. Aggregated in each
-partition first, it is as many rows as there are partitions. See ``docs/how-to/aggregate-locally.md``.
+If half of all rows have one key, they are a load for one task. Aggregated in each partition first,
+such a key has only one row per partition. See ``docs/how-to/aggregate-locally.md``.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from savepoint_functions.transformations.keyed_aggregation import (
     fewer_columns,
 )
 from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
-from savepoint_functions.transformations.local_functions import (
+from savepoint_functions.transformations.local_state_transformation import (
     LocalFunctionTransformation,
+    LocalStateTransformation,
     local_rows,
 )
-from savepoint_functions.transformations.local_state_transformation import LocalStateTransformation
 from savepoint_functions.transformations.process_transformation import NOT_CONNECTED
 from savepoint_spark.bootstrapping.windowed_transformation import window_column
 
@@ -53,8 +53,8 @@ class LocalKeyedTransformation:
     Attributes:
         rows: The rows.
         table_size: The bytes of accumulators that a task may hold.
-        windows: The column of their windows, if they are of any.
-        is_merging: Whether these merge.
+        windows: The column of their windows, if they have any.
+        is_merging: Whether windows merge.
     """
 
     rows: KeyedInput
@@ -66,12 +66,12 @@ class LocalKeyedTransformation:
         return f"LocalKeyedTransformation(key {list(self.rows.key.columns)})"
 
     def window(self, column: str, *, is_merging: bool = False) -> Self:
-        """Rows that are of a window each, besides their key.
+        """Rows with a window each, besides their key.
 
         Args:
             column: The windows; see ``KeyedStateTransformation.window``.
-            is_merging: Whether windows merge, as those of sessions do: those of a key that overlap,
-                or touch, are one window when they are keyed, as in Flink.
+            is_merging: Whether windows merge, as those of sessions do: windows of a key that
+                overlap, or touch, become one window when they are keyed, as in Flink.
 
         Raises:
             ColumnNotFoundError: There is no such column.
@@ -89,11 +89,11 @@ class LocalKeyedTransformation:
         """Accumulators of the rows of each key in each partition.
 
         Args:
-            aggregates: Column of results -> what they are.
+            aggregates: Aggregates by the column of their results.
 
         Raises:
-            ColumnNotFoundError: A column is not there.
-            ColumnTypeError: A column is of a type that its aggregate does not take.
+            ColumnNotFoundError: A column is missing.
+            ColumnTypeError: An aggregate doesn't take the type of a column.
             NotMergeableError: Partial results of an aggregate can't be combined.
             UnstableKeyError: Equal keys may have different bytes.
             ValueError: There are no aggregates, or one has the name of a key's column.
@@ -108,8 +108,8 @@ class LocalKeyedTransformation:
         """Rows of each key in each partition, reduced to one.
 
         Args:
-            function: The row of two, called with named tuples in no order that is known; it gives
-                a tuple, a dict or a ``Row`` of the same columns.
+            function: Makes one row of two. It gets named tuples in any order, and gives a tuple, a
+                dict or a ``Row`` of the same columns.
 
         Raises:
             UnstableKeyError: Equal keys may have different bytes.
@@ -121,13 +121,13 @@ class LocalKeyedTransformation:
         return self._aggregated(bound_reduction(self.rows, function))
 
     def process(self, function: KeyedFunction, schema: StructType | str) -> DataFrame:
-        """The rows that a function gives, which has the rows of a key in one partition, sorted.
+        """The rows that a function gives for the sorted rows of each key in each partition.
 
-        Its state is that of a key in a partition; timers fire when these rows have ended. What it
-        gives is keyed, and combined, like any rows.
+        Its state is that of a key in a partition, and timers fire when the rows of the key have
+        ended. The results can be keyed and combined like any rows.
 
         Arguments and errors are those of ``KeyedRowsTransformation.process``; ``ValueError`` also
-        for rows of windows.
+        for rows with windows.
 
         Example:
             >>> partial = rows.local_key_by("word").process(Counts(), "word STRING, count BIGINT")
@@ -136,10 +136,10 @@ class LocalKeyedTransformation:
         return local_rows(self._without_windows(), function, schema)
 
     def transform(self, function: KeyedFunction) -> LocalFunctionTransformation:
-        """Local keyed state, as a function leaves it of the rows of a key in each partition.
+        """Local keyed state that a function makes of the rows of each key in each partition.
 
         Arguments and errors are those of ``KeyedRowsTransformation.transform``; ``ValueError`` also
-        for rows of windows.
+        for rows with windows.
 
         Example:
             >>> writer.with_operator("counts", rows.local_key_by("word").transform(Counts()))
@@ -147,7 +147,7 @@ class LocalKeyedTransformation:
         return LocalFunctionTransformation.of(self._without_windows(), function)
 
     def connect(self, other: object) -> NoReturn:  # noqa: ARG002  # it is refused whatever it is
-        """Raises ``TypeError``: rows of another input lie in other partitions."""
+        """Raises ``TypeError``, because rows of another input lie in other partitions."""
         raise TypeError(NOT_CONNECTED)
 
     def _aggregated(self, aggregates: tuple[BoundAggregate, ...]) -> LocalAggregation:
@@ -167,11 +167,11 @@ class LocalKeyedTransformation:
 class LocalAggregation:
     """Accumulators of the rows of each partition, one per key; as an operator, local keyed state.
 
-    A subtask has what the partition of its number has. Where there are more partitions than
-    subtasks, several are put together, without a shuffle.
+    A subtask gets the partition with its number. If there are more partitions than subtasks, some
+    are put together, without a shuffle.
 
     Attributes:
-        partial: The rows, and what they are aggregated to.
+        partial: The rows, and their aggregates.
         table_size: The bytes of accumulators that a task may hold.
     """
 
@@ -184,18 +184,18 @@ class LocalAggregation:
     def key_by(self, *columns: str, key_type: TypeInformation | None = None) -> KeyedAggregation:
         """The accumulators, sent to the task of their key, and combined there.
 
-        Where all aggregates are ``Count``, ``Sum``, ``Avg``, ``Min`` and ``Max``, and keys are whole
-        numbers, booleans, strings or bytes, Spark's own ``groupBy`` does all of it: it aggregates
-        partially, too, and comes to the same accumulators.
+        If all aggregates are ``Count``, ``Sum``, ``Avg``, ``Min`` or ``Max``, and keys are whole
+        numbers, booleans, strings or bytes, Spark's own ``groupBy`` does all of it. It also
+        aggregates partially, with the same accumulators.
 
         Args:
-            columns: Those of the local key, or some of them.
-            key_type: The key's type in the job; by default that of the local key, or that which the
-                columns most likely have.
+            columns: All columns of the local key, or some of them.
+            key_type: The key's type in the job; by default that of the local key, or the most
+                likely type of the columns.
 
         Raises:
-            ColumnNotFoundError: A column is none of the local key.
-            ColumnTypeError: Its type does not fit, or may be that of several types in Flink.
+            ColumnNotFoundError: A column is not in the local key.
+            ColumnTypeError: Its type does not fit, or may be several types in Flink.
 
         Example:
             >>> partial.key_by("word").rows().show()
@@ -223,7 +223,7 @@ class LocalAggregation:
         """See ``StateTransformation``.
 
         Raises:
-            ValueError: Rows are of windows, or were reduced as a whole.
+            ValueError: Rows have windows, or were reduced as a whole.
             ColumnTypeError: An accumulator may be of several types in Flink.
         """
         rows = self.partial

@@ -1,30 +1,56 @@
-"""Local keyed state out of the columns of a DataFrame: each subtask has state of its own of a key."""
+"""Local keyed state, each subtask with its own: from columns of a DataFrame, or from a function.
+
+The function runs over rows that stay in their partition, where they are sorted by key.
+"""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, MapType
 
+from savepoint_database.types.spark_values import to_spark
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.state_files.local_state import as_local
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.tables import SUBTASK
+from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_functions.functions.execution_options import ExecutionOptions
+from savepoint_functions.functions.function_calls import expect_kind
+from savepoint_functions.functions.function_plan import FunctionPlan
+from savepoint_functions.functions.process_functions import (
+    KeyedProcessFunction,
+    KeyedStateBootstrapFunction,
+)
+from savepoint_functions.functions.sorted_inputs import KEY, in_order
+from savepoint_functions.functions.state_encoding import StateEncoding
 from savepoint_spark.changing.local_state_rows import LocalStateRows
 from savepoint_spark.changing.local_write import LocalKeyedPlan
 from savepoint_spark.columns.column_types import column_of, fits
+from savepoint_spark.columns.spark_types import spark_schema
+from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.writing.keyed_rows import Key, KeyedRows
 from savepoint_spark.writing.new_state import NewState
 from savepoint_spark.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
 
     from savepoint_database.types.descriptors import StateDescriptor
     from savepoint_formats.metadata import OperatorState
+    from savepoint_functions.functions.function_task import FunctionTask
+    from savepoint_functions.functions.process_functions import KeyedFunction
+    from savepoint_functions.functions.sorted_inputs import KeyedInput
+    from savepoint_functions.functions.state_encoding import FunctionState
     from savepoint_spark.writing.write_context import WriteContext
 
 
@@ -38,7 +64,7 @@ class LocalStateTransformation:
         data: The rows.
         key: Their key.
         subtask: The column of their subtasks.
-        states: What becomes state so far, as it would be if it were not local.
+        states: The states so far, as if they were not local.
 
     Example:
         >>> local = LocalStateTransformation(rows, Key(("word",), Types.STRING().snapshot))
@@ -66,8 +92,8 @@ class LocalStateTransformation:
 
         Args:
             descriptor: The state's name, kind and types, as the job has them.
-            column: The column, as ``KeyedStateTransformation.with_state`` has it.
-            last_access: Likewise.
+            column: The column, as for ``KeyedStateTransformation.with_state``.
+            last_access: The column of times, as there.
 
         Raises:
             ColumnNotFoundError: There is no such column.
@@ -90,11 +116,10 @@ class LocalStateTransformation:
         return replace(self, states=(*self.states, state))
 
     def write(self, context: WriteContext) -> OperatorState:
-        """See ``StateTransformation``."""
         return self.plan().write(context)
 
     def plan(self) -> OperatorPlan:
-        """What is to be written.
+        """The plan of the states.
 
         Raises:
             ValueError: There is no state.
@@ -129,7 +154,7 @@ class LocalStateTransformation:
 
 
 def _instances(state: NewState, data: DataFrame) -> Column:
-    """The values of a state's column as what a local state stores: lists of one instance each."""
+    """The values of a state's column as a local state stores them: in lists of one instance each."""
     values = state.values(data)
     assert values is not None  # states of descriptors have columns
     if state.kind is not StateKind.MAP:
@@ -142,7 +167,7 @@ def _instances(state: NewState, data: DataFrame) -> Column:
         case MapType():
             return F.transform_values(values, lambda _key, column: listed(column))
         case ArrayType():
-            # Where a user key can be null a map is a list of its entries.
+            # A map whose user keys may be null is a list of entries.
             def entry(column: Column) -> Column:
                 key, value = column.getField("key"), listed(column.getField("value"))
                 return F.struct(key.alias("key"), value.alias("value"))
@@ -150,3 +175,116 @@ def _instances(state: NewState, data: DataFrame) -> Column:
             return F.transform(values, entry)
         case other:
             raise ColumnTypeError(f"state {state.name!r} of {other.simpleString()}, expected a map")
+
+
+_SUBTASK = "subtask of rows"
+
+_KEY_GROUPS = 128
+"""Rows of one key share a key group, whatever their number: it is but the first key they sort by."""
+
+
+def local_rows(rows: KeyedInput, function: KeyedFunction, schema: StructType | str) -> DataFrame:
+    """The rows that a function gives; see ``LocalKeyedTransformation.process``."""
+    expect_kind(function, KeyedProcessFunction)
+    run = FunctionPlan.of((rows,), function, ExecutionOptions(), keeps_state=False)
+    columns, arrow_schema = row_types(schema, function)
+    return _in_place(run).mapInArrow(partial(run.task.output_batches, arrow_schema), columns)
+
+
+@dataclass(frozen=True, repr=False)
+class LocalFunctionTransformation:
+    """Local keyed state that a function leaves of the rows of each partition.
+
+    Attributes:
+        rows: The function, and its rows.
+    """
+
+    rows: FunctionPlan
+
+    def __repr__(self) -> str:
+        return (
+            f"LocalFunctionTransformation(states {[state.new.name for state in self.rows.states]})"
+        )
+
+    @classmethod
+    def of(cls, rows: KeyedInput, function: KeyedFunction) -> Self:
+        """See ``LocalKeyedTransformation.transform``. Namespaces raise ``ValueError``."""
+        expect_kind(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
+        run = FunctionPlan.of((rows,), function, ExecutionOptions(), keeps_state=True)
+        for state in run.states:
+            if state.namespace is not None:
+                raise ValueError(
+                    f"state {state.new.name!r} has namespaces, which local keyed state cannot have:"
+                    " key_by(…) the rows"
+                )
+        return cls(run)
+
+    def write(self, context: WriteContext) -> OperatorState:
+        """See ``StateTransformation``.
+
+        A subtask gets the partition with its number. If there are more partitions than subtasks,
+        some are put together, without a shuffle.
+
+        Raises:
+            PySparkException: The function has left timers, which local keyed state can't have.
+        """
+        (rows,) = self.rows.inputs
+        rows = replace(rows, data=rows.data.coalesce(context.parallelism))
+        in_subtasks = replace(self.rows, inputs=(rows,))
+        ids = {state.new.name: number for number, state in enumerate(in_subtasks.states)}
+        task, key = in_subtasks.task, rows.key
+        state = StateEncoding.of(task, in_subtasks.states, key, ids, context.max_parallelism)
+        ended = _EndedKeys(task, state)
+        data = _in_place(in_subtasks).mapInArrow(ended.run, spark_schema(ended.schema))
+        data = data.withColumn(_SUBTASK, F.spark_partition_id())
+        states = tuple(replace(state.new, column=_column(number)) for number, state in ended.states)
+        key = replace(key, columns=(KEY,))
+        return LocalStateTransformation(data, key, _SUBTASK, states).write(context)
+
+
+@dataclass(frozen=True)
+class _EndedKeys:
+    """Makes a row per key of a partition: ``key``, and ``state 0`` … in the order of registration."""
+
+    task: FunctionTask
+    state: StateEncoding
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns, before they have Spark's types."""
+        fields = [pa.field(_column(number), state.arrow_type) for number, state in self.states]
+        return pa.schema([pa.field(KEY, arrow_type(self.task.rows.key)), *fields])
+
+    @property
+    def states(self) -> list[tuple[int, FunctionState]]:
+        """The states without timers, each with its number."""
+        states = enumerate(self.state.states)
+        return [(number, state) for number, state in states if not state.is_timers]
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition. Raises ``ValueError`` if the function has left timers."""
+        schema, names = self.schema, [KEY, *(state.new.name for _, state in self.states)]
+        for _, batch in self.state.columns(self.task.states(batches)):
+            for state in self.state.states:
+                if state.is_timers:
+                    self._expect_none(batch.column(state.new.name))
+            columns = list(map(batch.column, names))
+            yield to_spark(pa.RecordBatch.from_arrays(columns, schema=schema))
+
+    def _expect_none(self, timers: pa.ListArray) -> None:
+        if pc.sum(pc.list_value_length(timers)).as_py():
+            raise ValueError(
+                f"{self.state.function} has registered timers, which local keyed state cannot have:"
+                " key_by(…) the rows, or register none"
+            )
+
+
+def _column(number: int) -> str:
+    return f"state {number}"
+
+
+def _in_place(run: FunctionPlan) -> DataFrame:
+    """The rows for the function, in their own partitions."""
+    (keyed_input,) = run.inputs
+    rows = keyed_input.rows(0, run.inputs, _KEY_GROUPS)
+    return in_order(rows) if run.task.options.is_sorted else rows

@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self, overload
 
 from savepoint_functions.functions.batch_function import ROWS, over_batches
+from savepoint_functions.functions.batch_plan import BatchFunctionPlan
 from savepoint_functions.functions.execution_options import ExecutionOptions
-from savepoint_functions.functions.function_rows import FunctionRows
+from savepoint_functions.functions.function_calls import expect_kind
+from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.outputs import Outputs
 from savepoint_functions.functions.process_functions import (
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     KeyedStateBootstrapFunction,
 )
-from savepoint_functions.functions.stateful_batches import StatefulBatches
 from savepoint_functions.transformations.broadcast_transformation import (
     BroadcastRows,
     KeyedBroadcastTransformation,
@@ -33,9 +34,8 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.types.descriptors import StateDescriptor
-    from savepoint_functions.functions.batch_function import BatchFunction
+    from savepoint_functions.functions.batch_function import BatchFunction, KeyBatchFunction
     from savepoint_functions.functions.execution_options import Setting
-    from savepoint_functions.functions.key_batch import KeyBatchFunction
     from savepoint_functions.functions.process_functions import KeyedFunction
     from savepoint_functions.functions.sorted_inputs import KeyedInput
 
@@ -47,15 +47,15 @@ NOT_CONNECTED = (
 
 
 class KeyedFunctionVerbs(ABC):
-    """What can be done with keyed rows by a function: each verb once, for all that has such rows."""
+    """All that a function can do with keyed rows, for all classes that have such rows."""
 
     @property
     @abstractmethod
     def rows(self) -> KeyedRowsTransformation:
-        """The rows with their key, for a function to take; a key may have several."""
+        """The rows with their key, for a function; a key may have several."""
 
     def with_options(self, settings: Mapping[str, Setting]) -> KeyedRowsTransformation:
-        """The same, run in another way.
+        """The rows with options for the function.
 
         | option                                | values                                       |
         |---------------------------------------|----------------------------------------------|
@@ -63,17 +63,17 @@ class KeyedFunctionVerbs(ABC):
         | execution.sorted-inputs.memory        | the greatest size of a batch of sorted rows  |
         |                                       | on its way to a backlog's function           |
         | execution.sorted-shuffles.*           | older names of these two                     |
-        | execution.batch-state-backend.enabled | true, the default where rows are sorted: the |
-        |                                       | state backend is ``single_key``              |
-        | state.backend.type                    | single_key; ``heap``, which Flink calls      |
-        |                                       | ``hashmap``, the default where rows are not  |
-        |                                       | sorted; or ``rocksdb``, on disk, for a key   |
-        |                                       | whose state is larger than the memory        |
+        | execution.batch-state-backend.enabled | true, the default for sorted rows: the state |
+        |                                       | backend is ``single_key``                    |
+        | state.backend.type                    | ``single_key``; ``heap``, in Flink           |
+        |                                       | ``hashmap``, the default for unsorted rows;  |
+        |                                       | or ``rocksdb``, on disk, for a key whose     |
+        |                                       | state is larger than the memory              |
 
-        Those of a backlog, which ``Backlog.run`` heeds, are in ``mixed_mode``.
+        ``mixed_mode`` has the options for ``Backlog.run``.
 
         Raises:
-            ValueError: There is no such option, it has no such value, or two contradict.
+            ValueError: An option is unknown, has no such value, or contradicts another.
 
         Example:
             >>> keyed.with_options({"execution.sorted-inputs.enabled": False})
@@ -89,12 +89,12 @@ class KeyedFunctionVerbs(ABC):
     def connect(
         self, other: KeyedFunctionVerbs | BroadcastRows
     ) -> KeyedRowsTransformation | KeyedBroadcastTransformation:
-        """The rows with those of a second input, whose keys are of the same type, or with broadcast rows.
+        """The rows, connected with a second input with keys of the same type, or with broadcast rows.
 
-        A function is run in one way: options that one input was given are those of both.
+        A function has one set of options: options that one input was given count for both.
 
         Raises:
-            ValueError: There would be more than two inputs, or they were given other options each.
+            ValueError: There would be more than two inputs, or both were given different options.
             TypeError: The others are rows neither of ``key_by`` nor of ``broadcast``.
 
         Example:
@@ -121,17 +121,17 @@ class KeyedFunctionVerbs(ABC):
     def transform(
         self, function: KeyedFunction, *, initial: Operator | None = None
     ) -> FunctionStateTransformation:
-        """State as a function leaves it; timers do not fire, but become timers of the savepoint.
+        """The state that a function makes; timers do not fire, but become timers of the savepoint.
 
         Args:
             function: A ``KeyedStateBootstrapFunction``; or a process function, whose rows are
-                dropped. Of two inputs a ``KeyedCoProcessFunction``.
-            initial: The operator of a savepoint with whose state the function begins. Keys that
-                have no rows, and states that the function does not register, stay as they are.
+                dropped. For two inputs a ``KeyedCoProcessFunction``.
+            initial: The operator of a savepoint with whose state the function begins. Keys without
+                rows, and states that the function does not register, are copied.
 
         Raises:
             TypeError: The function is of another kind.
-            UnstableKeyError: Equal keys may have different bytes, by which they would be sorted.
+            UnstableKeyError: Equal keys may have different bytes, so rows can't be sorted by them.
             ColumnTypeError: The keys of two inputs are of different types.
             KeyTypeError: The keys of the savepoint are of another type than those of the rows.
             StateTypeError: A state is of another kind or type in the savepoint.
@@ -147,12 +147,12 @@ class KeyedFunctionVerbs(ABC):
     def transform_batches(
         self, function: BatchFunction, *descriptors: StateDescriptor
     ) -> FunctionStateTransformation:
-        """State that a function makes of Arrow tables, each with all rows of many keys.
+        """The state that a function makes of Arrow tables, each with all rows of many keys.
 
         Args:
-            function: Takes a ``pyarrow.Table`` of the rows, sorted by key and timestamp, and
-                gives one with a row per key: a column ``key``, and one named as each state. A key
-                without a row has no state.
+            function: Takes a ``pyarrow.Table`` of the rows, sorted by key and timestamp, and gives
+                one with a row per key: a column ``key``, and one named as each state. A key without
+                a row has no state.
             descriptors: The states.
 
         Raises:
@@ -179,39 +179,40 @@ class KeyedFunctionVerbs(ABC):
         max_parallelism: int | None = None,
         batch_rows: int = ROWS,
     ) -> FunctionResult:
-        """Rows and state that a function makes of batches of whole keys, with their state as columns.
+        """The rows and the state that a function makes of batches of whole keys and their state.
 
-        It is ``run`` without a call per row. Timers and windows are not for batches: of ``initial``
-        they stay as they are, and none fires. Nothing expires: values of a state with TTL are structs
-        of ``timestamp``, the last access, and ``value``, as they are read ``with_times=True``.
+        It is like ``run`` without a call per row. Timers and windows of ``initial`` are copied, and
+        no timer fires. Nothing expires: values of a state with TTL are structs of ``timestamp``,
+        the last access, and ``value``, as they are read ``with_times=True``.
 
         Args:
             function: Takes a ``KeyBatch``, and gives a tuple of two ``pyarrow.Table``: the rows, or
-                None; and the new state, which has a row for each key of the batch, in any order, with
+                None; and the new state, with a row for each key of the batch in any order, and with
                 column ``key`` and one per state. Nulls clear a state.
-            schema: The columns of the rows, as a schema of Spark or in its words; None if the function
-                gives none, and then it runs when its state is written.
+            schema: The columns of the rows, as a schema of Spark or as a DDL string; None if the
+                function gives none, and then it runs when its state is written.
             descriptors: The states.
-            initial: The operator of a savepoint with whose state the function begins. Keys that have
-                no rows, and states that no descriptor names, stay as they are.
+            initial: The operator of a savepoint with whose state the function begins. Keys without
+                rows, and states that no descriptor names, are copied.
             max_parallelism: As for ``run``.
             batch_rows: A batch ends with the key that brings it to so many rows, or to 64 MB. A key
-                is never divided: one with more rows than that has a batch of as many.
+                is never divided: one with more rows has a batch of its own.
 
         Returns:
-            The rows and the state. Spark keeps them on the disks of the executors if there are rows.
+            The rows and the state. If there are rows, Spark keeps both on the disks of the
+            executors.
 
         Raises:
-            ValueError: There is no state, there are two inputs, or rows that are not sorted; and what
-                ``transform`` raises.
-            SavepointError: What a task finds wrong: a column that the function left out, or that has
-                another type.
+            ValueError: There is no state, there are two inputs, or rows that are not sorted; and
+                the errors of ``transform``.
+            SavepointError: A task has failed with it, as when the function left out a column, or
+                gave it another type.
 
         Example:
             >>> run = keyed.run_batches(totals, "account STRING, total BIGINT", TOTAL)
             >>> run = keyed.run_batches(totals, None, TOTAL, initial=yesterday.operator("totals"))
         """
-        batches = self._batches(function, descriptors, batch_rows, initial)
+        batches = self._batches(function, descriptors, batch_rows, initial, returns_all_keys=True)
         return FunctionResult.of_batches(batches, schema, max_parallelism)
 
     def _batches(
@@ -221,34 +222,30 @@ class KeyedFunctionVerbs(ABC):
         batch_rows: int,
         initial: Operator | None,
         *,
-        returns_all_keys: bool = True,
-    ) -> StatefulBatches:
-        """A function over batches of the rows. Raises ``ValueError`` unless these are sorted, of one input."""
+        returns_all_keys: bool,
+    ) -> BatchFunctionPlan:
+        """The plan of a function over batches. Raises ``ValueError`` for two inputs or unsorted rows."""
         inputs, options = self.rows.inputs, self.rows.options
         if len(inputs) > 1 or not options.is_sorted:
             raise ValueError("a function over batches takes the sorted rows of one input")
-        return StatefulBatches.of(
+        return BatchFunctionPlan.of(
             inputs[0], function, descriptors, batch_rows, initial, returns_all_keys=returns_all_keys
         )
 
     def process(
-        self,
-        function: KeyedFunction,
-        schema: StructType | str,
-        *,
-        initial: Operator | None = None,
+        self, function: KeyedFunction, schema: StructType | str, *, initial: Operator | None = None
     ) -> DataFrame:
-        """The rows that a function gives; nothing runs before they are asked for.
+        """The rows that a function gives; nothing runs before they are used.
 
         At the end of a key its timers fire, those of event time in the order of their timestamps.
 
         Args:
-            function: A ``KeyedProcessFunction``; of two inputs a ``KeyedCoProcessFunction``.
-            schema: The columns of the rows, as a schema of Spark or in its words.
+            function: A ``KeyedProcessFunction``; for two inputs a ``KeyedCoProcessFunction``.
+            schema: The columns of the rows, as a schema of Spark or as a DDL string.
             initial: The operator of a savepoint with whose state the function begins.
 
         Raises:
-            ValueError: The schema has no columns; and what ``transform`` raises.
+            ValueError: The schema has no columns; and the errors of ``transform``.
 
         Example:
             >>> keyed.process(Counts(), "word STRING, count BIGINT").show()
@@ -270,22 +267,24 @@ class KeyedFunctionVerbs(ABC):
 
         Args:
             function: As for ``transform``.
-            schema: The columns of the rows, as a schema of Spark or in its words; None if the
+            schema: The columns of the rows, as a schema of Spark or as a DDL string; None if the
                 function gives none.
             initial: As for ``transform``.
-            watermark: The event time in ms that the rows have reached: timers up to it fire at the
-                end of their key, those of keys without rows as well, and others become timers of the
+            watermark: The event time in ms that the rows have reached. Timers up to it fire at the
+                end of their key, also those of keys without rows, and others become timers of the
                 savepoint. By default none fires.
-            max_parallelism: The number of key groups, that of the savepoint of the state; by default
-                that of ``initial``, or 128.
+            max_parallelism: The number of key groups of the state's savepoint; by default that of
+                ``initial``, or 128.
 
         Returns:
-            The rows, the side outputs and the state. Spark keeps them on the disks of the executors.
+            The rows, the side outputs and the state. Spark keeps them on the disks of the
+            executors.
 
         Raises:
-            ValueError: A schema has no columns, two side outputs have one name, or there are timers
-                in namespaces, which nothing fires, and a watermark; and what ``transform`` raises.
-            SavepointError: What a task finds wrong.
+            ValueError: A schema has no columns, two side outputs have one name, or there are a
+                watermark and timers in namespaces, which nothing fires; and the errors of
+                ``transform``.
+            SavepointError: A task has failed with it.
 
         Example:
             >>> run = keyed.run(Counts(), "word STRING, count BIGINT")
@@ -300,11 +299,11 @@ class KeyedFunctionVerbs(ABC):
 
 @dataclass(frozen=True, repr=False)
 class KeyedRowsTransformation(KeyedFunctionVerbs):
-    """Rows with keys, of one DataFrame or of two, that a function takes.
+    """Keyed rows of one DataFrame, or of two, for a function.
 
     Attributes:
         inputs: The rows.
-        options: How the function is run.
+        options: The execution options.
     """
 
     inputs: tuple[KeyedInput, ...]
@@ -321,15 +320,12 @@ class KeyedRowsTransformation(KeyedFunctionVerbs):
 
     def with_function(
         self, function: KeyedFunction, *, keeps_state: bool, initial: Operator | None
-    ) -> FunctionRows:
-        """The rows, and the function that is to take them."""
-        return FunctionRows.of(
+    ) -> FunctionPlan:
+        """The plan of a function over the rows."""
+        return FunctionPlan.of(
             self.inputs, function, self.options, keeps_state=keeps_state, initial=initial
         )
 
     def expect(self, function: object, *of_one: type) -> None:
-        """Raises ``TypeError`` for a function that does not take these rows."""
-        kinds = (KeyedCoProcessFunction,) if len(self.inputs) > 1 else of_one
-        if not isinstance(function, kinds):
-            expected = " or ".join(kind.__name__ for kind in kinds)
-            raise TypeError(f"{type(function).__name__} is no {expected}")
+        """Raises ``TypeError`` if a function doesn't take these rows."""
+        expect_kind(function, *((KeyedCoProcessFunction,) if len(self.inputs) > 1 else of_one))

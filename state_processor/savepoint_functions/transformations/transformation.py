@@ -1,7 +1,7 @@
-"""From DataFrames to the state of an operator, under the names of Flink's own writer.
+"""From DataFrames to the state of an operator, with the names of Flink's own writer.
 
-``OperatorTransformation.bootstrap_with(data)`` says where state comes from, ``key_by`` and
-``with_state`` which columns become what; nothing runs before ``SavepointWriter.write``.
+``OperatorTransformation.bootstrap_with(data)`` takes the rows. ``key_by`` and ``with_state`` say
+which columns become keys and states. Nothing runs before ``SavepointWriter.write``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class OperatorTransformation:
-    """Where the state of an operator comes from."""
+    """The beginning of an operator's state."""
 
     @staticmethod
     def bootstrap_with(data: DataFrame) -> OneInputStateTransformation:
@@ -49,7 +49,7 @@ class OperatorTransformation:
             data: The rows. For keyed state a row per key, or per key and window.
 
         Raises:
-            TypeError: It is no DataFrame of Spark.
+            TypeError: It is not a DataFrame of Spark.
 
         Example:
             >>> OperatorTransformation.bootstrap_with(accounts).key_by("account")
@@ -59,7 +59,7 @@ class OperatorTransformation:
 
 @dataclass(frozen=True, repr=False)
 class OneInputStateTransformation:
-    """A DataFrame that is to become state.
+    """A DataFrame for state.
 
     Attributes:
         data: Its rows.
@@ -73,11 +73,10 @@ class OneInputStateTransformation:
         return f"OneInputStateTransformation({self.data.columns})"
 
     def __post_init__(self) -> None:
-        """Raises ``TypeError`` if the rows are no DataFrame of Spark."""
         expect_frame(self.data)
 
     def assign_timestamps(self, column: str) -> Self:
-        """The rows with timestamps, in the order of which a function gets those of a key.
+        """The rows with timestamps, in whose order a function gets the rows of a key.
 
         Args:
             column: A ``TIMESTAMP``, or ms since the epoch as ``BIGINT``.
@@ -99,21 +98,21 @@ class OneInputStateTransformation:
         key_groups: str | None = None,
         hash_code: Callable[[pa.Array], NDArray[np.int32]] | None = None,
     ) -> KeyedStateTransformation:
-        """Keyed state: each row is of one key.
+        """Keyed state; each row belongs to one key.
 
         Args:
             columns: The column of the key; several are the fields of a tuple.
-            key_type: The key's type in the job; by default that which the column most likely
-                has: ``BIGINT`` is ``Types.LONG()``, ``STRING`` is ``Types.STRING()``.
-            key_groups: A column with the key group of each key, for keys that come from an
-                existing savepoint and whose Java hash code nobody can compute. The max
-                parallelism must be that of the savepoint.
+            key_type: The key's type in the job; by default the most likely type of the column:
+                ``BIGINT`` is ``Types.LONG()``, ``STRING`` is ``Types.STRING()``.
+            key_groups: A column with the key group of each key, for keys of an existing savepoint
+                whose Java hash code nobody can compute. The max parallelism must be that of the
+                savepoint.
             hash_code: Gives the Java hash codes, as i32, of an Arrow array of keys, for classes
                 that have a ``hashCode`` of their own.
 
         Raises:
             ColumnNotFoundError: There is no such column.
-            ColumnTypeError: Its type does not fit, or may be that of several types in Flink.
+            ColumnTypeError: Its type does not fit, or may be several types in Flink.
 
         Example:
             >>> transformation.key_by("account", key_type=Types.INT())
@@ -128,18 +127,18 @@ class OneInputStateTransformation:
         hash_code: Callable[[pa.Array], NDArray[np.int32]] | None = None,
         table_size: int = TABLE_SIZE,
     ) -> LocalKeyedTransformation:
-        """Rows by key inside the partitions that they lie in: nothing is shuffled.
+        """Rows by key inside their partitions; nothing is shuffled.
 
         Args:
             columns: As for ``key_by``.
             key_type: As for ``key_by``.
             hash_code: As for ``key_by``.
-            table_size: The bytes of accumulators that a task may hold; it gives them away, and
-                begins anew, when there are more.
+            table_size: The bytes of accumulators that a task may hold; with more, it passes them on
+                and begins anew.
 
         Raises:
             ColumnNotFoundError: There is no such column.
-            ColumnTypeError: Its type does not fit, or may be that of several types in Flink.
+            ColumnTypeError: Its type does not fit, or may be several types in Flink.
 
         Example:
             >>> partial = rows.local_key_by("word").aggregate(count=Count(), total=Sum("amount"))
@@ -153,16 +152,16 @@ class OneInputStateTransformation:
     def like(
         self, operator: Operator, *, ttl_times: Literal["now"] | None = None
     ) -> KeyedStateTransformation:
-        """Keyed state whose types are those of an operator of an existing savepoint.
+        """Keyed state with the types of an operator of an existing savepoint.
 
-        The columns are named as ``read_keyed_state`` and ``read_window_state`` name them:
-        ``key``, ``namespace`` for windows, and one for each state that is to be written. A column
-        ``key_group`` gives the key groups of keys whose hash code cannot be computed.
+        The columns are named as ``read_keyed_state`` and ``read_window_state`` name them: ``key``,
+        ``namespace`` for windows, and one for each state. A column ``key_group`` gives the key
+        groups of keys whose hash code cannot be computed.
 
         Args:
             operator: The operator; its max parallelism is not taken over.
-            ttl_times: ``now`` makes the time of writing that of the last access of values with
-                TTL. By default the column has the times, as it is read ``with_times=True``.
+            ttl_times: ``now`` makes the time of writing that of the last access of values with TTL.
+                By default the column has the times, as it is read ``with_times=True``.
 
         Raises:
             StateNotFoundError: A column has the name of no state; the message lists them.
@@ -175,7 +174,7 @@ class OneInputStateTransformation:
         return KeyedStateTransformation.like(self.data, operator, ttl_times)
 
     def broadcast(self, *descriptors: MapStateDescriptor) -> BroadcastRows:
-        """Broadcast rows: what they make of broadcast state, every task of other rows sees.
+        """Broadcast rows: every task of other rows sees their broadcast state.
 
         Args:
             descriptors: The broadcast states.
@@ -189,10 +188,10 @@ class OneInputStateTransformation:
         return BroadcastRows.of(self.data, self.timestamps, descriptors)
 
     def connect(self, other: BroadcastRows) -> BroadcastTransformation:
-        """The rows, without keys, with broadcast rows.
+        """The rows, without keys, connected with broadcast rows.
 
         Raises:
-            TypeError: The others are no rows of ``broadcast``.
+            TypeError: The others are not rows of ``broadcast``.
 
         Example:
             >>> sales = OperatorTransformation.bootstrap_with(sales_df).connect(rates)
@@ -201,7 +200,7 @@ class OneInputStateTransformation:
         return BroadcastTransformation.of(self.data, self.timestamps, other)
 
     def transform(self, function: OperatorFunction) -> OperatorStateTransformation:
-        """Operator state that a function makes, which sees row after row of a partition.
+        """The operator state that a function makes of the rows of each partition.
 
         Args:
             function: A ``StateBootstrapFunction`` for list and union state, or a
@@ -237,7 +236,7 @@ class OneInputStateTransformation:
     def union_state(
         self, descriptor: ListStateDescriptor, column: str | None = None
     ) -> OperatorStateTransformation:
-        """Union list state: an element per row, all of which each subtask gets.
+        """Union list state: an element per row; each subtask gets all elements.
 
         Arguments and errors are those of ``list_state``.
 
@@ -249,7 +248,7 @@ class OneInputStateTransformation:
     def broadcast_state(
         self, descriptor: MapStateDescriptor, *, key: str = "key", value: str = "value"
     ) -> OperatorStateTransformation:
-        """Broadcast state: an entry per row, all of which each subtask has.
+        """Broadcast state: an entry per row; each subtask has all entries.
 
         Args:
             descriptor: The name, and the types of keys and values.

@@ -1,6 +1,6 @@
-"""Which windows a row is of: a column of windows, from that of the timestamps, as Flink assigns them.
+"""Assigners of windows: a column of windows from a column of timestamps, as in Flink.
 
-Triggers and evictors are not among it: state is that of windows which fire at their end.
+Triggers and evictors are missing: windows fire at their end.
 
 Flink: ``TimeWindow.getWindowStartWithOffset``, ``TumblingEventTimeWindows``,
 ``SlidingEventTimeWindows``, ``EventTimeSessionWindows``.
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TumblingWindows:
-    """Windows one behind the other; each row is of one.
+    """Windows one behind the other; each row is in one.
 
     Attributes:
-        size_ms: How long each is, in ms.
-        offset_ms: How much later than at a multiple of the size each begins, in ms; less than
-            the size, negative for earlier.
+        size_ms: The length of each, in ms.
+        offset_ms: The offset of each start from a multiple of the size, in ms; less than the size,
+            negative for earlier.
 
     Raises:
         ValueError: A length is out of its range.
@@ -39,7 +39,6 @@ class TumblingWindows:
     offset_ms: int = 0
 
     def __post_init__(self) -> None:
-        """Looks at the numbers, as Flink does."""
         _expect(self.size_ms, "size_ms")
         _expect_offset(self.offset_ms, self.size_ms, "size")
 
@@ -50,14 +49,14 @@ class TumblingWindows:
 
 @dataclass(frozen=True, slots=True)
 class SlidingWindows:
-    """Windows that begin again and again; a row is of all that have not ended.
+    """Windows that begin at regular times and may overlap; a row is in all that cover it.
 
     Attributes:
-        size_ms: How long each is, in ms.
-        slide_ms: How long after the one before each begins, in ms. Rows between windows, where this
-            is more than the size, are of none.
-        offset_ms: How much later than at a multiple of that each begins, in ms; less than that,
-            negative for earlier.
+        size_ms: The length of each, in ms.
+        slide_ms: The time from one start to the next, in ms. If this is more than the size, rows
+            between windows are in none.
+        offset_ms: The offset of each start from a multiple of the slide, in ms; less than the
+            slide, negative for earlier.
 
     Raises:
         ValueError: A length is out of its range.
@@ -71,7 +70,6 @@ class SlidingWindows:
     offset_ms: int = 0
 
     def __post_init__(self) -> None:
-        """Looks at the numbers, as Flink does."""
         _expect(self.size_ms, "size_ms")
         _expect(self.slide_ms, "slide_ms")
         _expect_offset(self.offset_ms, self.slide_ms, "slide")
@@ -88,12 +86,12 @@ class SlidingWindows:
 
 @dataclass(frozen=True, slots=True)
 class SessionWindows:
-    """A window of each row, which ends a gap later; windows of a key that overlap, or touch, merge.
+    """A window for each row, which ends a gap later; windows of a key that overlap, or touch, merge.
 
-    They are merged by ``window(column, is_merging=True)``.
+    ``window(column, is_merging=True)`` merges them.
 
     Attributes:
-        gap_ms: How long after its last row a session ends, in ms.
+        gap_ms: The time from its last row to the end of a session, in ms.
 
     Raises:
         ValueError: The gap is not positive.
@@ -107,7 +105,6 @@ class SessionWindows:
     gap_ms: int
 
     def __post_init__(self) -> None:
-        """Looks at the number, as Flink does."""
         _expect(self.gap_ms, "gap_ms")
 
     def windows(self, timestamps: Column) -> Column:
@@ -126,15 +123,15 @@ def assign_windows(
     Args:
         data: The rows.
         timestamps: The column of their timestamps: a ``TIMESTAMP``, or ms since the epoch as
-            ``BIGINT``. A row without one is of no window.
-        assigner: Which windows they are of.
-        column: The column that takes the windows: structs of ``start`` and ``end``, the end
-            exclusive, in ms as ``BIGINT``.
+            ``BIGINT``. A row without one has no window.
+        assigner: Gives the windows.
+        column: The column for the windows: structs of ``start`` and ``end``, the end exclusive, in
+            ms as ``BIGINT``.
 
     Raises:
         ColumnNotFoundError: There is no such column of timestamps.
         ColumnTypeError: It has no timestamps.
-        ValueError: There is a column already that the windows would go to.
+        ValueError: There is a column of that name already.
 
     Example:
         >>> hourly = assign_windows(sales, "sold_at", TumblingWindows(3_600_000), "hour")
@@ -149,7 +146,7 @@ def assign_windows(
 
 
 def _start(timestamps: Column, offset_ms: int, size_ms: int) -> Column:
-    """Where the window begins; a remainder has the sign of the dividend, in Spark as in Java."""
+    """The start of the window; a remainder has the sign of the dividend, in Spark as in Java."""
     remainder = (timestamps - F.lit(offset_ms)) % F.lit(size_ms)
     return timestamps - F.when(remainder < 0, remainder + F.lit(size_ms)).otherwise(remainder)
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from savepoint_formats.compatibility.collected import operator_facts
-
+from savepoint_formats.compatibility.facts import operator_facts
 from savepoint_formats.compatibility.releases import Crossing
 from savepoint_formats.compatibility.rules import Verdict, all_findings
 from savepoint_formats.compatibility.serializer_rules import HEALED_BY_MIGRATION, SERIALIZER_RULES

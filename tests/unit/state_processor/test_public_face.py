@@ -87,7 +87,7 @@ FOR_THE_CURIOUS = {
 }
 """Names of bytes that a page shows, which nobody needs to work with a savepoint."""
 BELOW = {
-    *("BoundAggregate", "ChangedOperator", "FunctionRows", "Layout", "OperatorPlan"),
+    *("BoundAggregate", "ChangedOperator", "FunctionPlan", "Layout", "OperatorPlan"),
     *("BroadcastElements", "HeldBroadcast", "OperatorState", "State"),
 }
 """Types of the layers below, which methods return that those layers call."""

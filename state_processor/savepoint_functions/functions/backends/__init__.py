@@ -1,7 +1,7 @@
 """State of keys while a function runs, behind one interface: one key, a hash table, RocksDB.
 
-``backend`` says what each does; ``single_key``, ``heap`` and ``rocksdb`` do it. Timers are state, too.
-Operator state has no keys and is a store of its own.
+``backend`` says what each does; ``single_key``, ``heap`` and ``rocksdb`` do it. Timers are state,
+too. Operator state has no keys and is a store of its own.
 """
 
 from savepoint_functions.functions.backends.backend import KeyedStateBackend, processing_time

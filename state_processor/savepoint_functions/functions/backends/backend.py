@@ -1,8 +1,9 @@
-"""What every state backend does: it holds the keyed state of a running function.
+"""The interface of all state backends: they keep the keyed state of a running function.
 
-State is registered by descriptors before the first key. Then the state objects show, and change,
-what the current key has. A backend keeps state of values, lists and maps; reducing and aggregating
-state is a value, and time to live is a time beside each value, so that no backend knows of either.
+States are registered by descriptors before the first key. Then the state objects show and change
+the state of the current key. A backend keeps values, lists and maps. Reducing and aggregating
+states are values to it, and a time to live is a time beside each value, so that no backend knows of
+either.
 """
 
 from __future__ import annotations
@@ -19,16 +20,14 @@ from savepoint_database.types.descriptors import (
     StateDescriptor,
     ValueStateDescriptor,
 )
-from savepoint_functions.functions.backends.folding_states import (
-    folding_aggregates,
-    folding_reductions,
-)
 from savepoint_functions.functions.backends.namespaces import expect_namespaces
-from savepoint_functions.functions.backends.timed_states import (
+from savepoint_functions.functions.backends.wrapping_states import (
     Lifetimes,
     TimedListState,
     TimedMapState,
     TimedValueState,
+    folding_aggregates,
+    folding_reductions,
     timed_layout,
 )
 
@@ -48,20 +47,20 @@ def processing_time() -> int:
 
 
 class Kept(Protocol):
-    """State of one descriptor as a backend keeps it: a value, a list or a map."""
+    """State of one descriptor in a backend: a value, a list or a map."""
 
     def set_current_namespace(self, namespace: Hashable) -> None:
-        """Says of which namespace the state is shown; None, the void one, at first."""
+        """Shows the state of a namespace; that of None, the void one, at first."""
 
     def snapshot(self) -> Any:
-        """What the current key has, as ``KeyedStateBackend.snapshot_current_key`` says."""
+        """The state of the current key; see ``KeyedStateBackend.snapshot_current_key``."""
 
     def restore(self, contents: Any) -> None:
-        """Gives the current key, which has nothing, what ``snapshot`` gave."""
+        """Gives the current key, which has no state yet, the contents of a snapshot."""
 
 
 class KeyedStateBackend(ABC):
-    """The state of keys, of which one is the current one.
+    """The state of keys, one of which is current.
 
     Use it in a ``with`` statement, or close it: it may have files.
 
@@ -70,7 +69,7 @@ class KeyedStateBackend(ABC):
         clock: Gives the processing time, in ms; that of the machine by default.
 
     Attributes:
-        name: What the option ``state.backend.type`` calls it.
+        name: Its name in the option ``state.backend.type``.
         keeps_all_keys: Whether it keeps the state of a key while another one is current.
         clock: Gives the processing time, in ms.
         current_key: The current key; None before the first.
@@ -98,22 +97,18 @@ class KeyedStateBackend(ABC):
 
     @property
     def descriptors(self) -> tuple[StateDescriptor, ...]:
-        """The registered states, in the order of what a snapshot has of them."""
+        """The registered states, in the order of a snapshot."""
         return tuple(self._descriptors.values())
 
     def state(self, descriptor: StateDescriptor, namespace: Layout | None = None) -> State:
-        """The state of a descriptor, registered if it was not yet.
+        """The state of a descriptor; it is registered when it is first asked for.
 
-        Args:
-            descriptor: Its name, kind and types; and the function that adds to it, if it is a
-                reducing or aggregating state.
-            namespace: The layout of its namespaces, which ``set_current_namespace`` goes through;
-                None if it has only the void one.
+        ``namespace`` is the layout of its namespaces, None for the void one alone.
 
         Raises:
-            ValueError: The descriptor lacks a type or a function; or a state of the same name
-                has been registered by another one, or with other namespaces; or a key is current
-                already; or there is but one namespace.
+            ValueError: The descriptor lacks a type or a function; a state of the same name has
+                another descriptor or namespace; a key is current already; or only one namespace is
+                possible.
         """
         known = self._descriptors.get(descriptor.name)
         if known is None:
@@ -126,74 +121,50 @@ class KeyedStateBackend(ABC):
             )
         return self._states[descriptor.name]
 
-    def set_current_namespace(self, state: str, namespace: Hashable) -> None:
-        """Makes a state show what the current key has in a namespace; the void one at first.
-
-        Raises:
-            ValueError: The state has no namespaces.
-        """
-        self._kept[state].set_current_namespace(namespace)
-
     @abstractmethod
     def set_current_key(self, key: Any, key_bytes: bytes) -> None:
-        """Makes the states show what a key has; a backend of one key forgets the one before.
-
-        Args:
-            key: The key, as a function sees it.
-            key_bytes: What its serializer writes of it; keys are the same if these are.
-        """
+        """Makes the states show those of a key; keys with the same bytes are the same."""
 
     def snapshot_current_key(self) -> Snapshot:
-        """What the current key has in each state; None for nothing.
+        """The contents of each state for the current key; None for nothing.
 
-        | state                        | what it is                                      |
+        | state                        | contents                                        |
         |------------------------------|-------------------------------------------------|
         | value, reducing, aggregating | the value, or the accumulator                   |
         | list                         | a list of the elements                          |
         | map                          | a list of pairs                                 |
         | with TTL                     | a dict of ``timestamp`` (ms) and ``value``      |
         |                              | instead of each value                           |
-        | with a namespace layout      | a list of pairs of namespace and what it is     |
+        | with a namespace layout      | a list of pairs of namespace and contents       |
         """
         return [kept.snapshot() for kept in self._kept.values()]
 
     def restore_current_key(self, snapshot: Snapshot) -> None:
-        """Gives the current key, which has nothing, what a snapshot has; None for nothing."""
+        """Gives the current key, which has no state yet, that of a snapshot."""
         for kept, contents in zip(self._kept.values(), snapshot, strict=True):
             if contents is not None:
                 kept.restore(contents)
 
     @abstractmethod
     def keys(self) -> Iterator[tuple[Any, bytes]]:
-        """Each key that was current, and may have state, with its bytes.
+        """Each key that was current and may have state, with its bytes.
 
-        Keys may be switched, and state changed, while it goes on.
+        The caller may switch keys, and change state, meanwhile.
         """
 
-    def entries(self) -> Iterator[tuple[Any, bytes, Snapshot]]:
-        """Each key that has state, with its bytes and a snapshot; it becomes the current one."""
-        for key, key_bytes in self.keys():
-            self.set_current_key(key, key_bytes)
-            snapshot = self.snapshot_current_key()
-            if any(state is not None for state in snapshot):
-                yield key, key_bytes, snapshot
-
     def close(self) -> None:  # noqa: B027  # most have nothing to give back
-        """Gives back what the backend took; its state is gone."""
+        """Frees files and memory; the state is gone."""
 
     @abstractmethod
-    def value_state(self, name: str, stored: Layout, namespace: Layout | None) -> ValueState:
-        """A new state that keeps values of a layout."""
+    def value_state(self, name: str, stored: Layout, namespace: Layout | None) -> ValueState: ...
 
     @abstractmethod
-    def list_state(self, name: str, element: Layout, namespace: Layout | None) -> ListState:
-        """A new state that keeps lists of elements of a layout."""
+    def list_state(self, name: str, element: Layout, namespace: Layout | None) -> ListState: ...
 
     @abstractmethod
     def map_state(
         self, name: str, user_key: Layout, user_value: Layout, namespace: Layout | None
-    ) -> MapState:
-        """A new state that keeps maps."""
+    ) -> MapState: ...
 
     def _register(self, descriptor: StateDescriptor, namespace: Layout | None) -> None:
         if self.key_bytes is not None:
@@ -210,7 +181,7 @@ class KeyedStateBackend(ABC):
         self._namespaces[descriptor.name] = namespace
 
     def _made(self, descriptor: StateDescriptor, namespace: Layout | None) -> tuple[State, State]:
-        """What keeps a state, and what a function sees of it."""
+        """The state that a backend keeps, and the one that a function sees."""
         name = descriptor.name
         times = Lifetimes(self.clock, descriptor.ttl) if descriptor.has_ttl else None
         match descriptor:
@@ -229,7 +200,6 @@ class KeyedStateBackend(ABC):
 
 
 def _of_value(descriptor: StateDescriptor, values: ValueState) -> State:
-    """What a function sees of a state that is one value."""
     match descriptor:
         case ReducingStateDescriptor():
             return folding_reductions(descriptor, values)

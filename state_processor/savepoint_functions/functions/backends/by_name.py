@@ -1,12 +1,11 @@
-"""The state backends that there are, by the names that options give them."""
+"""The state backends, by their names in options."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_functions.functions.backends.heap import HeapBackend
+from savepoint_functions.functions.backends.in_memory import HeapBackend, SingleKeyBackend
 from savepoint_functions.functions.backends.rocksdb import RocksDbBackend
-from savepoint_functions.functions.backends.single_key import SingleKeyBackend
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
@@ -18,15 +17,7 @@ STATE_BACKENDS: dict[str, type[KeyedStateBackend]] = {
 
 
 def state_backend(name: str, key: Layout, clock: Clock | None = None) -> KeyedStateBackend:
-    r"""A new backend without state.
-
-    Args:
-        name: ``single_key``, ``heap`` or ``rocksdb``.
-        key: The layout of the keys.
-        clock: Gives the processing time, in ms; that of the machine by default.
-
-    Raises:
-        ValueError: There is no such backend.
+    r"""A new backend without state. Raises ``ValueError`` for an unknown name.
 
     Example:
         >>> with state_backend("heap", Types.STRING().layout) as backend:

@@ -1,13 +1,13 @@
-"""State that a Python object is: the state object holds what the current key has.
+"""State objects that hold the state of the current key as Python objects.
 
-| state | held as                                                          |
-|-------|------------------------------------------------------------------|
-| value | the value                                                        |
-| list  | a list                                                           |
-| map   | a dict, from what is hashable of a user key, to the pair with it |
+| state | object                                                          |
+|-------|-----------------------------------------------------------------|
+| value | the value                                                       |
+| list  | a list                                                          |
+| map   | a dict, from a hashable form of a user key to its key and value |
 
-A value that a function changes in place is changed in the state, as it is on Flink's heap; only
-``update`` and ``put`` do so on every backend.
+A value that a function changes in place is changed in the state, as on Flink's heap. Other backends
+see only the changes of ``update`` and ``put``.
 """
 
 from __future__ import annotations
@@ -28,34 +28,39 @@ _DOUBLE = struct.Struct(">d")
 
 
 class WrappingState(State, Generic[StateT]):
-    """State that is kept in another one, with its name and in its namespaces.
-
-    Args:
-        inner: Keeps it.
-    """
+    """State that another state object keeps, with the same name and namespaces."""
 
     def __init__(self, inner: StateT) -> None:
         super().__init__(inner.name)
         self._inner = inner
 
     def set_current_namespace(self, namespace: Hashable) -> None:
-        """See ``State``."""
         self._inner.set_current_namespace(namespace)
 
     def clear(self) -> None:
-        """Leaves the current key with nothing."""
         self._inner.clear()
 
 
+class ChangeableListState(ListState):
+    """A list whose elements are added one by one."""
+
+    def add_all(self, values: Iterable[Any]) -> None:
+        for value in values:
+            self.add(value)
+
+
+class ChangeableMapState(MapState):
+    """A map whose entries are put one by one."""
+
+    def put_all(self, entries: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
+        for key, value in pairs(entries):
+            self.put(key, value)
+
+
 class HeldState(State):
-    """State that is held for the current key, in the current namespace.
+    """State of the current key, in the current namespace.
 
-    Args:
-        name: As in its descriptor.
-        has_namespaces: Whether it has others than the void one.
-
-    Attributes:
-        is_as_held: Whether a snapshot has what is held, as it is.
+    ``is_as_held`` says that a snapshot has the object itself.
     """
 
     is_as_held: ClassVar[bool] = False
@@ -67,11 +72,9 @@ class HeldState(State):
         self._others: dict[Hashable, Any] = {}
 
     def clear(self) -> None:
-        """Leaves the current key with nothing."""
         self._value = None
 
     def set_current_namespace(self, namespace: Hashable) -> None:
-        """See ``State``."""
         namespace = plain_namespace(self, namespace, has_namespaces=self.has_namespaces)
         if namespace != self._namespace:
             if self._value is not None:
@@ -80,7 +83,6 @@ class HeldState(State):
             self._namespace = namespace
 
     def snapshot(self) -> Any:
-        """See ``Kept``."""
         if not self.has_namespaces:
             return self.contents(self._value)
         by_namespace = self.taken() or {}
@@ -89,14 +91,13 @@ class HeldState(State):
         return [pair for pair in contents if pair[1] is not None] or None
 
     def restore(self, contents: Any) -> None:
-        """See ``Kept``."""
         if self.has_namespaces:
             self.hold({namespace: self.held(stored) for namespace, stored in contents})
         else:
             self._value = self.held(contents)
 
     def taken(self) -> Any:
-        """What is held for the key, and no longer is."""
+        """The state of the current key in all namespaces, which is removed."""
         held, self._value = self._value, None
         if not self.has_namespaces:
             return held
@@ -106,18 +107,18 @@ class HeldState(State):
         return others or None
 
     def hold(self, taken: Any) -> None:
-        """Holds what ``taken`` gave, or nothing if it is None."""
+        """Holds what ``taken`` gave; nothing if it is None."""
         if self.has_namespaces:
             self._others = dict(taken or {})
             taken = self._others.pop(self._namespace, None)
         self._value = taken
 
     def contents(self, held: Any) -> Any:
-        """What a snapshot has of it; None for nothing."""
+        """The contents for a snapshot; None for nothing."""
         return held or None
 
     def held(self, contents: Any) -> Any:
-        """What is held of what a snapshot has, which is something."""
+        """The object for the contents of a snapshot."""
         return contents
 
 
@@ -127,66 +128,48 @@ class HeldValueState(HeldState, ValueState):
     is_as_held = True
 
     def update(self, value: Any) -> None:
-        """Replaces the value; None clears it."""
         self._value = value
 
     def contents(self, held: Any) -> Any:
         return held
 
 
-class HeldListState(HeldState, ListState):
+class HeldListState(HeldState, ChangeableListState):
     """A list."""
 
     def add(self, value: Any) -> None:
-        """Adds an element at the end."""
         value = present(self, value)
         if self._value is None:
             self._value = [value]
         else:
             self._value.append(value)
 
-    def add_all(self, values: Iterable[Any]) -> None:
-        """Adds elements at the end."""
-        for value in values:
-            self.add(value)
-
     def update(self, values: Iterable[Any]) -> None:
-        """Replaces the elements."""
         self._value = [present(self, value) for value in values]
 
 
-class HeldMapState(HeldState, MapState):
+class HeldMapState(HeldState, ChangeableMapState):
     """A map."""
 
     def get(self, key: Any) -> Any:
-        """The value of a user key; None if there is none, or if it is null."""
         if not self._value:
             return None
         value = self._value.get(_index(key))
         return value and value[1]
 
     def contains(self, key: Any) -> bool:
-        """Whether the map has this user key, be its value null."""
         return bool(self._value) and _index(key) in self._value
 
     def put(self, key: Any, value: Any) -> None:
-        """Gives a user key a value."""
         if self._value is None:
             self._value = {}
         self._value[_index(key)] = (key, value)
 
-    def put_all(self, entries: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
-        """Gives user keys values; a dict, or pairs."""
-        for key, value in pairs(entries):
-            self.put(key, value)
-
     def remove(self, key: Any) -> None:
-        """Removes a user key, if the map has it."""
         if self._value:
             self._value.pop(_index(key), None)
 
     def items(self) -> list[tuple[Any, Any]]:
-        """The entries, as pairs of user key and value."""
         return list(self._value.values()) if self._value else []
 
     def contents(self, held: Any) -> Any:
@@ -197,14 +180,14 @@ class HeldMapState(HeldState, MapState):
 
 
 def present(state: State, value: Any) -> Any:
-    """A value that is not null, which no element of a list is, and nothing that is added."""
+    """The value. Raises ``ValueError`` for null, which can't be added to a state."""
     if value is None:
         raise ValueError(f"null cannot be added to state {state.name!r}")
     return value
 
 
 def pairs(entries: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-    """The entries of what a user gives for a map."""
+    """The entries of a dict, or of pairs."""
     items = getattr(entries, "items", None)
     return iter(entries if items is None else items())
 
@@ -213,5 +196,5 @@ def _index(key: Any) -> Hashable:
     if type(key) in _HASHABLE:
         index: Hashable = key
         return index
-    # Java tells 0.0 from -0.0, and finds a NaN again.
+    # As keys in Java, 0.0 and -0.0 differ, and NaN equals itself.
     return _DOUBLE.pack(key) if isinstance(key, float) else hashable(key)

@@ -1,7 +1,7 @@
-"""Timers in namespaces of the current key: those of windows, first of all.
+"""Timers in namespaces of the current key, first of all in windows.
 
-As timers of keys are, they are state: a map state for each time domain, whose user keys are the
-timestamps. They become timers of a savepoint, which Flink fires; here they do not fire.
+Like timers of keys they are state: a map state for each time domain, with timestamps as user keys.
+They become timers of a savepoint, which Flink fires; here they do not fire.
 
 Flink: ``InternalTimerService``.
 """
@@ -30,15 +30,6 @@ class InternalTimerService:
 
     Get it from ``KeyedRuntimeContext.get_internal_timer_service``.
 
-    Args:
-        backend: Keeps the timers.
-        name: The name of the service.
-        namespace: The layout of the namespaces.
-
-    Raises:
-        ValueError: There is but one namespace; or the service has namespaces of another type
-            already; or a key is current.
-
     Example:
         >>> timers = runtime_context.get_internal_timer_service()  # in open
         >>> timers.register_event_time_timer(window, window.max_timestamp())  # in process_element
@@ -64,15 +55,15 @@ class InternalTimerService:
         return self._clock()
 
     def register_event_time_timer(self, namespace: Any, timestamp: int) -> None:
-        """A timer that Flink fires when event time reaches it.
+        """Registers a timer that Flink fires when event time reaches it.
 
         A timer is there once for its key, namespace and timestamp, however often it is registered.
 
         Args:
             namespace: Such as a ``TimeWindow``.
             timestamp: In ms since the epoch. A window ends at ``window.max_timestamp()``, and is
-                cleaned up then, or later by the lateness that the job allows, for which it needs a
-                second timer.
+                cleaned up then. A job that allows lateness cleans up later, so such a window needs
+                a second timer.
 
         Raises:
             ValueError: The namespace is None.
@@ -83,15 +74,15 @@ class InternalTimerService:
         self._of(EVENT_TIME, namespace).put(timestamp, None)
 
     def register_processing_time_timer(self, namespace: Any, timestamp: int) -> None:
-        """A timer that Flink fires when the clock reaches it; see ``register_event_time_timer``."""
+        """Registers a timer that Flink fires by the clock; see ``register_event_time_timer``."""
         self._of(PROCESSING_TIME, namespace).put(timestamp, None)
 
     def delete_event_time_timer(self, namespace: Any, timestamp: int) -> None:
-        """Takes back what ``register_event_time_timer`` did, if it was called so."""
+        """Deletes a timer of ``register_event_time_timer``, if it is there."""
         self._of(EVENT_TIME, namespace).remove(timestamp)
 
     def delete_processing_time_timer(self, namespace: Any, timestamp: int) -> None:
-        """Takes back what ``register_processing_time_timer`` did, if it was called so."""
+        """Deletes a timer of ``register_processing_time_timer``, if it is there."""
         self._of(PROCESSING_TIME, namespace).remove(timestamp)
 
     def event_time_timers(self, namespace: Any) -> list[int]:
@@ -99,7 +90,7 @@ class InternalTimerService:
         return sorted(self._of(EVENT_TIME, namespace).keys())
 
     def processing_time_timers(self, namespace: Any) -> list[int]:
-        """The processing-time timers of the current key in a namespace in ms, as above."""
+        """The processing-time timers of the current key in a namespace in ms, ascending, each once."""
         return sorted(self._of(PROCESSING_TIME, namespace).keys())
 
     def _of(self, domain: str, namespace: Any) -> MapState:

@@ -1,7 +1,7 @@
-"""Namespaces as state backends keep them: as plain Python values that can be distinguished.
+"""Namespaces as state backends keep them: hashable Python values.
 
-A window is the tuple of its start and end, any other struct that of its fields. So what a function
-gives, and what RocksDB gives back of its bytes, are the same.
+A window becomes the tuple of its start and end, any other struct that of its fields. So a namespace
+is the same whether it comes from a function or from the bytes in RocksDB.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def expect_namespaces(name: str, layout: Layout) -> None:
-    """Raises ``ValueError`` if there is but one namespace of this layout."""
+    """Raises ``ValueError`` if only one namespace of this layout is possible."""
     if isinstance(layout, VoidNamespace | Marker):
         raise ValueError(
             f"state {name!r} would have a namespace that is the same for all: leave it out"
@@ -28,11 +28,7 @@ def expect_namespaces(name: str, layout: Layout) -> None:
 
 
 def plain_namespace(state: State, namespace: Any, *, has_namespaces: bool) -> Hashable:
-    """A namespace that a function gives, as it is kept.
-
-    Raises:
-        ValueError: The state has no namespaces.
-    """
+    """The namespace as it is kept. Raises ``ValueError`` if the state has no namespaces."""
     if not has_namespaces and namespace is not None:
         raise ValueError(
             f"state {state.name!r} has no namespaces: give the type of them where the state is got,"

@@ -19,7 +19,7 @@ HeldT = TypeVar("HeldT", HeldListState, HeldMapState)
 
 
 class OperatorStateStore:
-    """The operator states of a task, registered by descriptors."""
+    """The operator states of a task; a name with another descriptor raises ``ValueError``."""
 
     def __init__(self) -> None:
         self._states: dict[
@@ -27,26 +27,22 @@ class OperatorStateStore:
         ] = {}
 
     def list_state(self, descriptor: ListStateDescriptor) -> ListState:
-        """A list whose elements Flink spreads over the subtasks.
-
-        Raises:
-            ValueError: The descriptor has no type, or its name is that of another state.
-        """
+        """A list whose elements Flink spreads over the subtasks."""
         return self._list(descriptor, DistributionMode.SPLIT_DISTRIBUTE)
 
     def union_list_state(self, descriptor: ListStateDescriptor) -> ListState:
-        """A list of which Flink gives all elements to each subtask. Raises ``ValueError``, too."""
+        """A list whose elements Flink gives to each subtask."""
         return self._list(descriptor, DistributionMode.UNION)
 
     def broadcast_state(self, descriptor: MapStateDescriptor) -> MapState:
-        """A map that each subtask has. Raises ``ValueError`` as ``list_state`` does."""
+        """A map that each subtask has."""
         _ = descriptor.user_key, descriptor.user_value
         return self._registered(
             descriptor, DistributionMode.BROADCAST, HeldMapState(descriptor.name)
         )
 
     def contents(self) -> list[tuple[StateDescriptor, DistributionMode, list[Any]]]:
-        """What each state has: a list of elements, or one of pairs of key and value."""
+        """The elements of each list state, and the pairs of key and value of each map state."""
         return [
             (descriptor, mode, state.snapshot() or [])
             for descriptor, mode, state in self._states.values()

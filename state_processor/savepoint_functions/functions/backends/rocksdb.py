@@ -1,6 +1,6 @@
 """The backend of RocksDB: state of all keys as bytes, in files of a temporary directory.
 
-State is read and written where it lies, with every access, as Flink's backend of this name does.
+Each access reads or writes RocksDB, as in Flink's backend of this name.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ class RocksDbBackend(KeyedStateBackend):
         self._resources.callback(self._database.close)
 
     def set_current_key(self, key: Any, key_bytes: bytes) -> None:
-        """See ``KeyedStateBackend``."""
         if key_bytes == self.key_bytes:
             return
         self.current_key, self.key_bytes = key, key_bytes
@@ -58,7 +57,7 @@ class RocksDbBackend(KeyedStateBackend):
             state.set_current_prefix(prefix)
 
     def keys(self) -> Iterator[tuple[Any, bytes]]:
-        """See ``KeyedStateBackend``; in the order of their sizes, then their bytes."""
+        """Each key with its bytes, in the order of their sizes, then of their bytes."""
         before = None
         # In raw mode, keys are bytes.
         families = [cast("Iterator[bytes]", state.family.keys()) for state in self._stored]
@@ -69,7 +68,6 @@ class RocksDbBackend(KeyedStateBackend):
                 yield self._key_codec.decode(key_bytes), key_bytes
 
     def close(self) -> None:
-        """Removes the files."""
         for state in self._stored:
             state.family.close()
         self._stored.clear()
@@ -89,7 +87,7 @@ class RocksDbBackend(KeyedStateBackend):
 
     def _family(self, name: str) -> Rdict:
         family = self._database.create_column_family(name, Options(raw_mode=True))
-        # State that a task loses with its process is made anew, so nothing needs a log.
+        # A task that loses its process makes its state anew, so no log is needed.
         options = WriteOptions()
         options.disable_wal = True  # type: ignore[method-assign,assignment]  # a property
         family.set_write_options(options)

@@ -1,4 +1,4 @@
-"""State that lies in RocksDB, in a column family of its own, as bytes.
+"""States in RocksDB, each in a column family of its own, as bytes.
 
 | state | key                                 | value                                      |
 |-------|-------------------------------------|--------------------------------------------|
@@ -6,9 +6,9 @@
 | list  | prefix, u64 number of the element   | the element                                |
 | map   | prefix, the user key                | a flag of null, then the value             |
 
-The prefix is the key and then, if the state has namespaces, the namespace; in front of each a u32
-with its size, so that no key's entries begin as those of another one do. An element is added
-without a look at those before it: numbers only grow.
+The prefix is the key and then, if the state has namespaces, the namespace. A u32 with the size
+stands in front of both, so that the entries of two keys never begin alike. Adding an element needs
+no look at those before it, because numbers only grow.
 """
 
 from __future__ import annotations
@@ -20,13 +20,17 @@ from typing import TYPE_CHECKING, Any, cast
 from rocksdict import ReadOptions
 
 from savepoint_formats.values.state_entries import NullableRest
-from savepoint_functions.functions.backends.held_states import pairs, present
+from savepoint_functions.functions.backends.held_states import (
+    ChangeableListState,
+    ChangeableMapState,
+    present,
+)
 from savepoint_functions.functions.backends.namespaces import plain, plain_namespace
 from savepoint_functions.functions.backends.value_codec import ValueCodec
-from savepoint_spark.reading.states import ListState, MapState, State, ValueState
+from savepoint_spark.reading.states import State, ValueState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Iterator
 
     from rocksdict import Rdict
 
@@ -37,13 +41,7 @@ _NUMBER = struct.Struct(">Q")
 
 
 class StoredState(State):
-    """State that lies in a column family.
-
-    Args:
-        name: As in its descriptor.
-        family: The column family.
-        namespace: The layout of its namespaces; None if it has but the void one.
-    """
+    """State in a column family; ``namespace`` is None if it has only the void one."""
 
     def __init__(self, name: str, family: Rdict, namespace: Layout | None) -> None:
         super().__init__(name)
@@ -56,33 +54,29 @@ class StoredState(State):
         self._prefix = b""
 
     def set_current_prefix(self, key_prefix: bytes) -> None:
-        """Shows what the key of this prefix has."""
+        """Shows the state of the key with this prefix."""
         self._key_prefix = key_prefix
         self._prefix = key_prefix if self._namespaces is None else self._of(self._namespace)
 
     def set_current_namespace(self, namespace: Hashable) -> None:
-        """See ``State``."""
         has_namespaces = self._namespaces is not None
         self._namespace = plain_namespace(self, namespace, has_namespaces=has_namespaces)
         self._prefix = self._of(self._namespace)
 
     def clear(self) -> None:
-        """Leaves the current key with nothing."""
         for key, _ in list(self._entries()):
             del self.family[key]
 
     def snapshot(self) -> Any:
-        """See ``Kept``."""
         if self._namespaces is None:
             return self.contents()
         return self._snapshots(self._namespaces.decode) or None
 
     def contents(self) -> Any:
-        """What a snapshot has of the current key and namespace; None for nothing."""
+        """The contents in the current namespace for a snapshot; None for nothing."""
         raise NotImplementedError
 
     def restore(self, contents: Any) -> None:
-        """See ``Kept``."""
         if self._namespaces is None:
             self.fill(contents)
             return
@@ -93,7 +87,7 @@ class StoredState(State):
         self._prefix = current
 
     def fill(self, contents: Any) -> None:
-        """Gives the current key and namespace, which have nothing, what a snapshot has."""
+        """Gives the current key and namespace, which have no state, the contents of a snapshot."""
         raise NotImplementedError
 
     def _entries(self, prefix: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
@@ -112,7 +106,6 @@ class StoredState(State):
         return self._key_prefix + framed(self._namespaces.encode(namespace))
 
     def _snapshots(self, decoded: Callable[[bytes], Any]) -> list[tuple[Any, Any]]:
-        """What each namespace has that has something."""
         current, start = self._prefix, len(self._key_prefix)
         keys = [key for key, _ in self._entries(self._key_prefix)]
         snapshots = []
@@ -133,19 +126,16 @@ class StoredValueState(StoredState, ValueState):
         self._codec = ValueCodec(stored, f"state {name!r}")
 
     def value(self) -> Any:
-        """The value; None if the key has none."""
         data = self.family.get(self._prefix)
         return None if data is None else self._codec.decode(data)
 
     def update(self, value: Any) -> None:
-        """Replaces the value; None clears it."""
         if value is None:
             self.clear()
         else:
             self.family[self._prefix] = self._codec.encode(value)
 
     def clear(self) -> None:
-        """Leaves the current key with nothing."""
         del self.family[self._prefix]
 
     def contents(self) -> Any:
@@ -155,7 +145,7 @@ class StoredValueState(StoredState, ValueState):
         self.update(contents)
 
 
-class StoredListState(StoredState, ListState):
+class StoredListState(StoredState, ChangeableListState):
     """A list."""
 
     def __init__(self, name: str, family: Rdict, element: Layout, namespace: Layout | None) -> None:
@@ -164,21 +154,13 @@ class StoredListState(StoredState, ListState):
         self._numbers = count()
 
     def get(self) -> list[Any]:
-        """The elements; empty if the key has none."""
         return [self._codec.decode(data) for _, data in self._entries()]
 
     def add(self, value: Any) -> None:
-        """Adds an element at the end."""
         data = self._codec.encode(present(self, value))
         self.family[self._prefix + _NUMBER.pack(next(self._numbers))] = data
 
-    def add_all(self, values: Iterable[Any]) -> None:
-        """Adds elements at the end."""
-        for value in values:
-            self.add(value)
-
     def update(self, values: Iterable[Any]) -> None:
-        """Replaces the elements."""
         elements = list(values)
         self.clear()
         self.add_all(elements)
@@ -190,15 +172,8 @@ class StoredListState(StoredState, ListState):
         self.add_all(contents)
 
 
-class StoredMapState(StoredState, MapState):
-    """A map.
-
-    Args:
-        name: As in its descriptor.
-        family: The column family.
-        entry: The layouts of user keys and values.
-        namespace: The layout of its namespaces, if it has others than the void one.
-    """
+class StoredMapState(StoredState, ChangeableMapState):
+    """A map."""
 
     def __init__(
         self, name: str, family: Rdict, entry: tuple[Layout, Layout], namespace: Layout | None
@@ -209,34 +184,23 @@ class StoredMapState(StoredState, MapState):
         self._codec = ValueCodec(NullableRest(user_value), f"state {name!r}")
 
     def get(self, key: Any) -> Any:
-        """The value of a user key; None if there is none, or if it is null."""
         data = self.family.get(self._entry(key))
         return None if data is None else self._codec.decode(data)
 
     def contains(self, key: Any) -> bool:
-        """Whether the map has this user key, be its value null."""
         return self.family.get(self._entry(key)) is not None
 
     def put(self, key: Any, value: Any) -> None:
-        """Gives a user key a value."""
         self.family[self._entry(key)] = self._codec.encode(value)
 
-    def put_all(self, entries: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
-        """Gives user keys values; a dict, or pairs."""
-        for key, value in pairs(entries):
-            self.put(key, value)
-
     def remove(self, key: Any) -> None:
-        """Removes a user key, if the map has it."""
         del self.family[self._entry(key)]
 
     def items(self) -> list[tuple[Any, Any]]:
-        """The entries, as pairs of user key and value."""
         start, user_key = len(self._prefix), self._key_codec.decode
         return [(user_key(key[start:]), self._codec.decode(data)) for key, data in self._entries()]
 
     def is_empty(self) -> bool:
-        """Whether the key has no entry."""
         return next(self._entries(), None) is None
 
     def contents(self) -> Any:
@@ -255,12 +219,12 @@ def framed(data: bytes) -> bytes:
 
 
 def unframed(data: bytes, start: int = 0) -> bytes:
-    """What ``framed`` was given."""
+    """The bytes that ``framed`` was given."""
     (size,) = _SIZE.unpack_from(data, start)
     return data[start + _SIZE.size : start + _SIZE.size + size]
 
 
 def _behind(prefix: bytes) -> bytes:
-    """The first bytes behind all that begin with a prefix, of which a size is never all FF."""
+    """The first bytes behind all that begin with a prefix; no size in it is all FF."""
     head = prefix.rstrip(b"\xff")
     return head[:-1] + bytes([head[-1] + 1])

@@ -1,7 +1,7 @@
 """Timers of the current key.
 
-Timers are state: two map states of the backend, one for each time domain, whose user keys are the
-timestamps. So every backend keeps them, and a timer is there once however often it is registered.
+Timers are state: two map states of the backend, one for each time domain, with timestamps as user
+keys. So every backend keeps them, and a timer is there once, however often it is registered.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DOMAINS = {EVENT_TIME: "event", PROCESSING_TIME: "processing"}
 
 
 def timer_states(service: str) -> dict[str, str]:
-    """Time domain -> the state that has the timers of a service."""
+    """Time domain -> the state with the timers of a service."""
     return {domain: f"{TIMER_STATE_PREFIX}{word}_{service}" for domain, word in _DOMAINS.items()}
 
 
@@ -37,13 +37,7 @@ _STATES = timer_states("user-timers")
 
 
 class TimerService:
-    """The timers of the key that a function is at, and what time it is.
-
-    Make it before the first key.
-
-    Args:
-        backend: Keeps the timers.
-    """
+    """The timers of the current key, and the time. It is made before the first key."""
 
     EVENT: Final = _STATES[EVENT_TIME]
     PROCESSING: Final = _STATES[PROCESSING_TIME]
@@ -57,7 +51,7 @@ class TimerService:
             for domain, name in _STATES.items()
         }
         self._due: dict[str, list[int]] = {EVENT_TIME: [], PROCESSING_TIME: []}
-        # The time that each domain has reached, while timers fire.
+        # The time that each domain has reached while timers fire.
         self._reached: dict[str, int] = {}
         self._watermark = MIN_WATERMARK
         self.is_used = False
@@ -89,11 +83,11 @@ class TimerService:
         self._register(PROCESSING_TIME, timestamp)
 
     def delete_event_time_timer(self, timestamp: int) -> None:
-        """Takes back what ``register_event_time_timer`` asked for, if it did."""
+        """Deletes a timer of ``register_event_time_timer``, if it is there."""
         self._timers[EVENT_TIME].remove(timestamp)
 
     def delete_processing_time_timer(self, timestamp: int) -> None:
-        """Takes back what ``register_processing_time_timer`` asked for, if it did."""
+        """Deletes a timer of ``register_processing_time_timer``, if it is there."""
         self._timers[PROCESSING_TIME].remove(timestamp)
 
     def event_time_timers(self) -> list[int]:
@@ -105,45 +99,36 @@ class TimerService:
         return sorted(self._timers[PROCESSING_TIME].keys())
 
     def restored(self) -> None:
-        """Says that the current key may have got timers that it has not registered here."""
+        """Takes notice that the current key may have timers that were not registered here."""
         self.is_used = True
 
     def set_watermark(self, watermark: int) -> None:
-        """Says how far event time is, in ms; no timer fires by that."""
+        """Sets the event time, in ms; no timer fires by that."""
         self._watermark = watermark
 
     def due(
-        self, watermark: int = MAX_WATERMARK, processing_time: int = MAX_WATERMARK
+        self, *, watermark: int | None = None, processing_time: int | None = None
     ) -> Iterator[tuple[str, int]]:
         """The timers of the current key that fire, each with its time domain; they are removed.
 
-        Those of event time come first, in the order of their timestamps, then those of processing
-        time. A timer that is registered meanwhile comes in its turn, one that is deleted does not.
-
-        Args:
-            watermark: The event time in ms, with which all its timers up to it fire.
-            processing_time: The processing time in ms, likewise.
+        Timers up to ``watermark`` and ``processing_time``, both in ms, fire: first those of event
+        time in the order of their timestamps, then those of processing time. None fires no timers
+        of that domain. A timer that is registered meanwhile comes in its turn, and one that is
+        deleted does not come.
         """
-        return self._fired({EVENT_TIME: watermark, PROCESSING_TIME: processing_time})
-
-    def due_until(self, watermark: int) -> Iterator[tuple[str, int]]:
-        """As ``due``, of event time alone."""
-        return self._fired({EVENT_TIME: watermark})
-
-    def due_processing(self, processing_time: int) -> Iterator[tuple[str, int]]:
-        """As ``due``, of processing time alone; the watermark stays what it is."""
-        return self._fired({PROCESSING_TIME: processing_time})
+        reached = {EVENT_TIME: watermark, PROCESSING_TIME: processing_time}
+        return self._fired({domain: time for domain, time in reached.items() if time is not None})
 
     @staticmethod
     def timestamps(entries: Iterable[tuple[int, Any]] | None) -> list[int] | None:
-        """The timers of a snapshot of either state, ascending; None for none."""
+        """The timestamps in a snapshot of either state, ascending; None for none."""
         return None if entries is None else sorted(timestamp for timestamp, _ in entries)
 
     def _fired(self, reached: dict[str, int]) -> Iterator[tuple[str, int]]:
         """The timers that fire when domains have reached these times."""
         if not self.is_used:
             return
-        # A function that switches keys in ``on_timer`` has those of another key fire meanwhile.
+        # If ``on_timer`` switches keys, timers of another key fire meanwhile.
         before = self._reached, self._watermark
         self._reached = reached
         self._watermark = reached.get(EVENT_TIME, self._watermark)

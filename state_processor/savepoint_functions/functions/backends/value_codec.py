@@ -1,4 +1,4 @@
-"""Between the Python values of a function and the bytes that a serializer writes of them."""
+"""Python values of a function to and from the bytes that a serializer writes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ if TYPE_CHECKING:
 
 
 class ValueCodec:
-    """Values of one layout, one at a time.
+    """Values of one layout, which may be a ``NullableRest`` as in maps of RocksDB.
 
-    Args:
-        layout: How they lie; a ``NullableRest`` may be around it, as in the maps of RocksDB.
-        name: What they are, for messages.
+    ``name`` says in messages what they are.
     """
 
     def __init__(self, layout: Layout, name: str) -> None:
@@ -35,7 +33,7 @@ class ValueCodec:
         self._given = given(arrow_type(inner))
 
     def encode(self, value: Any) -> bytes:
-        """The bytes of a value. Raises ``UnencodableError`` if it is none of the layout."""
+        """The bytes of a value. Raises ``UnencodableError`` if it doesn't fit the layout."""
         view = DataOutputView()
         try:
             if self._scalar is not None and self._is_plain:
@@ -54,7 +52,6 @@ class ValueCodec:
         return view.to_bytes()
 
     def decode(self, data: bytes) -> Any:
-        """The value of bytes."""
         view = DataInputView(data)
         if self._scalar is not None and self._is_plain:
             return self._scalar.read(view)

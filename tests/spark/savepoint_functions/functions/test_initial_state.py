@@ -144,7 +144,7 @@ def test_a_transformation_fires_nothing_and_states_are_dropped_by_name(
     rows = {row.key: row["count"] for row in found.read_keyed_state("counts").collect()}
     assert rows == {f"wörd {number}": 10 + (number == 0) for number in range(KEYS)}
     assert timers_of(found) == sorted([*timers_of(yesterday), ("wörd 0", 1100)])
-    with pytest.raises(RescaleError, match="has 128 key groups, and is to be written with 64"):
+    with pytest.raises(RescaleError, match="has 128 key groups, and must not be written with 64"):
         yesterday.with_operator("counts", today, max_parallelism=64).write(str(tmp_path / "64"))
 
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark import cloudpickle
 
 from savepoint_functions.mixed_mode import Backlog, BacklogProgress, print_progress
-from savepoint_functions.mixed_mode.backlog_progress import BacklogTally, BacklogWatch
+from savepoint_functions.mixed_mode.progress import BacklogTally, BacklogWatch
 from savepoint_spark.session.session import TaskCount
 from state_processor import KeyedProcessFunction, OperatorTransformation
 

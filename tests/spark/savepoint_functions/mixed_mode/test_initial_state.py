@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from savepoint_functions.mixed_mode.initial_state import initial_state
 from savepoint_functions.mixed_mode.stored_rows import StoredTransformation
 from savepoint_functions.mixed_mode.stream_function import OperatorSettings, StreamFunction
+from savepoint_functions.mixed_mode.switch_state import initial_state
 from state_processor import (
     KeyedProcessFunction,
     ListStateDescriptor,

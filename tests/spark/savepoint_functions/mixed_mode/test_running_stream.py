@@ -198,7 +198,7 @@ class TestRefused:
         self, live: StreamedRows, past: KeyedRowsTransformation, spark: SparkSession
     ) -> None:
         stream = keyed(live.frame(spark))
-        with pytest.raises(ValueError, match="the backlog is to be a bounded DataFrame"):
+        with pytest.raises(ValueError, match="the backlog must be a bounded DataFrame"):
             MixedModeJob.of(stream, past, Counts(), SETTINGS, "x")
         with pytest.raises(ValueError, match="has 2 inputs, the stream one input"):
             MixedModeJob.of(past.connect(past), stream, Counts(), SETTINGS, "x")

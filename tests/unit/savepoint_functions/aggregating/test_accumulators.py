@@ -12,8 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_functions.aggregating.accumulators import Counted, Extreme, Groups, Mean, Summed, Top
-from savepoint_functions.aggregating.folded import Aggregated, Reduced
+from savepoint_functions.aggregating.accumulators import (
+    Aggregated,
+    Counted,
+    Extreme,
+    Groups,
+    Mean,
+    Reduced,
+    Summed,
+    Top,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -13,9 +14,9 @@ from savepoint_formats.errors import NullKeyError
 from savepoint_functions.aggregating.accumulators import Counted, Summed, Top
 from savepoint_functions.aggregating.local_rows import (
     Aggregation,
-    CombinedRows,
-    KeyBytes,
-    LocalRows,
+    combined_rows,
+    local_rows,
+    with_key_bytes,
 )
 from state_processor import Types
 
@@ -54,8 +55,8 @@ def combined(
     columns = [(name, "ascending") for name in aggregation.group_columns]
     whole = pa.Table.from_batches(batches).sort_by(columns)
     found: dict[Any, Any] = {}
-    rows = CombinedRows(aggregation, LONG, is_partial)
-    for batch in rows.run(whole.to_batches(max_chunksize=3)):
+    chunks = whole.to_batches(max_chunksize=3)
+    for batch in combined_rows(LONG, aggregation, is_partial, chunks):
         for row in batch.to_pylist():
             group = (row["key"], row["start"]) if aggregation.has_windows else row["key"]
             assert group not in found
@@ -78,33 +79,33 @@ def test_aggregation_before_the_shuffle_changes_no_result(
     partitions: list[list[list[Row]]], table_size: int, has_windows: bool
 ) -> None:
     aggregation = Aggregation(ACCUMULATORS, has_windows)
-    local = LocalRows(KeyBytes(LONG), aggregation, table_size)
+    local = partial(local_rows, LONG, aggregation, table_size)
     rows = [row for batches in partitions for batch in batches for row in batch]
-    partial = [
+    accumulators = [
         found
         for batches in partitions
-        for found in local.run(batch_of(batch, has_windows=has_windows) for batch in batches)
+        for found in local(batch_of(batch, has_windows=has_windows) for batch in batches)
     ]
     wanted = expected(rows, has_windows=has_windows)
-    assert combined(partial, aggregation, is_partial=True) == wanted
-    encoded = list(KeyBytes(LONG).run([batch_of(rows, has_windows=has_windows)]))
+    assert combined(accumulators, aggregation, is_partial=True) == wanted
+    encoded = list(with_key_bytes(LONG, [batch_of(rows, has_windows=has_windows)]))
     assert combined(encoded, aggregation, is_partial=False) == wanted
 
 
 def test_a_key_is_one_row_of_its_partition_where_the_table_has_room() -> None:
-    local = LocalRows(KeyBytes(LONG), Aggregation(ACCUMULATORS, has_windows=False), 1 << 20)
+    local = partial(local_rows, LONG, Aggregation(ACCUMULATORS, has_windows=False), 1 << 20)
     rows: list[Row] = [(number % 7, 0, number) for number in range(100)]
     batches = [batch_of(rows, has_windows=False)] * 20
-    assert sum(found.num_rows for found in local.run(batches)) == 7
+    assert sum(found.num_rows for found in local(batches)) == 7
 
 
 def test_a_table_that_is_full_is_given_away() -> None:
-    local = LocalRows(KeyBytes(LONG), Aggregation(ACCUMULATORS, has_windows=False), 10_000)
+    local = partial(local_rows, LONG, Aggregation(ACCUMULATORS, has_windows=False), 10_000)
     batches = [
         batch_of([(number, 0, 1) for number in range(start, start + 1000)], has_windows=False)
         for start in range(0, 20_000, 1000)
     ]
-    held, found = 0, local.run(iter(batches))
+    held, found = 0, local(iter(batches))
     for batch in found:
         held = max(held, batch.nbytes)
     assert 0 < held < 60_000
@@ -113,4 +114,4 @@ def test_a_table_that_is_full_is_given_away() -> None:
 def test_a_null_key_is_an_error() -> None:
     batch = pa.RecordBatch.from_pydict({"key": pa.array([1, None], pa.int64())})
     with pytest.raises(NullKeyError, match="1 keys of 2 are null"):
-        list(KeyBytes(LONG).run([batch]))
+        list(with_key_bytes(LONG, [batch]))

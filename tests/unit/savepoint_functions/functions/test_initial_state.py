@@ -13,9 +13,8 @@ from savepoint_database.types.state_ttl import StateTtlConfig
 from savepoint_formats.errors import KeyTypeError, StateTypeError
 from savepoint_functions.functions.backends import backend as backends
 from savepoint_functions.functions.execution_options import ExecutionOptions
-from savepoint_functions.functions.initial_state import InitialState
-from savepoint_functions.functions.initial_types import expect_same_state
-from savepoint_functions.functions.state_runs import FunctionState
+from savepoint_functions.functions.initial_state import InitialState, expect_same_state
+from savepoint_functions.functions.state_encoding import FunctionState
 from state_processor import (
     AggregatingStateDescriptor,
     KeyedStateBootstrapFunction,

@@ -10,8 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from savepoint_functions.functions.backends import TimerService
-from savepoint_functions.mixed_mode.state_columns import decoded, encoded
-from savepoint_functions.mixed_mode.stored_backend import KeyRow, StoredBackend, state_columns
+from savepoint_functions.mixed_mode.stored_backend import (
+    KeyRow,
+    StoredBackend,
+    decoded,
+    encoded,
+    state_columns,
+)
 from state_processor import (
     ListStateDescriptor,
     MapStateDescriptor,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.backend_states import ALL_KINDS, AVERAGE, BY_DAY, MOST, NAMES, TOTAL, switch
+from support.backend_states import ALL_KINDS, AVERAGE, BY_DAY, MOST, NAMES, TOTAL, entries, switch
 
 from savepoint_formats.errors import UnencodableError
 from savepoint_functions.functions.backends import STATE_BACKENDS, KeyedStateBackend, state_backend
@@ -182,7 +182,7 @@ def test_one_key_is_all_that_the_backend_of_one_key_has() -> None:
         for key in (1, 2):
             switch(backend, key)
             total.update(key)
-        assert [(key, values) for key, _, values in backend.entries()] == [(2, [2])]
+        assert [(key, values) for key, _, values in entries(backend)] == [(2, [2])]
         switch(backend, 1)
         assert total.value() is None
 
@@ -198,7 +198,7 @@ def test_entries_are_those_of_all_keys_that_have_any(keeper: KeyedStateBackend) 
     total.clear()
     names.clear()
     switch(keeper, 9)
-    found = {key: values for key, _, values in keeper.entries()}
+    found = {key: values for key, _, values in entries(keeper)}
     assert found == {3: [2, ["3", "3"]], -1: [2, ["-1", "-1"]]}
 
 
@@ -217,7 +217,7 @@ def test_state_may_change_while_keys_are_gone_through(keeper: KeyedStateBackend)
     for key, key_bytes in keeper.keys():  # noqa: SIM118  # no dict
         keeper.set_current_key(key, key_bytes)
         total.update(total.value() * 10)
-    assert {key: value for key, _, (value,) in keeper.entries()} == {k: k * 10 for k in range(5)}
+    assert {key: value for key, _, (value,) in entries(keeper)} == {k: k * 10 for k in range(5)}
 
 
 @pytest.mark.parametrize("descriptor", [TOTAL, NAMES, BY_DAY, MOST.with_ttl()])
@@ -240,7 +240,7 @@ def test_each_namespace_has_state_of_its_own(
     for key in (1, 2):
         switch(backend, key)
         for namespace in (10, None, 20):
-            backend.set_current_namespace(descriptor.name, namespace)
+            state.set_current_namespace(namespace)
             change(key * (namespace or 1))
     (found,) = backend.snapshot_current_key()
     values = {10: 20, None: 2, 20: 40}

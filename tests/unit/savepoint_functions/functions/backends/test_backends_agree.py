@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.backend_states import AVERAGE, BY_DAY, MOST, NAMES, TOTAL, switch
+from support.backend_states import AVERAGE, BY_DAY, MOST, NAMES, TOTAL, entries, switch
 
 from savepoint_functions.functions.backends import state_backend
 from state_processor import Types
@@ -32,7 +32,7 @@ def contents(name: str, steps: list[tuple[int, str, int]]) -> dict[int, Any]:
         found: dict[int, Any] = {}
 
         def keep() -> None:
-            for key, _, values in backend.entries():
+            for key, _, values in entries(backend):
                 values[2] = values[2] and sorted(values[2])
                 found[key] = values
 

@@ -12,6 +12,7 @@ from savepoint_functions.functions.backends import (
     TimerService,
     state_backend,
 )
+from savepoint_functions.functions.backends.timers import MAX_WATERMARK
 from state_processor import Types
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def test_event_time_fires_first_and_new_timers_come_in_their_turn(timers: TimerS
     for timestamp in (30, 10, 20):
         timers.register_event_time_timer(timestamp)
     fired = []
-    for domain, timestamp in timers.due():
+    for domain, timestamp in timers.due(watermark=MAX_WATERMARK, processing_time=MAX_WATERMARK):
         fired.append((domain, timestamp))
         if (domain, timestamp) == (EVENT, 10):
             timers.register_event_time_timer(15)
@@ -82,7 +83,10 @@ def test_the_watermark_is_the_least_until_timers_fire_and_the_most_then(
 ) -> None:
     assert timers.current_watermark() == -(2**63)
     timers.register_event_time_timer(0)
-    assert [timers.current_watermark() for _ in timers.due()] == [2**63 - 1]
+    assert [
+        timers.current_watermark()
+        for _ in timers.due(watermark=MAX_WATERMARK, processing_time=MAX_WATERMARK)
+    ] == [2**63 - 1]
     assert timers.current_watermark() == -(2**63)
 
 
@@ -91,7 +95,7 @@ def test_processing_time_is_that_of_the_clock(timers: TimerService) -> None:
 
 
 def test_a_key_without_timers_has_none_due(timers: TimerService) -> None:
-    assert list(timers.due()) == []
+    assert list(timers.due(watermark=MAX_WATERMARK, processing_time=MAX_WATERMARK)) == []
 
 
 def test_timers_are_state_that_a_snapshot_has(
@@ -109,7 +113,7 @@ def test_timers_fire_up_to_a_watermark_and_those_behind_it_stay(timers: TimerSer
         timers.register_event_time_timer(timestamp)
     timers.register_processing_time_timer(5)
     fired = []
-    for domain, timestamp in timers.due_until(20):
+    for domain, timestamp in timers.due(watermark=20):
         fired.append((domain, timestamp, timers.current_watermark()))
         if timestamp == 10:
             timers.register_event_time_timer(15)
@@ -123,9 +127,9 @@ def test_the_clock_fires_timers_and_leaves_the_watermark(timers: TimerService) -
     timers.register_event_time_timer(1)
     for timestamp in (6, 5):
         timers.register_processing_time_timer(timestamp)
-    assert [(*one, timers.current_watermark()) for one in timers.due_processing(5)] == [
+    assert [(*one, timers.current_watermark()) for one in timers.due(processing_time=5)] == [
         (PROCESSING, 5, 7)
     ]
     assert (timers.event_time_timers(), timers.processing_time_timers()) == ([1], [6])
-    assert list(timers.due(0, 10)) == [(PROCESSING, 6)]
+    assert list(timers.due(watermark=0, processing_time=10)) == [(PROCESSING, 6)]
     assert timers.current_watermark() == 7

@@ -1,26 +1,24 @@
-"""State that a function leaves of each key, on its way to runs.
+"""The state that a function leaves, on its way to runs.
 
-States without namespaces make a row per key, and those of each kind of namespace a row per key and
-namespace. Each of these tables has an encoding of its own.
+States without namespaces become a table with a row per key. States with namespaces of one type
+become a table with a row per key and namespace. Each table has an encoding of its own.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import compress, islice
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
 from savepoint_database.rows.place import Place
 from savepoint_database.types.python_values import BATCH_ROWS, OutputRows
-from savepoint_database.types.user_frames import user_frames_first
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.backends.timers import TIMER_STATE_PREFIX
-from savepoint_functions.functions.function_task import FunctionRun
 from savepoint_functions.functions.key_spans import decoded_keys
 from savepoint_spark.writing.new_state import NewState
 from savepoint_spark.writing.run_encoding import (
@@ -40,24 +38,17 @@ if TYPE_CHECKING:
     from savepoint_database.types.types import TypeInformation
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_functions.functions.function_task import FunctionTask
+    from savepoint_functions.functions.function_task import Ended, FunctionTask
     from savepoint_spark.writing.keyed_rows import Key
-
-    Ended = tuple[Place, list[Any]]
 
 _KEY_BYTES = "key bytes"
 _FIRST_STATE = 3
-"""The column of the first state of ended keys: behind the places, the bytes and the key groups."""
+"""The first state's column of ended keys, behind their places, bytes and key groups."""
 
 
 @dataclass(frozen=True)
 class FunctionState:
-    """A state that a function registers, or its timers of one time domain.
-
-    Attributes:
-        new: What a savepoint says of it.
-        namespace: The serializer of its namespaces; None for the void one.
-    """
+    """A state that a function registers, or its timers of one time domain."""
 
     new: NewState
     namespace: TypeSerializerSnapshot | None = None
@@ -69,7 +60,6 @@ class FunctionState:
         key: TypeSerializerSnapshot,
         namespace: TypeInformation | None = None,
     ) -> Self:
-        """The state of a descriptor."""
         name = descriptor.name
         of_namespace = None if namespace is None else namespace.snapshot
         if name.startswith(TIMER_STATE_PREFIX):
@@ -80,16 +70,15 @@ class FunctionState:
 
     @property
     def is_timers(self) -> bool:
-        """Whether it is timers."""
         return self.new.kind is StateKind.TIMERS
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """The type of a column of what keys have in it."""
+        """The type of the column of its contents."""
         return TIMESTAMPS if self.is_timers else arrow_type(self.new.stored)
 
     def contents(self, value: Any) -> Any:
-        """What a row has of it, for what a snapshot has; of timers that is their timestamps."""
+        """The contents for a row, made of those in a snapshot; timers become their timestamps."""
         if not self.is_timers:
             return value
         if self.namespace is None:
@@ -97,33 +86,15 @@ class FunctionState:
         return [(namespace, TimerService.timestamps(timers)) for namespace, timers in value or ()]
 
     def column(self, number: int) -> StateColumn:
-        """How the column is encoded."""
+        """The encoding of its column under the number that the header gives it."""
         name, kind, stored = self.new.name, self.new.kind, self.new.stored
         has_namespace = self.namespace is not None
         return StateColumn(name, number, kind, stored, has_namespace, values=name)
 
 
-class StateRows(NamedTuple):
-    """Rows of one of the tables.
-
-    Attributes:
-        table: Its number.
-        batch: The rows.
-    """
-
-    table: int
-    batch: pa.RecordBatch
-
-
 @dataclass(frozen=True)
-class StateTable:
-    """The states of one kind of namespace, and their columns.
-
-    Attributes:
-        states: The states, each with its place among those that the function registers.
-        namespace: The layout of their namespaces; None for the void one.
-        encoding: How rows become runs.
-    """
+class NamespaceTable:
+    """The states with namespaces of one layout, each with its place among all states."""
 
     states: tuple[tuple[int, FunctionState], ...]
     namespace: Layout | None
@@ -131,7 +102,7 @@ class StateTable:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns, with the bytes of keys in the place of these."""
+        """The columns, with the bytes of keys instead of keys."""
         fields = [pa.field(_KEY_BYTES, pa.binary()), pa.field(KEY_GROUP, pa.int32())]
         if self.namespace is not None:
             fields.append(pa.field(NAMESPACE, arrow_type(self.namespace)))
@@ -139,12 +110,7 @@ class StateTable:
         return pa.schema(fields)
 
     def batches(self, ended: Sequence[Ended], function: str) -> Iterator[pa.RecordBatch]:
-        """What keys had when they ended.
-
-        Args:
-            ended: The keys.
-            function: What the function is called, for messages.
-        """
+        """The state of ended keys; ``function`` is a name for messages."""
         output = OutputRows(self.schema, function)
         if self.namespace is None:
             made = self._plain(ended, output)
@@ -156,13 +122,13 @@ class StateTable:
             yield pa.RecordBatch.from_arrays([keys, *batch.columns[1:]], names)
 
     def _plain(self, ended: Sequence[Ended], output: OutputRows) -> Iterator[pa.RecordBatch]:
-        """A row for each key that has anything in these states: column by column, for most have."""
+        """A row for each key that has any of these states, made column by column."""
         places, rows = zip(*ended, strict=True)
         columns: list[Sequence[Any]] = [places, *zip(*rows, strict=True)]
         others = columns[:_FIRST_STATE]
         states = [columns[_FIRST_STATE + index] for index, _ in self.states]
         if len(others) + len(states) < len(columns):
-            # The key may have left something in another table alone.
+            # A key may have state in another table alone.
             has_any = [
                 any(value is not None for value in values) for values in zip(*states, strict=True)
             ]
@@ -173,7 +139,7 @@ class StateTable:
             yield output.batch(others[0], [*others[1:], *contents])
 
     def _of_namespaces(self, ended: Iterable[Ended]) -> Iterator[tuple[Place, tuple[Any, ...]]]:
-        """A row for each key and namespace that has anything in these states."""
+        """A row for each key and namespace that has any of these states."""
         for place, (key_bytes, key_group, *contents) in ended:
             values = [state.contents(contents[index]) for index, state in self.states]
             for namespace, of_namespace in self._by_namespace(place, values).items():
@@ -181,7 +147,7 @@ class StateTable:
                 yield where, (key_bytes, key_group, namespace, *of_namespace)
 
     def _by_namespace(self, place: Place, values: list[Any]) -> dict[Hashable, list[Any]]:
-        """What a key has in each state, by namespace."""
+        """The contents of each state by namespace."""
         rows: dict[Hashable, list[Any]] = {}
         for column, pairs in enumerate(values):
             for namespace, value in pairs or ():
@@ -196,25 +162,18 @@ class StateTable:
 
 
 def _contents(values: Sequence[Any], state: FunctionState) -> Sequence[Any]:
-    """What rows have of a state, for what snapshots have."""
     return (
         [state.contents(value) for value in values] if state.is_timers and any(values) else values
     )
 
 
 @dataclass(frozen=True)
-class StateRuns:
-    """A function whose state becomes runs.
+class StateEncoding:
+    """The states of a function, in the order of a snapshot, and the tables that they become."""
 
-    Attributes:
-        task: The function.
-        states: What it registers, in the order in which a snapshot has it.
-        tables: The tables that it becomes.
-    """
-
-    task: FunctionTask
+    function: str
     states: tuple[FunctionState, ...]
-    tables: tuple[StateTable, ...]
+    tables: tuple[NamespaceTable, ...]
 
     @classmethod
     def of(
@@ -225,81 +184,55 @@ class StateRuns:
         ids: Mapping[str, int],
         max_parallelism: int,
     ) -> Self:
-        """The tables of these states; for the others see ``RunRows.runs``."""
+        """The tables of these states; ``ids`` maps states to their indices in the header."""
         tables = []
         for namespace in dict.fromkeys(state.namespace for state in states):
             of_table = tuple(
                 (index, state) for index, state in enumerate(states) if state.namespace == namespace
             )
             layout = None if namespace is None else namespace.layout()
-            columns = tuple(state.column(ids[state.new.name]) for _, state in of_table)
-            has_key_groups = task.rows.has_key_groups
             encoding = RunEncoding(
                 key.snapshot.layout(),
                 layout,
                 max_parallelism,
-                columns,
+                tuple(state.column(ids[state.new.name]) for _, state in of_table),
                 key.hash_code,
-                has_key_groups,
+                task.rows.has_key_groups,
             )
-            tables.append(StateTable(of_table, layout, encoding))
-        return cls(task, states, tuple(tables))
+            tables.append(NamespaceTable(of_table, layout, encoding))
+        return cls(type(task.function).__name__, states, tuple(tables))
 
-    @user_frames_first
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The runs of a partition."""
-        pending = PendingState(self)
-        with self.task.running(FunctionRun) as run:
-            for _ in run.steps(run.spans(batches)):
-                run.forget_rows()
-                if run.has_passed:
-                    yield from run.passed()
-                if len(run.ended) >= BATCH_ROWS:
-                    yield from pending.full(run.ended)
-            yield from pending.rest(run.ended)
-            yield from run.passed()
-
-    def columns(self, ended: Iterable[Ended]) -> Iterator[StateRows]:
-        """What keys had when they ended, as rows of the tables."""
+    def columns(self, ended: Iterable[Ended]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The state of ended keys, as numbers of tables and rows of these."""
         keys = iter(ended)
         while chunk := list(islice(keys, BATCH_ROWS)):
             for number, table in enumerate(self.tables):
-                for batch in table.batches(chunk, type(self.task.function).__name__):
-                    yield StateRows(number, batch)
-
-    def encoded(self, state_rows: Iterable[StateRows]) -> Iterator[pa.RecordBatch]:
-        """The runs of rows."""
-        state_rows = list(state_rows)
-        for number, table in enumerate(self.tables):
-            yield from table.encoding.run(rows.batch for rows in state_rows if rows.table == number)
+                for batch in table.batches(chunk, self.function):
+                    yield number, batch
 
 
-class PendingState:
-    """State of ended keys that is not in runs yet.
+class StateBuffer:
+    """The state of ended keys that is not in runs yet."""
 
-    Args:
-        runs: How state becomes runs.
-    """
+    def __init__(self, state: StateEncoding) -> None:
+        self._state = state
+        self._rows: list[list[pa.RecordBatch]] = [[] for _ in state.tables]
+        self._size = 0
 
-    def __init__(self, runs: StateRuns) -> None:
-        self._runs = runs
-        self._rows: list[StateRows] = []
-
-    def full(self, ended: list[Ended]) -> Iterator[pa.RecordBatch]:
-        """Takes what keys had from a list, and gives runs if that is enough by now."""
-        self._take(ended)
-        if sum(rows.batch.nbytes for rows in self._rows) >= BATCH_SIZE:
-            yield from self._encoded()
-
-    def rest(self, ended: list[Ended]) -> Iterator[pa.RecordBatch]:
-        """Runs of all that is left."""
-        self._take(ended)
-        yield from self._encoded()
-
-    def _take(self, ended: list[Ended]) -> None:
-        self._rows += self._runs.columns(ended)
+    def take(self, ended: list[Ended]) -> None:
+        """Takes ended keys from a list."""
+        for number, batch in self._state.columns(ended):
+            self._rows[number].append(batch)
+            self._size += batch.nbytes
         ended.clear()
 
-    def _encoded(self) -> Iterator[pa.RecordBatch]:
-        rows, self._rows = self._rows, []
-        yield from self._runs.encoded(rows)
+    @property
+    def is_full(self) -> bool:
+        return self._size >= BATCH_SIZE
+
+    def runs(self) -> Iterator[pa.RecordBatch]:
+        """The runs of all that was taken."""
+        for table, rows in zip(self._state.tables, self._rows, strict=True):
+            yield from table.encoding.run(rows)
+            rows.clear()
+        self._size = 0

@@ -1,6 +1,7 @@
-"""The backend of sorted input: state of one key, which is over when the next one comes.
+"""Backends in memory: the state objects hold the state of the current key as Python objects.
 
-Nothing is looked up: a state object holds what the key has.
+With sorted input the state of a key is over when the next key comes. A hash table keeps all keys:
+each state has a dict for the state of other keys, by their bytes.
 """
 
 from __future__ import annotations
@@ -37,18 +38,16 @@ class SingleKeyBackend(KeyedStateBackend):
         self._namespaced: list[HeldState] = []
 
     def set_current_key(self, key: Any, key_bytes: bytes) -> None:
-        """See ``KeyedStateBackend``; all that the key before had is forgotten."""
         if key_bytes == self.key_bytes:
             return
         self.current_key, self.key_bytes = key, key_bytes
         for plain in self._plain:
-            # What ``hold(None)`` does: a key may have but one row, so that a call counts.
+            # Like ``hold(None)``, without a call, which costs time if each key has one row.
             plain._value = None
         for state in self._namespaced:
             state.hold(None)
 
     def snapshot_current_key(self) -> list[Any]:
-        """See ``KeyedStateBackend``; most states have nothing, and values need no call."""
         return [
             state.snapshot()
             if state.has_namespaces or (state._value is not None and not state.is_as_held)
@@ -57,7 +56,6 @@ class SingleKeyBackend(KeyedStateBackend):
         ]
 
     def keys(self) -> Iterator[tuple[Any, bytes]]:
-        """The current key alone."""
         if self.key_bytes is not None:
             yield self.current_key, self.key_bytes
 
@@ -74,3 +72,45 @@ class SingleKeyBackend(KeyedStateBackend):
         self._held.append(state)
         (self._namespaced if state.has_namespaces else self._plain).append(state)
         return state
+
+
+class HeapBackend(SingleKeyBackend):
+    """State of all keys in memory."""
+
+    name = "heap"
+    keeps_all_keys = True
+
+    def __init__(self, key: Layout, clock: Clock | None = None) -> None:
+        super().__init__(key, clock)
+        self._keys: dict[bytes, Any] = {}
+        self._tables: list[tuple[HeldState, dict[bytes, Any]]] = []
+
+    def set_current_key(self, key: Any, key_bytes: bytes) -> None:
+        before = self.key_bytes
+        if key_bytes == before:
+            return
+        for state, table in self._tables:
+            held = state.taken()
+            if held is not None:
+                table[before] = held  # type: ignore[index]  # nothing is held before the first key
+            elif table:
+                table.pop(before, None)  # type: ignore[arg-type]  # the same
+            if table:
+                state.hold(table.get(key_bytes))
+        self._keys[key_bytes] = key
+        self.current_key, self.key_bytes = key, key_bytes
+
+    def keys(self) -> Iterator[tuple[Any, bytes]]:
+        """Each key with its bytes, in the order in which they came."""
+        for key_bytes, key in list(self._keys.items()):
+            yield key, key_bytes
+
+    def close(self) -> None:
+        self._keys.clear()
+        for state, table in self._tables:
+            state.hold(None)
+            table.clear()
+
+    def _added(self, state: HeldT) -> HeldT:
+        self._tables.append((state, {}))
+        return super()._added(state)

@@ -12,15 +12,15 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
 from savepoint_formats.snapshots import constructed
 from savepoint_functions.functions.batch_function import over_batches
+from savepoint_functions.functions.batch_plan import BatchFunctionTask
 from savepoint_functions.functions.outputs import Outputs
 from savepoint_functions.functions.sorted_inputs import KeyEncoding
-from savepoint_functions.functions.state_runs import FunctionState
-from savepoint_functions.functions.stateful_batch_task import StatefulBatchTask
+from savepoint_functions.functions.state_encoding import FunctionState
 from savepoint_spark.writing.run_encoding import RunEncoding
 from state_processor import Types, ValueStateDescriptor
 
 if TYPE_CHECKING:
-    from savepoint_functions.functions.key_batch import KeyBatch, KeyBatchFunction
+    from savepoint_functions.functions.batch_function import KeyBatch, KeyBatchFunction
 
 KEYS = 128
 STATE = FunctionState.of(ValueStateDescriptor("total", Types.LONG()), constructed.string())
@@ -44,7 +44,7 @@ def task(
         is_keyed_once=not returns_all_keys,
     )
     outputs = None if schema is None else Outputs.of(schema, function)
-    return StatefulBatchTask(function, ("word", "id"), TYPES, encoding, batch_rows, outputs, None)
+    return BatchFunctionTask(function, ("word", "id"), TYPES, encoding, batch_rows, outputs, None)
 
 
 def rows(counts: dict[str, int], of_batch: int = 7) -> list[pa.RecordBatch]:

@@ -1,0 +1,229 @@
+"""A function over keyed rows before it runs: its inputs, its states, and its output as a DataFrame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Self
+
+from pyspark import cloudpickle
+
+from savepoint_formats.errors import ColumnTypeError
+from savepoint_functions.functions.backends import TimerService
+from savepoint_functions.functions.backends.timers import MAX_WATERMARK
+from savepoint_functions.functions.function_task import FunctionTask, registered
+from savepoint_functions.functions.initial_state import InitialState, with_marks
+from savepoint_functions.functions.key_spans import RowTypes
+from savepoint_functions.functions.outputs import Outputs
+from savepoint_functions.functions.result_table import ResultTable
+from savepoint_functions.functions.sorted_inputs import routed, task_borders
+from savepoint_functions.functions.state_encoding import FunctionState, StateEncoding
+from savepoint_spark.reading.per_key import row_types
+from savepoint_spark.writing.handed_runs import RunSource
+from savepoint_spark.writing.keyed_plan import KeyedPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import DataFrame, Row
+    from pyspark.sql.types import StructType
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_functions.functions.broadcast_run import HeldBroadcast
+    from savepoint_functions.functions.execution_options import ExecutionOptions
+    from savepoint_functions.functions.initial_state import InitialTask
+    from savepoint_functions.functions.process_functions import KeyedFunction
+    from savepoint_functions.functions.sorted_inputs import KeyedInput
+
+MAX_PARALLELISM = 128
+"""Number of key groups that nobody has given."""
+
+
+@dataclass(frozen=True)
+class KeyedFunctionPlan:
+    """A function over the rows of one or two DataFrames, whose keys have the same type.
+
+    ``states`` are the states that it registers, timers included, and ``initial`` is the state with
+    which it begins, if any.
+    """
+
+    inputs: tuple[KeyedInput, ...]
+    states: tuple[FunctionState, ...]
+    initial: InitialState | None
+
+    def plan(self) -> KeyedPlan:
+        infos = tuple(state.new.info for state in self.states)
+        return KeyedPlan(self.inputs[0].key.snapshot, infos, (self,))
+
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
+        raise NotImplementedError
+
+    def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
+        return []
+
+    def max_parallelism(self, given: int | None) -> int:
+        """The number of key groups that the user gives, or that of the state, or the usual one."""
+        if given is not None:
+            return given
+        return MAX_PARALLELISM if self.initial is None else self.initial.max_parallelism
+
+    def initial_task(
+        self, max_parallelism: int, ids: Mapping[str, int] | None, reached: Mapping[str, int]
+    ) -> InitialTask | None:
+        """The initial state for tasks; arguments and errors are those of ``InitialState.task``."""
+        if self.initial is None:
+            return None
+        self.initial.expect(max_parallelism)
+        borders = task_borders(self.inputs[0].data.sparkSession, max_parallelism)
+        return self.initial.task(borders, ids, reached)
+
+    def routed_rows(
+        self,
+        initial: InitialTask | None,
+        max_parallelism: int,
+        *,
+        is_sorted: bool = True,
+        is_stored: bool = True,
+    ) -> DataFrame:
+        """The rows of all inputs in the tasks of their keys.
+
+        If not ``is_stored``, key groups only spread the rows, and may be any numbers.
+        """
+        frames = [
+            rows.rows(number, self.inputs, max_parallelism, wraps=not is_stored)
+            for number, rows in enumerate(self.inputs)
+        ]
+        whole = reduce(lambda rows, other: rows.unionAll(other), frames)
+        if initial is not None:
+            whole = with_marks(whole, initial)
+        return routed(whole, max_parallelism, is_sorted=is_sorted)
+
+
+END_OF_INPUT = {TimerService.EVENT: MAX_WATERMARK, TimerService.PROCESSING: MAX_WATERMARK}
+"""State of timers -> the time in ms that it reaches when no more rows come."""
+
+
+@dataclass(frozen=True)
+class FunctionPlan(KeyedFunctionPlan):
+    """A function that is called for each row."""
+
+    task: FunctionTask
+
+    @classmethod
+    def of(
+        cls,
+        inputs: tuple[KeyedInput, ...],
+        function: KeyedFunction,
+        options: ExecutionOptions,
+        *,
+        keeps_state: bool,
+        initial: Operator | None = None,
+        broadcast: HeldBroadcast | None = None,
+    ) -> Self:
+        """The function, after ``open`` of a copy has registered its states.
+
+        Arguments are those of ``FunctionTask``; ``initial`` is the operator whose state it begins
+        with.
+
+        Raises:
+            ColumnTypeError: The keys of two inputs are of different types.
+            UnstableKeyError: Equal keys may have different bytes.
+            ValueError: A column gives the key groups of only one input; or the function has timers
+                in namespaces, and its timers fire.
+        """
+        first = inputs[0].key
+        for keyed_input in inputs:
+            keyed_input.check()
+            if keyed_input.key.snapshot != first.snapshot:
+                raise ColumnTypeError(
+                    f"keys of {', '.join(keyed_input.key.columns)} are of another type than those of"
+                    f" {', '.join(first.columns)}: give both the same key_type"
+                )
+            if (keyed_input.key.key_groups is None) != (first.key_groups is None):
+                raise ValueError("key groups are given for one input only: give them for both")
+        layout = first.snapshot.layout()
+        rows = RowTypes(
+            layout,
+            tuple(keyed_input.fields for keyed_input in inputs),
+            any(keyed_input.timestamps is not None for keyed_input in inputs),
+            first.key_groups is not None or initial is not None,
+        )
+        copy: KeyedFunction = cloudpickle.loads(cloudpickle.dumps(function))  # type: ignore[no-untyped-call]
+        task = FunctionTask(
+            function, rows, options.for_function(function), keeps_state, broadcast=broadcast
+        )
+        states = tuple(
+            FunctionState.of(descriptor, first.snapshot, namespace)
+            for descriptor, namespace in registered(copy, layout)
+        )
+        made = cls(inputs, states, None, task)
+        if initial is not None:
+            initial_state = InitialState.of(initial, first.snapshot, states)
+            made = replace(made, states=initial_state.states, initial=initial_state)
+        if not keeps_state:
+            made.expect_no_internal_timers()
+        return made
+
+    def expect_no_internal_timers(self) -> None:
+        """Raises ``ValueError`` for timers in namespaces, because nothing fires them."""
+        for state in self.states:
+            if state.is_timers and state.namespace is not None:
+                raise ValueError(
+                    f"{type(self.task.function).__name__} has timers in namespaces,"
+                    f" {state.new.name!r}, which only Flink fires: make state of them with"
+                    " transform(…), or use context.timer_service"
+                )
+
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
+        """See ``RunRows``."""
+        table, rows = self.table(Outputs.dropped(), ids, max_parallelism)
+        return RunSource(rows, table.run)
+
+    def table(
+        self,
+        outputs: Outputs,
+        ids: Mapping[str, int],
+        max_parallelism: int,
+        *,
+        watermark: int | None = None,
+        reached: Mapping[str, int] = MappingProxyType({}),
+        kind: Callable[[FunctionTask, StateEncoding, Outputs], ResultTable] = ResultTable,
+    ) -> tuple[ResultTable, DataFrame]:
+        """The function for tasks, and their rows.
+
+        Args:
+            outputs: The outputs to keep.
+            ids: State -> its index in the header of the files.
+            max_parallelism: The number of key groups.
+            watermark: As in ``FunctionTask``.
+            reached: State of timers -> the time in ms with which timers fire, also of keys without
+                rows.
+            kind: Makes the table.
+
+        Raises:
+            RescaleError: The initial state has another number of key groups.
+        """
+        initial = self.initial_task(max_parallelism, ids, reached)
+        task = replace(self.task, initial=initial, watermark=watermark)
+        state = StateEncoding.of(task, self.states, self.inputs[0].key, ids, max_parallelism)
+        is_sorted = task.options.is_sorted
+        rows = self.routed_rows(initial, max_parallelism, is_sorted=is_sorted)
+        return kind(task, state, outputs), rows
+
+    def output(self, schema: StructType | str | None) -> DataFrame:
+        """The rows that the function gives, with the columns of the schema.
+
+        Raises:
+            ValueError: There is no schema, or it has no columns.
+        """
+        spark_schema, arrow_schema = row_types(schema, self.task.function)
+        max_parallelism = self.max_parallelism(None)
+        task = replace(self.task, initial=self.initial_task(max_parallelism, None, END_OF_INPUT))
+        rows = self.routed_rows(
+            task.initial,
+            max_parallelism,
+            is_sorted=task.options.is_sorted,
+            is_stored=self.initial is not None,
+        )
+        return rows.mapInArrow(partial(task.output_batches, arrow_schema), spark_schema)
