@@ -12,7 +12,7 @@ import click
 import state_processor
 from savepoint_cli import completion
 from savepoint_cli.engine import opened_for, work_options
-from savepoint_cli.inspect import (
+from savepoint_cli.options import (
     allow_path_option,
     inspection,
     open_savepoint,
@@ -28,6 +28,7 @@ from savepoint_database.snapshot import retained
 from savepoint_database.types.flink_units import milliseconds
 from savepoint_formats.new_snapshot.whole_file import whole_file
 from savepoint_formats.printable import printable
+from state_processor import Garbage
 
 if TYPE_CHECKING:
     from savepoint_cli.terminal.output import Output
@@ -65,6 +66,20 @@ def _lives(
         except (ValueError, OverflowError) as error:
             raise click.BadParameter(str(error)) from error
     return lives
+
+
+def _duration(
+    _context: click.Context, _parameter: click.Parameter, text: str | None
+) -> timedelta | None:
+    if text is None:
+        return None
+    if text.strip().isdigit():
+        # Elsewhere that is a number of milliseconds, which would be fatal here.
+        raise click.BadParameter(f"{text!r} has no unit, expected such as 7d or 12h")
+    try:
+        return timedelta(milliseconds=milliseconds(text))
+    except (ValueError, OverflowError) as error:
+        raise click.BadParameter(str(error)) from error
 
 
 at_option = click.option(
@@ -218,6 +233,50 @@ def snapshots(
     output.rows(f"Snapshots below {directory}", snapshots)
     if not snapshots:
         click.get_current_context().exit(NOT_FOUND)
+
+
+@command()
+@output_option
+@click.argument("directory", shell_complete=completion.paths)
+@click.option("--delete", "is_deleting", is_flag=True, help="Remove them; needs --older-than.")
+@click.option(
+    "--older-than",
+    metavar="DURATION",
+    callback=_duration,
+    help="Only files that were written so long ago: 7d, 12h. Longer than any checkpoint takes.",
+)
+@click.option(
+    "--also",
+    multiple=True,
+    metavar="DIRECTORY",
+    shell_complete=completion.paths,
+    help="A directory elsewhere whose snapshots may need files below this one. Repeatable.",
+)
+def gc(
+    output: Output,
+    directory: str,
+    is_deleting: bool,
+    older_than: timedelta | None,
+    also: tuple[str, ...],
+) -> None:
+    """List the files below DIRECTORY that no retained snapshot needs; --delete removes them.
+
+    DIRECTORY is that of a job, or one above it. A file is needed if a snapshot below, or below a
+    directory of --also, refers to it. Nothing is removed that is younger than the newest snapshot,
+    that lies behind a link, or that has a name or a place that Flink does not give. If a snapshot
+    can't be read, nothing is removed at all. Exit codes: 0 done, 1 refused, 2 the call is wrong.
+
+    \b
+    savepoint gc s3://jobs/checkpoints
+    savepoint gc s3://jobs/checkpoints --delete --older-than 7d
+    """
+    if is_deleting:
+        if older_than is None:
+            raise click.UsageError("--delete needs --older-than, such as --older-than 7d")
+        garbage = Garbage.delete(directory, older_than=older_than, also=also)
+    else:
+        garbage = Garbage.below(directory, older_than=older_than, also=also)
+    output.page(garbage, ("Files that no snapshot needs", garbage.files))
 
 
 @command()

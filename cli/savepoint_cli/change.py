@@ -13,9 +13,13 @@ import click
 
 from savepoint_cli import completion
 from savepoint_cli.engine import started_session
-from savepoint_cli.inspect import inspection, open_savepoint, undescribed_subclasses_option
-from savepoint_cli.local import usage_errors
 from savepoint_cli.modify import destination, write_savepoint
+from savepoint_cli.options import (
+    inspection,
+    open_savepoint,
+    undescribed_subclasses_option,
+    usage_errors,
+)
 from savepoint_cli.terminal.help import command, common_option
 from savepoint_formats.printable import printable
 

@@ -13,7 +13,7 @@ import click
 
 from savepoint_cli import completion
 from savepoint_cli.engine import opened_for, work_options
-from savepoint_cli.inspect import inspection, open_savepoint
+from savepoint_cli.options import inspection, open_savepoint
 from savepoint_cli.terminal.help import command
 from savepoint_cli.terminal.output import OutputFormat
 from savepoint_database import checks

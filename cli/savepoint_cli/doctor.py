@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from savepoint_cli.inspect import inspection, open_savepoint
-from savepoint_cli.local import usage_errors
+from savepoint_cli.options import inspection, open_savepoint, usage_errors
 from savepoint_cli.terminal.help import command
 from savepoint_formats.compatibility.operator_rules import BACKENDS
 from savepoint_formats.compatibility.releases import TARGETS, release_text

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli.inspect import open_savepoint
+from savepoint_cli.options import open_savepoint
 from state_processor import Savepoint, local_session
 
 if TYPE_CHECKING:

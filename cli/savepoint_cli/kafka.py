@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savepoint_cli import completion
-from savepoint_cli.inspect import inspection, open_savepoint, utf8_text
-from savepoint_cli.local import usage_errors
 from savepoint_cli.modify import write_savepoint
+from savepoint_cli.options import inspection, open_savepoint, usage_errors, utf8_text
 from savepoint_cli.terminal.help import command
 
 if TYPE_CHECKING:

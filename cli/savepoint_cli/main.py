@@ -17,10 +17,8 @@ from savepoint_cli import (
     checks,
     demo,
     doctor,
-    garbage,
     inspect,
     kafka,
-    local,
     modify,
     query,
     read,
@@ -165,7 +163,7 @@ _SECTIONS: dict[str, dict[click.Command, str]] = {
     "Many savepoints": {
         audit.snapshots: "List all below a directory",
         audit.history: "Show what a key had in each of them",
-        garbage.gc: "List or remove files that none of them needs",
+        audit.gc: "List or remove files that none of them needs",
     },
     "Write another one": {
         modify.copy: "Copy a savepoint, with every file that it needs",
@@ -184,7 +182,7 @@ _SECTIONS: dict[str, dict[click.Command, str]] = {
         change.widen_field: "Widen the type of a field of a state's values",
         change.update_state: "Update the values of a state, by SQL",
         change.delete_keys: "Delete keys, by SQL",
-        local.merge_local: "Merge local keyed state into ordinary state",
+        modify.merge_local: "Merge local keyed state into ordinary state",
     },
     "Carry rows": {
         transfer.export_table: "Export a table to Parquet, Avro, CSV or JSON lines",

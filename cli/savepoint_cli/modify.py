@@ -12,7 +12,7 @@ import click
 
 from savepoint_cli import completion
 from savepoint_cli.engine import started_session
-from savepoint_cli.inspect import inspection, open_savepoint
+from savepoint_cli.options import inspection, merge_option, open_savepoint, usage_errors
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import command
 from savepoint_database.types.class_library import ClassLibrary
@@ -349,6 +349,41 @@ def migrate(
         raise
     except ValueError as error:
         raise click.UsageError(str(error)) from error
+    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+
+
+@command()
+@inspection
+@click.option(
+    "--operator",
+    metavar="OPERATOR",
+    required=True,
+    shell_complete=completion.operators,
+    help="The operator, by its uid or the hash of it.",
+)
+@merge_option("How a state's instances become one value: sum, min, max or concat.")
+@destination
+def merge_local(
+    output: Output,
+    path: str,
+    out: str,
+    operator: str,
+    merge: dict[str, str],
+    overwrite: bool,
+    dry_run: bool,
+    **uids: Any,
+) -> None:
+    """Copy the savepoint at PATH to OUT, with the local state of an operator as ordinary one.
+
+    The instances that a key has in all subtasks become one value, by Spark; those of lists are
+    appended. A real Flink restores what is written.
+
+    \b
+    savepoint merge-local s3://jobs/local s3://jobs/merged --operator counts --merge count=sum
+    """
+    writer = open_savepoint(path, **uids).writer()
+    with usage_errors():
+        writer = writer.merge_local(operator, merge)
     write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
 
 

@@ -13,16 +13,16 @@ import click
 
 from savepoint_cli import completion
 from savepoint_cli.engine import spark_options, started_session
-from savepoint_cli.inspect import (
+from savepoint_cli.options import (
     inspection,
     nanoseconds_option,
     open_savepoint,
+    row_limit,
     times_option,
     undescribed_subclasses_option,
+    usage_errors,
     utf8_text,
 )
-from savepoint_cli.local import usage_errors
-from savepoint_cli.read import row_limit
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import command
 from savepoint_database import files

@@ -8,36 +8,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savepoint_cli import completion
-from savepoint_cli.inspect import (
+from savepoint_cli.options import (
     columns_option,
     inspection,
+    merge_option,
     open_savepoint,
     opening,
+    row_limit,
     times_option,
     undescribed_subclasses_option,
+    usage_errors,
 )
-from savepoint_cli.local import merge_option, usage_errors
 from savepoint_cli.terminal.help import command
 from savepoint_database.rows.rows import first_rows
 from savepoint_formats.extras import imported
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from savepoint_cli.terminal.output import Output
-
-
-def row_limit(default: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The option that says how many rows are wanted."""
-    return click.option(
-        "-n",
-        "--rows",
-        metavar="COUNT",
-        type=click.IntRange(min=0),
-        default=default,
-        show_default=True,
-        help="How many rows at most.",
-    )
 
 
 @command()

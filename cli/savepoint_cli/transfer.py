@@ -10,15 +10,15 @@ import click
 import state_processor
 from savepoint_cli import completion
 from savepoint_cli.engine import started_session
-from savepoint_cli.inspect import (
+from savepoint_cli.modify import destination, write_savepoint
+from savepoint_cli.options import (
     columns_option,
     inspection,
     nanoseconds_option,
     open_savepoint,
     undescribed_subclasses_option,
+    usage_errors,
 )
-from savepoint_cli.local import usage_errors
-from savepoint_cli.modify import destination, write_savepoint
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import command
 from savepoint_cli.terminal.output import output_option
