@@ -1,4 +1,4 @@
-"""Commands for those who look after a job: what its state weighs, what a key has."""
+"""Commands that watch over jobs: what state weighs, what a key has, which files nobody needs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ import click
 
 import state_processor
 from savepoint_cli import completion
-from savepoint_cli.engine import opened_for, work_options
+from savepoint_cli.engine import Engine, work_options
 from savepoint_cli.options import (
+    Opening,
     allow_path_option,
+    count_option,
+    duration,
     inspection,
-    open_savepoint,
+    operator_option,
+    optional_table_argument,
+    pairs,
     strict_paths_option,
+    table_argument,
     times_option,
     undescribed_subclasses_option,
 )
@@ -25,7 +31,6 @@ from savepoint_cli.terminal.output import output_option
 from savepoint_database.audit.page import page
 from savepoint_database.audit.statistics_views import largest_tables, statistics_tables
 from savepoint_database.snapshot import retained
-from savepoint_database.types.flink_units import milliseconds
 from savepoint_formats.new_snapshot.whole_file import whole_file
 from savepoint_formats.printable import printable
 from state_processor import Garbage
@@ -33,12 +38,11 @@ from state_processor import Garbage
 if TYPE_CHECKING:
     from savepoint_cli.terminal.output import Output
     from savepoint_database.types.timer_dates import Times
-    from savepoint_formats.scan.read_options import UndescribedSubclasses
 
 _NEGATIVE = re.compile(r"-\d.*")
 
 NOT_FOUND = 3
-"""The exit code where all is well, but there is nothing of what was asked for."""
+"""The exit code if nothing is wrong, but nothing fits."""
 
 
 def _moment(
@@ -53,46 +57,18 @@ def _moment(
     return moment.replace(tzinfo=moment.tzinfo or UTC)
 
 
-def _lives(
-    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
-) -> dict[str, timedelta]:
-    lives: dict[str, timedelta] = {}
-    for assignment in given:
-        state, equals, text = assignment.rpartition("=")
-        if not (state and equals):
-            raise click.BadParameter(f"{assignment!r}, expected a state and a time, as sessions=7d")
-        try:
-            lives[state] = timedelta(milliseconds=milliseconds(text))
-        except (ValueError, OverflowError) as error:
-            raise click.BadParameter(str(error)) from error
-    return lives
-
-
-def _duration(
+def _age(
     _context: click.Context, _parameter: click.Parameter, text: str | None
 ) -> timedelta | None:
-    if text is None:
-        return None
-    if text.strip().isdigit():
+    if text is not None and text.strip().isdigit():
         # Elsewhere that is a number of milliseconds, which would be fatal here.
         raise click.BadParameter(f"{text!r} has no unit, expected such as 7d or 12h")
-    try:
-        return timedelta(milliseconds=milliseconds(text))
-    except (ValueError, OverflowError) as error:
-        raise click.BadParameter(str(error)) from error
-
-
-at_option = click.option(
-    "--at",
-    metavar="TIME",
-    callback=_moment,
-    help="The time that counts as now, as 2026-01-31T12:00:00Z. UTC if it has no zone.",
-)
+    return None if text is None else duration(text)
 
 
 @dataclass(frozen=True)
 class WrittenPage:
-    """A page of HTML that was written. ``size`` is in bytes."""
+    """A written page of HTML. ``size`` is in bytes."""
 
     path: str
     size: int
@@ -100,25 +76,22 @@ class WrittenPage:
 
 @command()
 @inspection
-@click.argument("table", required=False, shell_complete=completion.tables)
-@at_option
+@optional_table_argument
+@click.option(
+    "--at",
+    metavar="TIME",
+    callback=_moment,
+    help="The time that counts as now, as 2026-01-31T12:00:00Z. UTC if it has no zone.",
+)
 @click.option(
     "--ttl",
-    "ttl",
     multiple=True,
     metavar="STATE=DURATION",
-    callback=_lives,
+    callback=pairs("a state and a time, as sessions=7d", duration),
     shell_complete=completion.followed("=", completion.states),
     help="How long values of a state live, as sessions=7d; no savepoint knows it. Repeatable.",
 )
-@click.option(
-    "--top",
-    metavar="COUNT",
-    type=click.IntRange(min=0),
-    default=10,
-    show_default=True,
-    help="How many of the largest keys of each operator to show.",
-)
+@count_option("--top", default=10, text="How many of the largest keys of each operator to show.")
 @click.option("--key-groups", "with_key_groups", is_flag=True, help="Show each key group, too.")
 @click.option(
     "--html",
@@ -130,15 +103,13 @@ class WrittenPage:
 @work_options
 def stats(
     output: Output,
-    path: str,
+    opening: Opening,
+    engine: Engine,
     table: str | None,
-    at: datetime | None,
-    ttl: dict[str, timedelta],
-    top: int,
     *,
     with_key_groups: bool,
     html_file: str | None,
-    **options: Any,
+    **judged: Any,
 ) -> None:
     """Show what the state at PATH, or that of TABLE, weighs: keys, bytes, timers, skew.
 
@@ -150,8 +121,8 @@ def stats(
     savepoint stats s3://jobs/orders/savepoint-1a2b --output json
     savepoint stats s3://jobs/orders/savepoint-1a2b --html report.html
     """
-    savepoint = opened_for(path, options)
-    report = savepoint.stats(table, at=at, ttl=ttl, top=top)
+    savepoint = engine.open(opening)
+    report = savepoint.stats(table, **judged)
     if html_file is None:
         tables = statistics_tables(report, with_key_groups=with_key_groups)
         output.page(report, *tables, digest=largest_tables(report))
@@ -165,7 +136,7 @@ def stats(
 
 
 class _KeyCommand(Command):
-    """A command with an argument that may be a negative number, which is no option."""
+    """A command whose argument may be a negative number, which is no option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.ignore_unknown_options = any(map(_NEGATIVE.fullmatch, args))
@@ -175,22 +146,16 @@ class _KeyCommand(Command):
 @click.command(cls=_KeyCommand)
 @inspection
 @click.argument("key")
-@click.option(
-    "--operator",
-    metavar="OPERATOR",
-    shell_complete=completion.operators,
-    help="Look into this operator only, by its uid or hash.",
-)
+@operator_option("Look into this operator only, by its uid or hash.")
 @times_option
 @undescribed_subclasses_option
 def key(
     output: Output,
-    path: str,
+    opening: Opening,
     key: str,
     operator: str | None,
     times: Times,
-    undescribed_subclasses: UndescribedSubclasses,
-    **uids: Any,
+    **read: Any,
 ) -> None:
     """Show all that KEY has in the savepoint at PATH: states, windows and timers.
 
@@ -201,9 +166,7 @@ def key(
     savepoint key s3://jobs/orders/savepoint-1a2b customer-001
     savepoint key s3://jobs/orders/savepoint-1a2b '{"f0": 7, "f1": "EUR"}' --operator summarize
     """
-    key_state = open_savepoint(path, **uids).key(
-        key, operator=operator, undescribed_subclasses=undescribed_subclasses
-    )
+    key_state = opening.open().key(key, operator=operator, **read)
     for key_rows in key_state.tables:
         title = f"{key_rows.operator}.{key_rows.table}"
         place = {"operator": key_rows.operator, "table": key_rows.table}
@@ -242,7 +205,7 @@ def snapshots(
 @click.option(
     "--older-than",
     metavar="DURATION",
-    callback=_duration,
+    callback=_age,
     help="Only files that were written so long ago: 7d, 12h. Longer than any checkpoint takes.",
 )
 @click.option(
@@ -281,21 +244,20 @@ def gc(
 
 @command()
 @inspection
-@click.argument("table", shell_complete=completion.tables)
+@table_argument
 @click.option("--key", metavar="KEY", required=True, help="The key, as savepoint key takes it.")
 @click.option("--changes", is_flag=True, help="Show only snapshots where the rows have changed.")
 @times_option
 @undescribed_subclasses_option
 def history(
     output: Output,
-    path: str,
+    opening: Opening,
     table: str,
     key: str,
     times: Times,
-    undescribed_subclasses: UndescribedSubclasses,
     *,
     changes: bool,
-    **uids: Any,
+    **read: Any,
 ) -> None:
     """Show what a key has in TABLE in each complete snapshot below the directory PATH.
 
@@ -305,11 +267,7 @@ def history(
     \b
     savepoint history s3://jobs/checkpoints summarize.keyed_state --key 42 --changes
     """
-    options = {**uids, "uids": (*uids["uids"], *uids["listed_uids"])}
-    del options["listed_uids"]
-    history = state_processor.history(
-        path, table, key, undescribed_subclasses=undescribed_subclasses, **options
-    )
+    history = state_processor.history(opening.path, table, key, **opening.settings, **read)
     for moment in history.moments:
         if moment.is_changed or not changes:
             place = {

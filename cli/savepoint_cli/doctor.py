@@ -6,11 +6,11 @@ It ends with 3 if not all of it is restorable as it is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import click
 
-from savepoint_cli.options import inspection, open_savepoint, usage_errors
+from savepoint_cli.options import Opening, inspection, usage_errors
 from savepoint_cli.terminal.help import command
 from savepoint_formats.compatibility.operator_rules import BACKENDS
 from savepoint_formats.compatibility.releases import TARGETS, release_text
@@ -50,7 +50,7 @@ _VERDICTS = tuple(Verdict)
     help="The state backend of the job that is to restore it.",
 )
 def doctor(
-    output: Output, path: str, target: str, written_by: str, backend: str | None, **uids: Any
+    output: Output, opening: Opening, target: str, written_by: str, backend: str | None
 ) -> None:
     """Tell whether Flink RELEASE restores the savepoint at PATH: per operator and state, and why not.
 
@@ -61,7 +61,7 @@ def doctor(
     \b
     savepoint doctor s3://jobs/orders/savepoint-1a2b --target 2.2 --backend rocksdb
     """
-    savepoint = open_savepoint(path, **uids)
+    savepoint = opening.open()
     with usage_errors():
         compatibility = savepoint.compatibility(
             target, written_by=written_by, backend=backend or ""

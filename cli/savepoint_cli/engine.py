@@ -1,4 +1,4 @@
-"""The options that say who does the work, this process or Spark; and a savepoint opened for it."""
+"""The options that say who does the work, this process or Spark; and sessions of Spark."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import logging
 import signal
 import sys
 import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli.options import open_savepoint
+from savepoint_cli.options import Opening, collected
 from state_processor import Savepoint, local_session
 
 if TYPE_CHECKING:
@@ -18,7 +19,32 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from state_processor import SparkSavepoint
+
 LOCAL = "local[*]"
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What does the work of a command: ``spark``, or something in this process."""
+
+    engine: str
+    master: str
+    conf: dict[str, str]
+
+    @property
+    def is_spark(self) -> bool:
+        """Whether it is Spark."""
+        return self.engine == "spark"
+
+    def load(self, opening: Opening, opened: Savepoint) -> SparkSavepoint:
+        """Opens a savepoint again, in a session of Spark."""
+        return opening.load(started_session(self.master, self.conf), opened)
+
+    def open(self, opening: Opening) -> Savepoint:
+        """Opens a savepoint for the work."""
+        opened = opening.open()
+        return self.load(opening, opened) if self.is_spark else opened
 
 
 def _settings(
@@ -33,15 +59,17 @@ def _settings(
     return settings
 
 
-def spark_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of a session of Spark: ``master`` and ``conf``."""
-    for decorate in (
+def engine_options(name: str, text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The options of an ``Engine``, which is Spark or the one of this name."""
+    return collected(
+        "engine",
+        Engine,
         click.option(
-            "--conf",
-            multiple=True,
-            metavar="NAME=VALUE",
-            callback=_settings,
-            help="Of Spark: a setting, as spark.driver.memory=4g. Repeatable.",
+            "--engine",
+            type=click.Choice([name, "spark"]),
+            default=name,
+            show_default=True,
+            help=text,
         ),
         click.option(
             "--master",
@@ -49,29 +77,21 @@ def spark_options(command: Callable[..., None]) -> Callable[..., None]:
             default=LOCAL,
             help="Of Spark: where it runs. This machine if not.",
         ),
-    ):
-        command = decorate(command)
-    return command
+        click.option(
+            "--conf",
+            multiple=True,
+            metavar="NAME=VALUE",
+            callback=_settings,
+            help="Of Spark: a setting, as spark.driver.memory=4g. Repeatable.",
+        ),
+    )
 
 
-def work_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that ``opened_for`` takes from those of a command."""
-    return click.option(
-        "--engine",
-        type=click.Choice(["process", "spark"]),
-        default="process",
-        show_default=True,
-        help="What does the work: this process, or tasks of Spark.",
-    )(spark_options(command))
+work_options = engine_options("process", "What does the work: this process, or tasks of Spark.")
 
 
 def started_session(master: str = LOCAL, conf: Mapping[str, str] | None = None) -> SparkSession:
-    """A session; tells that it takes a while.
-
-    Args:
-        master: Where it runs.
-        conf: Settings of Spark, as ``spark_options`` has them.
-    """
+    """Starts a session, with settings whose names have ``__`` for dots; says that it takes a while."""
     if sys.stderr.isatty():
         click.echo("Starting Spark …", err=True)
     # What goes wrong on the way to Java is logged with its traceback before it is raised.
@@ -81,33 +101,10 @@ def started_session(master: str = LOCAL, conf: Mapping[str, str] | None = None) 
     except RuntimeError as error:
         # There is no Java, or it does not start.
         raise click.ClickException(str(error)) from error
-    # It prints a traceback where Java ends in the middle of what it counts.
+    # It prints a traceback if Java ends while it counts.
     counting: Any = spark.sparkContext._accumulatorServer
-    counting.handle_error = _ignored
+    counting.handle_error = lambda *_: None
     if threading.current_thread() is threading.main_thread():
-        # Spark's own asks Java in the middle of another question, which breaks both.
+        # Spark's handler asks Java in the middle of another question, which breaks both.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     return spark
-
-
-def _ignored(*_: object) -> None: ...
-
-
-def opened_for(path: str, options: dict[str, Any]) -> Savepoint:
-    """The savepoint that the shared options are about, for what is to do the work.
-
-    Args:
-        path: The savepoint.
-        options: All options of ``inspection`` and of ``work_options``; keeps those of the former.
-    """
-    work = {name: options.pop(name) for name in ("engine", "master", "conf")}
-    opened = open_savepoint(path, **options)
-    if work["engine"] == "process":
-        return opened
-    names = tuple(operator.uid for operator in opened.operators() if operator.uid)
-    places = {
-        name: options[name] for name in ("allow_paths", "strict_paths", "key_types", "kryo_classes")
-    }
-    return Savepoint.load(
-        started_session(work["master"], work["conf"]), opened.path, uids=names, **places
-    )

@@ -1,20 +1,20 @@
-"""Commands that look: none of them reads bulk data, none starts Spark."""
+"""Commands that look into a savepoint without bulk data and without Spark."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import click
 
 import state_processor
-from savepoint_cli import completion
-from savepoint_cli.options import inspection, open_savepoint
+from savepoint_cli.options import inspection, optional_table_argument
 from savepoint_cli.terminal.help import command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
     from savepoint_database.files.schema_texts import SchemaForm
     from savepoint_database.snapshot.description import OperatorDescription
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @command()
 @inspection
-def describe(output: Output, path: str, **uids: Any) -> None:
+def describe(output: Output, opening: Opening) -> None:
     """Show what is in the savepoint at PATH: its format, its operators, their states.
 
     \b
     savepoint describe s3://jobs/orders/savepoint-1a2b --uid summarize
     """
-    description = open_savepoint(path, **uids).describe()
+    description = opening.open().describe()
     output.page(
         description,
         ("Operators", description.operators),
@@ -39,7 +39,7 @@ def describe(output: Output, path: str, **uids: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _OperatorLine:
-    """What of an operator one line tells. ``size`` is in bytes."""
+    """An operator on one line. ``size`` is in bytes."""
 
     operator: str
     size: int
@@ -48,7 +48,7 @@ class _OperatorLine:
 
     @classmethod
     def of(cls, operator: OperatorDescription) -> Self:
-        # What timers of event and processing time are stored as is long, and says no more.
+        # The names of stored timers are long and add nothing.
         names = (
             "timers" if state.kind.endswith("timers") else state.state for state in operator.states
         )
@@ -61,7 +61,7 @@ class _OperatorLine:
 
 
 def _digest(operators: Sequence[OperatorDescription]) -> tuple[str, Sequence[_OperatorLine]]:
-    """The operators with state, a line each, for a screen that has no room for all there is."""
+    """One line per operator with state, for a screen without room for more."""
     lines = [
         _OperatorLine.of(operator) for operator in operators if operator.states or operator.problems
     ]
@@ -70,18 +70,18 @@ def _digest(operators: Sequence[OperatorDescription]) -> tuple[str, Sequence[_Op
 
 @command("list")
 @inspection
-def list_tables(output: Output, path: str, **uids: Any) -> None:
+def list_tables(output: Output, opening: Opening) -> None:
     """List the tables of the savepoint at PATH.
 
     \b
     savepoint list s3://jobs/orders/savepoint-1a2b
     """
-    output.rows(f"Tables of {path}", open_savepoint(path, **uids).tables(), whole=["sql"])
+    output.rows(f"Tables of {opening.path}", opening.open().tables(), whole=["sql"])
 
 
 @command()
 @inspection
-@click.argument("table", required=False, shell_complete=completion.tables)
+@optional_table_argument
 @click.option(
     "--format",
     "--as",
@@ -91,9 +91,7 @@ def list_tables(output: Output, path: str, **uids: Any) -> None:
     help="Print the schema of TABLE to copy, as ddl (CREATE TABLE of Flink), avro, json-schema,"
     " pyflink (descriptors) or spark.",
 )
-def schema(
-    output: Output, path: str, table: str | None, form: SchemaForm | None, **uids: Any
-) -> None:
+def schema(output: Output, opening: Opening, table: str | None, form: SchemaForm | None) -> None:
     """Show the columns of TABLE, or of all tables, with their types in Spark's words.
 
     \b
@@ -103,18 +101,18 @@ def schema(
     if form is not None:
         if table is None:
             raise click.UsageError("--format is about one table: name it")
-        text = state_processor.schema_text(open_savepoint(path, **uids), table, form)
+        text = state_processor.schema_text(opening.open(), table, form)
         output.text({"table": table, "form": form}, text)
         return
-    output.rows(f"Columns of {table or path}", open_savepoint(path, **uids).schema(table))
+    output.rows(f"Columns of {table or opening.path}", opening.open().schema(table))
 
 
 @command()
 @inspection
-def files(output: Output, path: str, **uids: Any) -> None:
+def files(output: Output, opening: Opening) -> None:
     """List every file of the savepoint at PATH, who refers to it, and what is missing.
 
     \b
     savepoint files s3://jobs/orders/savepoint-1a2b --output json
     """
-    output.rows(f"Files of {path}", open_savepoint(path, **uids).files())
+    output.rows(f"Files of {opening.path}", opening.open().files())

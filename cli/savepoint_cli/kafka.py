@@ -1,4 +1,4 @@
-"""The command about Kafka: where sources go on, and what sinks have begun."""
+"""The command for Kafka: where sources continue, and which transactions sinks have open."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from savepoint_cli import completion
-from savepoint_cli.modify import write_savepoint
-from savepoint_cli.options import inspection, open_savepoint, usage_errors, utf8_text
+from savepoint_cli.modify import Destination, overwrite_option
+from savepoint_cli.options import Opening, inspection, operator_option, usage_errors, utf8_text
 from savepoint_cli.terminal.help import command
 
 if TYPE_CHECKING:
@@ -32,13 +32,8 @@ if TYPE_CHECKING:
     shell_complete=completion.paths,
     help="Where the savepoint is written that starts at these offsets.",
 )
-@click.option(
-    "--operator",
-    metavar="OPERATOR",
-    shell_complete=completion.operators,
-    help="With --set-offsets: the only source to change, by uid or hash.",
-)
-@click.option("--overwrite", is_flag=True, help="Replace a savepoint that lies at OUT.")
+@operator_option("With --set-offsets: the only source to change, by uid or hash.")
+@overwrite_option
 @click.option(
     "--dry-run",
     is_flag=True,
@@ -46,13 +41,12 @@ if TYPE_CHECKING:
 )
 def kafka(
     output: Output,
-    path: str,
+    opening: Opening,
     offsets: Path | None,
     out: str | None,
     operator: str | None,
     overwrite: bool,
     dry_run: bool,
-    **uids: Any,
 ) -> None:
     """Show the Kafka state of the savepoint at PATH: topics, partitions, offsets, transactions.
 
@@ -66,7 +60,7 @@ def kafka(
     """
     if (offsets is None) != (out is None):
         raise click.UsageError("--set-offsets needs --out, and --out needs --set-offsets")
-    savepoint = open_savepoint(path, **uids)
+    savepoint = opening.open()
     if offsets is None or out is None:
         kafka_state = savepoint.kafka()
         output.page(
@@ -79,7 +73,7 @@ def kafka(
     rows = _rows(offsets)
     with usage_errors():
         writer = savepoint.set_kafka_offsets(rows, operator=operator)
-    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+    Destination(out, overwrite, dry_run).write(output, writer)
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:

@@ -5,69 +5,121 @@ What is copied needs no Spark; a session is started where state is spread or fil
 
 from __future__ import annotations
 
-from functools import partial
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from savepoint_cli import completion
 from savepoint_cli.engine import started_session
-from savepoint_cli.options import inspection, merge_option, open_savepoint, usage_errors
+from savepoint_cli.options import (
+    collected,
+    inspection,
+    merge_option,
+    operator_argument,
+    operator_option,
+    pairs,
+    state_argument,
+    usage_errors,
+)
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import command
 from savepoint_database.types.class_library import ClassLibrary
-from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from savepoint_formats.printable import printable
 from savepoint_spark.savepoint.changes import FlinkRelease
 from savepoint_spark.session.session import task_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
     from savepoint_spark.savepoint.changes import SnapshotFormat
     from state_processor import SavepointWriter
 
-
-def destination(command: Callable[..., None]) -> Callable[..., None]:
-    """The argument and the options of a command that writes."""
-    for decorate in (
-        click.option(
-            "--dry-run",
-            is_flag=True,
-            help="Check and say what would be written; write nothing. State that changes is read,"
-            " and encoded, as for a write. What that can't know: whether OUT can be written to and"
-            " has room, and whether files that are only copied are whole.",
-        ),
-        click.option("--overwrite", is_flag=True, help="Replace a savepoint that lies at OUT."),
-        click.argument("out", shell_complete=completion.paths),
-    ):
-        command = decorate(command)
-    return command
+    Change = Callable[..., SavepointWriter]
 
 
-def write_savepoint(
-    output: Output, writer: SavepointWriter, out: str, *, overwrite: bool, dry_run: bool
-) -> None:
-    """Writes a savepoint, or says what would be written."""
-    mode = "overwrite" if overwrite else "error"
-    plan = writer.plan(out, mode, check=dry_run)
-    if dry_run:
-        output.page(plan, ("Operators", plan.operators))
-        return
-    tasks = None
-    if writer.needs_session:
-        spark = writer.spark or started_session()
-        writer, tasks = writer.with_session(spark), partial(task_count, spark)
-    with progress.writing(f"Writing {out}", plan.copied_size, tasks) as on_progress:
-        written = writer.write(out, mode, on_progress)
-    output.page(written, ("Operators", written.operators))
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where a command writes a savepoint, and whether it does."""
+
+    out: str
+    overwrite: bool
+    dry_run: bool
+
+    def write(self, output: Output, writer: SavepointWriter) -> None:
+        """Writes the savepoint, or prints what would be written."""
+        mode = "overwrite" if self.overwrite else "error"
+        plan = writer.plan(self.out, mode, check=self.dry_run)
+        if self.dry_run:
+            output.page(plan, ("Operators", plan.operators))
+            return
+        tasks = None
+        if writer.needs_session:
+            spark = writer.spark or started_session()
+            writer, tasks = writer.with_session(spark), partial(task_count, spark)
+        with progress.writing(f"Writing {self.out}", plan.copied_size, tasks) as on_progress:
+            written = writer.write(self.out, mode, on_progress)
+        output.page(written, ("Operators", written.operators))
+
+
+overwrite_option = click.option(
+    "--overwrite", is_flag=True, help="Replace a savepoint that lies at OUT."
+)
+destination = collected(
+    "destination",
+    Destination,
+    click.argument("out", shell_complete=completion.paths),
+    overwrite_option,
+    click.option(
+        "--dry-run",
+        is_flag=True,
+        help="Check and say what would be written; write nothing. State that changes is read,"
+        " and encoded, as for a write. What that can't know: whether OUT can be written to and"
+        " has room, and whether files that are only copied are whole.",
+    ),
+)
+"""The argument OUT and the options of a command that writes a savepoint."""
+
+
+def writes(change: Change) -> Callable[..., None]:
+    """Makes a change of a writer the work of a command, which has the options of ``destination``."""
+
+    @wraps(change)
+    def run(output: Output, opening: Opening, destination: Destination, **options: Any) -> None:
+        writer = opening.open().writer()
+        with _errors_of_spark():
+            with usage_errors():
+                changed = change(writer, **options)
+            destination.write(output, changed)
+
+    return destination(run)
+
+
+@contextmanager
+def _errors_of_spark() -> Iterator[None]:
+    """Reports SQL that Spark can't analyse as a wrong call, and its other errors by a line."""
+    try:
+        yield
+    except Exception as error:
+        # A process that has not imported Spark has no errors of it.
+        errors = sys.modules.get("pyspark.errors")
+        if errors is None or not isinstance(error, errors.PySparkException):
+            raise
+        is_of_call = isinstance(error, errors.AnalysisException)
+        reported = click.UsageError if is_of_call else click.ClickException
+        raise reported(printable(str(error).strip().partition("\n")[0])) from error
 
 
 @command()
 @inspection
-@destination
-def copy(output: Output, path: str, out: str, overwrite: bool, dry_run: bool, **uids: Any) -> None:
+@writes
+def copy(writer: SavepointWriter) -> SavepointWriter:
     """Copy the savepoint or checkpoint at PATH to OUT, with every file that it refers to.
 
     The copy needs no other directory: it can be moved, and what the original shared with other
@@ -76,25 +128,15 @@ def copy(output: Output, path: str, out: str, overwrite: bool, dry_run: bool, **
     \b
     savepoint copy s3://jobs/orders/chk-42 s3://archive/orders
     """
-    savepoint = open_savepoint(path, **uids)
-    write_savepoint(output, savepoint.writer(), out, overwrite=overwrite, dry_run=dry_run)
+    return writer
 
 
 @command()
 @inspection
 @click.argument("old", shell_complete=completion.operators)
 @click.argument("new")
-@destination
-def rename_operator(
-    output: Output,
-    path: str,
-    old: str,
-    new: str,
-    out: str,
-    overwrite: bool,
-    dry_run: bool,
-    **uids: Any,
-) -> None:
+@writes
+def rename_operator(writer: SavepointWriter, old: str, new: str) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT; the state of operator OLD becomes that of NEW.
 
     OLD and NEW are uids, or hashes of uids.
@@ -102,23 +144,14 @@ def rename_operator(
     \b
     savepoint rename-operator s3://jobs/savepoint-1a2b summarize totals s3://jobs/renamed
     """
-    writer = open_savepoint(path, **uids).rename_operator(old, new)
-    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+    return writer.rename_operator(old, new)
 
 
 @command()
 @inspection
-@click.argument("operator", shell_complete=completion.operators)
-@destination
-def remove_operator(
-    output: Output,
-    path: str,
-    operator: str,
-    out: str,
-    overwrite: bool,
-    dry_run: bool,
-    **uids: Any,
-) -> None:
+@operator_argument
+@writes
+def remove_operator(writer: SavepointWriter, operator: str) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, without the OPERATOR and its state.
 
     OPERATOR is a uid, or the hash of one.
@@ -126,25 +159,15 @@ def remove_operator(
     \b
     savepoint remove-operator s3://jobs/savepoint-1a2b old-sink s3://jobs/without-it
     """
-    writer = open_savepoint(path, **uids).remove_operator(operator)
-    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+    return writer.remove_operator(operator)
 
 
 @command()
 @inspection
-@click.argument("operator", shell_complete=completion.operators)
-@click.argument("state", shell_complete=completion.states)
-@destination
-def remove_state(
-    output: Output,
-    path: str,
-    operator: str,
-    state: str,
-    out: str,
-    overwrite: bool,
-    dry_run: bool,
-    **uids: Any,
-) -> None:
+@operator_argument
+@state_argument
+@writes
+def remove_state(writer: SavepointWriter, operator: str, state: str) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, without the STATE of the OPERATOR.
 
     OPERATOR is a uid, or the hash of one. The other states pass through as the bytes that they
@@ -153,8 +176,7 @@ def remove_state(
     \b
     savepoint remove-state s3://jobs/savepoint-1a2b summarize count s3://jobs/without-it
     """
-    writer = open_savepoint(path, **uids).writer().remove_state(operator, state)
-    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+    return writer.remove_state(operator, state)
 
 
 @command()
@@ -175,22 +197,18 @@ def remove_state(
     "--hash-codes",
     multiple=True,
     metavar="OPERATOR=SHAPE",
+    callback=pairs("OPERATOR=SHAPE", str.strip),
     shell_complete=completion.followed("=", completion.operators),
     help="How keys are hashed whose class has a hashCode of its own, such as"
     " 'orders=Objects.hash(id, name)'; inferred by default. Repeatable.",
 )
-@destination
+@writes
 def rescale(
-    output: Output,
-    path: str,
-    out: str,
+    writer: SavepointWriter,
     max_parallelism: int | None,
     parallelism: int | None,
-    hash_codes: tuple[str, ...],
-    overwrite: bool,
-    dry_run: bool,
-    **uids: Any,
-) -> None:
+    hash_codes: dict[str, str],
+) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with its state spread over other key groups and subtasks.
 
     Keys are hashed anew if max parallelism changes; values pass through as the bytes that they
@@ -201,18 +219,9 @@ def rescale(
     """
     if max_parallelism is None and parallelism is None:
         raise click.UsageError("Nothing changes: add --max-parallelism, --parallelism or both.")
-    writer = open_savepoint(path, **uids).writer()
-    try:
-        writer = writer.rescale(
-            max_parallelism=max_parallelism,
-            parallelism=parallelism,
-            hash_codes=dict(map(_hash_code, hash_codes)),
-        )
-    except SavepointError:
-        raise
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+    return writer.rescale(
+        max_parallelism=max_parallelism, parallelism=parallelism, hash_codes=hash_codes
+    )
 
 
 @command()
@@ -227,16 +236,8 @@ def rescale(
     show_default=True,
     help="The format of OUT: canonical, which the backends of the heap and of RocksDB restore.",
 )
-@destination
-def convert(
-    output: Output,
-    path: str,
-    out: str,
-    to: SnapshotFormat,
-    overwrite: bool,
-    dry_run: bool,
-    **uids: Any,
-) -> None:
+@writes
+def convert(writer: SavepointWriter, to: SnapshotFormat) -> SavepointWriter:
     """Copy the savepoint or checkpoint at PATH to OUT, with its keyed state in another format.
 
     So a job changes its state backend: native savepoints and checkpoints of RocksDB, ForSt, the
@@ -246,8 +247,7 @@ def convert(
     \b
     savepoint convert s3://jobs/orders/chk-42 s3://jobs/canonical
     """
-    writer = open_savepoint(path, **uids).convert(to=to)
-    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+    return writer.convert(to=to)
 
 
 @command()
@@ -267,7 +267,7 @@ def convert(
     help="A directory with .java files, which tell the same; it needs the extra java. Repeatable.",
 )
 def classes(
-    output: Output, path: str, jars: tuple[str, ...], sources: tuple[str, ...], **uids: Any
+    output: Output, opening: Opening, jars: tuple[str, ...], sources: tuple[str, ...]
 ) -> None:
     """Print the classes of values that have to be described, as YAML to fill in.
 
@@ -284,8 +284,8 @@ def classes(
     """
     from savepoint_database.types.class_descriptions import class_descriptions_text  # noqa: PLC0415  # YAML is slow
 
-    savepoint, reason = open_savepoint(path, **uids), None
-    with progress.counting(f"Looking for classes in {path}", "values") as on_progress:
+    savepoint, reason = opening.open(), None
+    with progress.counting(f"Looking for classes in {opening.path}", "values") as on_progress:
         if jars or sources:
             savepoint = savepoint.with_classes_of(jars, sources=sources, on_progress=on_progress)
             reason = ClassLibrary.of(jars, sources).reason
@@ -311,23 +311,19 @@ def classes(
 )
 @click.option(
     "--rename-class",
-    "renamed",
+    "rename_classes",
     multiple=True,
     metavar="OLD=NEW",
+    callback=pairs("OLD=NEW"),
     help="A class that has another name in the job of Flink 2.x. Repeatable.",
 )
-@destination
+@writes
 def migrate(
-    output: Output,
-    path: str,
-    out: str,
+    writer: SavepointWriter,
     target: FlinkRelease,
     skip_state: tuple[str, ...],
-    renamed: tuple[str, ...],
-    overwrite: bool,
-    dry_run: bool,
-    **uids: Any,
-) -> None:
+    rename_classes: dict[str, str],
+) -> SavepointWriter:
     """Copy the savepoint of Flink 1.x at PATH to OUT, as Flink 2.x restores it.
 
     Objects of Kryo are written as Kryo 5 has them, and the List, Map and Set fields of POJOs with
@@ -337,42 +333,20 @@ def migrate(
     \b
     savepoint migrate s3://jobs/flink-1.20 s3://jobs/flink-2.2 --target 2.2
     """
-    writer = open_savepoint(path, **uids).writer()
     for skipped in skip_state:
-        operator, is_given, state = skipped.rpartition("/")
-        if not is_given:
+        operator, slash, state = skipped.rpartition("/")
+        if not slash:
             raise click.UsageError(f"--skip-state {skipped}: expected OPERATOR/STATE")
         writer = writer.remove_state(operator, state)
-    try:
-        writer = writer.migrate(target, rename_classes=dict(map(_renamed, renamed)))
-    except SavepointError:
-        raise
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+    return writer.migrate(target, rename_classes=rename_classes)
 
 
 @command()
 @inspection
-@click.option(
-    "--operator",
-    metavar="OPERATOR",
-    required=True,
-    shell_complete=completion.operators,
-    help="The operator, by its uid or the hash of it.",
-)
+@operator_option("The operator, by its uid or the hash of it.", required=True)
 @merge_option("How a state's instances become one value: sum, min, max or concat.")
-@destination
-def merge_local(
-    output: Output,
-    path: str,
-    out: str,
-    operator: str,
-    merge: dict[str, str],
-    overwrite: bool,
-    dry_run: bool,
-    **uids: Any,
-) -> None:
+@writes
+def merge_local(writer: SavepointWriter, operator: str, merge: dict[str, str]) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with the local state of an operator as ordinary one.
 
     The instances that a key has in all subtasks become one value, by Spark; those of lists are
@@ -381,21 +355,4 @@ def merge_local(
     \b
     savepoint merge-local s3://jobs/local s3://jobs/merged --operator counts --merge count=sum
     """
-    writer = open_savepoint(path, **uids).writer()
-    with usage_errors():
-        writer = writer.merge_local(operator, merge)
-    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
-
-
-def _renamed(option: str) -> tuple[str, str]:
-    old, _, new = option.partition("=")
-    if not old or not new:
-        raise click.UsageError(f"--rename-class {option}: expected OLD=NEW")
-    return old, new
-
-
-def _hash_code(option: str) -> tuple[str, str]:
-    uid, is_given, shape = option.rpartition("=")
-    if not is_given:
-        raise click.UsageError(f"--hash-codes {option}: expected OPERATOR=SHAPE")
-    return uid, shape.strip()
+    return writer.merge_local(operator, merge)

@@ -1,8 +1,10 @@
-"""The options that commands share, and the savepoint that they are about."""
+"""The options that commands share, and the objects that commands get from them."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from datetime import timedelta
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,22 +15,119 @@ from savepoint_cli import completion
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import common_option
 from savepoint_cli.terminal.output import Output, output_option
+from savepoint_database.types.flink_units import milliseconds
 from savepoint_formats.errors import SavepointError
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from savepoint_database.types.timer_dates import Times
+    from pyspark.sql import SparkSession
+
     from savepoint_formats.layout import KryoClass
+    from state_processor import SparkSavepoint
+
+    Function = Callable[..., None]
+
+
+def collected(
+    name: str, kind: type, *options: Callable[[Function], Function]
+) -> Callable[[Function], Function]:
+    """Gives a command options, and passes their values as one ``kind`` named ``name``."""
+
+    def decorate(command: Function) -> Function:
+        @wraps(command)
+        def call(**values: Any) -> None:
+            ours = {field.name: values.pop(field.name) for field in fields(kind)}
+            command(**values, **{name: kind(**ours)})
+
+        decorated: Function = call
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+def pairs(expected: str, parse: Callable[[str], Any] = str) -> Callable[..., dict[str, Any]]:
+    """A callback that makes a dict of repeated options such as ``count=sum``."""
+
+    def parsed(
+        _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
+    ) -> dict[str, Any]:
+        values = {}
+        for text in texts:
+            name, _, value = text.rpartition("=")
+            if not (name and value):
+                raise click.BadParameter(f"{text!r}, expected {expected}")
+            values[name] = parse(value)
+        return values
+
+    return parsed
+
+
+def duration(text: str) -> timedelta:
+    """A duration in Flink's words, such as ``7d``."""
+    try:
+        return timedelta(milliseconds=milliseconds(text))
+    except (ValueError, OverflowError) as error:
+        raise click.BadParameter(str(error)) from error
 
 
 def utf8_text(data: bytes, file: str) -> str:
-    """The text that a user gives in a file; an encoding that is not UTF-8 is a wrong call."""
+    """The text of a user's file; another encoding than UTF-8 is a wrong call."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise click.UsageError(f"{file} is no UTF-8: byte {error.start}") from error
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Reports a ``ValueError`` as a wrong call."""
+    try:
+        yield
+    except SavepointError:
+        raise
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The savepoint of a command, and how it is opened."""
+
+    path: str
+    kryo_classes: tuple[KryoClass, ...]
+    key_types: dict[str, str]
+    allow_paths: tuple[str, ...]
+    strict_paths: bool
+    uids: tuple[str, ...]
+    listed_uids: list[str]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The keyword arguments of ``Savepoint.open``."""
+        return {
+            "uids": (*self.uids, *self.listed_uids),
+            "allow_paths": self.allow_paths,
+            "strict_paths": self.strict_paths,
+            "key_types": self.key_types,
+            "kryo_classes": self.kryo_classes,
+        }
+
+    def open(self) -> Savepoint:
+        """Opens it; answers call its operators by short names from then on."""
+        savepoint = Savepoint.open(self.path, **self.settings)
+        shown = click.get_current_context().params.get("output")
+        if isinstance(shown, Output):
+            shown.shorten(savepoint.short_ids())
+        return savepoint
+
+    def load(self, spark: SparkSession, opened: Savepoint) -> SparkSavepoint:
+        """Opens it again, for Spark; warnings of unknown uids were shown before."""
+        names = tuple(operator.uid for operator in opened.operators() if operator.uid)
+        return Savepoint.load(spark, opened.path, **{**self.settings, "uids": names})
 
 
 def _uids(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> list[str]:
@@ -49,20 +148,6 @@ def _classes(
         return described_classes(utf8_text(file.read(), file.name), file.name)
 
 
-def _key_types(
-    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
-) -> dict[str, str]:
-    texts: dict[str, str] = {}
-    for pair in given:
-        uid, equals, text = pair.rpartition("=")
-        if not (uid and equals and text):
-            raise click.BadParameter(
-                f"{pair!r}, expected an operator and a type, as summarize=STRING"
-            )
-        texts[uid] = text
-    return texts
-
-
 allow_path_option = common_option(
     "--allow-path",
     "allow_paths",
@@ -75,79 +160,84 @@ strict_paths_option = common_option(
     is_flag=True,
     help="Follow nothing out of the savepoint's own directories, unless it is allowed.",
 )
+opening_options = collected(
+    "opening",
+    Opening,
+    click.argument("path", shell_complete=completion.paths),
+    common_option(
+        "--classes",
+        "--kryo-classes",
+        "kryo_classes",
+        type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+        metavar="FILE",
+        callback=_classes,
+        help="Classes whose objects Kryo wrote, described in YAML as savepoint classes prints it.",
+    ),
+    common_option(
+        "--key-type",
+        "key_types",
+        multiple=True,
+        metavar="OPERATOR=TYPE",
+        callback=pairs("an operator and a type, as summarize=STRING"),
+        shell_complete=completion.followed("=", completion.operators),
+        help="The type of an operator's keys, where no file tells it, such as"
+        " orders='TUPLE<STRING, LONG>'. Repeatable.",
+    ),
+    allow_path_option,
+    strict_paths_option,
+    common_option(
+        "--uid",
+        "uids",
+        multiple=True,
+        metavar="UID",
+        help="The uid of an operator, to be shown instead of its hash. Repeatable.",
+    ),
+    common_option(
+        "--uids-file",
+        "listed_uids",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        callback=_uids,
+        help="A file with a uid per line, as if each were given by --uid.",
+    ),
+)
+"""The argument PATH and the options that say how the savepoint is opened."""
 
 
-def inspection(command: Callable[..., None]) -> Callable[..., None]:
-    """The argument and the options that all commands of this module share.
+def inspection(command: Function) -> Function:
+    """The argument and the options of a command that prints something about a savepoint.
 
-    A terminal shows what is read where that takes long.
+    A terminal shows what is read if that takes long.
     """
-    return opening(output_option(_patient(command)))
 
-
-def opening(command: Callable[..., None]) -> Callable[..., None]:
-    """The argument and the options that say which savepoint, and how it is opened."""
-    for decorate in (
-        common_option(
-            "--uids-file",
-            "listed_uids",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            callback=_uids,
-            help="A file with a uid per line, as if each were given by --uid.",
-        ),
-        common_option(
-            "--uid",
-            "uids",
-            multiple=True,
-            metavar="UID",
-            help="The uid of an operator, to be shown instead of its hash. Repeatable.",
-        ),
-        strict_paths_option,
-        allow_path_option,
-        common_option(
-            "--key-type",
-            "key_types",
-            multiple=True,
-            metavar="OPERATOR=TYPE",
-            callback=_key_types,
-            shell_complete=completion.followed("=", completion.operators),
-            help="The type of an operator's keys, where no file tells it, such as"
-            " orders='TUPLE<STRING, LONG>'. Repeatable.",
-        ),
-        common_option(
-            "--classes",
-            "--kryo-classes",
-            "kryo_classes",
-            type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-            metavar="FILE",
-            callback=_classes,
-            help="Classes whose objects Kryo wrote, described in YAML as savepoint classes prints it.",
-        ),
-        click.argument("path", shell_complete=completion.paths),
-    ):
-        command = decorate(command)
-    return command
-
-
-def _patient(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
-    def patient(*arguments: Any, path: str, **options: Any) -> None:
-        with progress.reading(path):
-            command(*arguments, path=path, **options)
+    def patient(opening: Opening, **options: Any) -> None:
+        with progress.reading(opening.path):
+            command(opening=opening, **options)
 
-    return patient
+    return opening_options(output_option(patient))
 
 
+operator_argument = click.argument("operator", shell_complete=completion.operators)
+state_argument = click.argument("state", shell_complete=completion.states)
+table_argument = click.argument("table", shell_complete=completion.tables)
+optional_table_argument = click.argument("table", required=False, shell_complete=completion.tables)
 columns_option = click.option(
     "--column",
     "columns",
     multiple=True,
     metavar="COLUMN",
+    callback=lambda _context, _parameter, given: given or None,
     shell_complete=completion.columns,
     help="Only this column. Repeatable.",
 )
-
-
+keys_option = click.option(
+    "--key",
+    "keys",
+    metavar="KEY",
+    multiple=True,
+    callback=lambda _context, _parameter, given: given or None,
+    help="Only the row of this key. Repeatable.",
+)
 nanoseconds_option = common_option(
     "--nanoseconds",
     type=click.Choice(["refuse", "struct", "text", "truncate"]),
@@ -155,8 +245,6 @@ nanoseconds_option = common_option(
     show_default=True,
     help="What becomes of times with more digits than microseconds.",
 )
-
-
 undescribed_subclasses_option = common_option(
     "--undescribed-subclasses",
     type=click.Choice(["refuse", "bytes", "rest"]),
@@ -165,90 +253,46 @@ undescribed_subclasses_option = common_option(
     help="What becomes of POJOs of subclasses that no snapshot describes, and with `rest` of what lies"
     " behind any value that can't be decoded, where nobody can tell the two apart.",
 )
-
-
-def _times(_context: click.Context, _parameter: click.Parameter, given: str) -> Times:
-    return "dates" if given == "dates" else "numbers"
-
-
 times_option = click.option(
     "--times",
     type=click.Choice(["dates", "raw"]),
     default="dates",
     show_default=True,
-    callback=_times,
+    callback=lambda _context, _parameter, given: "dates" if given == "dates" else "numbers",
     help="Times of timers and of TTL as dates in UTC, or as milliseconds.",
 )
 
 
-def open_savepoint(
-    path: str,
-    uids: tuple[str, ...],
-    listed_uids: list[str],
-    *,
-    allow_paths: tuple[str, ...],
-    strict_paths: bool,
-    key_types: dict[str, str],
-    kryo_classes: tuple[KryoClass, ...],
-) -> Savepoint:
-    """The savepoint that the shared options are about."""
-    savepoint = Savepoint.open(
-        path,
-        uids=(*uids, *listed_uids),
-        allow_paths=allow_paths,
-        strict_paths=strict_paths,
-        key_types=key_types,
-        kryo_classes=kryo_classes,
+def operator_option(text: str, *, required: bool = False) -> Callable[[Function], Function]:
+    """The option that names an operator."""
+    return click.option(
+        "--operator",
+        metavar="OPERATOR",
+        required=required,
+        shell_complete=completion.operators,
+        help=text,
     )
-    shown = click.get_current_context().params.get("output")
-    if isinstance(shown, Output):
-        shown.shorten(savepoint.short_ids())
-    return savepoint
 
 
-def _rules(
-    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
-) -> dict[str, str]:
-    rules = {}
-    for pair in given:
-        state, equals, rule = pair.rpartition("=")
-        if not (state and equals and rule):
-            raise click.BadParameter(f"{pair!r}, expected such as count=sum")
-        rules[state] = rule
-    return rules
-
-
-@contextmanager
-def usage_errors() -> Iterator[None]:
-    """Tells of a rule that there is not, or that a state takes none, as of a wrong call."""
-    try:
-        yield
-    except SavepointError:
-        raise
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-
-
-def merge_option(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def merge_option(text: str) -> Callable[[Function], Function]:
     """The option that says how instances of local state become one value."""
     return click.option(
         "--merge",
         multiple=True,
         metavar="STATE=RULE",
-        callback=_rules,
+        callback=pairs("such as count=sum"),
         shell_complete=completion.followed("=", completion.states),
         help=f"{text} Repeatable.",
     )
 
 
-def row_limit(default: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The option that says how many rows are wanted."""
+def count_option(*names: str, default: int, text: str) -> Callable[[Function], Function]:
+    """An option that limits how many of something are shown."""
     return click.option(
-        "-n",
-        "--rows",
+        *names,
         metavar="COUNT",
         type=click.IntRange(min=0),
         default=default,
         show_default=True,
-        help="How many rows at most.",
+        help=text,
     )

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli import completion
 from savepoint_cli.options import (
+    Opening,
     columns_option,
+    count_option,
     inspection,
+    keys_option,
     merge_option,
-    open_savepoint,
-    opening,
-    row_limit,
+    opening_options,
+    table_argument,
     times_option,
     undescribed_subclasses_option,
     usage_errors,
@@ -25,15 +26,14 @@ from savepoint_formats.extras import imported
 
 if TYPE_CHECKING:
     from savepoint_cli.terminal.output import Output
+    from savepoint_database.types.timer_dates import Times
 
 
 @command()
 @inspection
-@click.argument("table", shell_complete=completion.tables)
-@row_limit(20)
-@click.option(
-    "--key", "keys", metavar="KEY", multiple=True, help="Only the row of this key. Repeatable."
-)
+@table_argument
+@count_option("-n", "--rows", default=20, text="How many rows at most.")
+@keys_option
 @click.option(
     "--where", metavar="SQL", help="A condition in SQL, e.g. \"total > 100 AND key LIKE 'a%'\"."
 )
@@ -44,14 +44,13 @@ if TYPE_CHECKING:
 @undescribed_subclasses_option
 def show(
     output: Output,
-    path: str,
+    opening: Opening,
     table: str,
     rows: int,
-    keys: tuple[str, ...],
     where: str | None,
-    columns: tuple[str, ...],
     merge: dict[str, str],
-    **options: Any,
+    times: Times,
+    **read: Any,
 ) -> None:
     """Show rows of TABLE of the savepoint at PATH, without Spark.
 
@@ -59,24 +58,16 @@ def show(
     savepoint show s3://jobs/orders/savepoint-1a2b summarize.keyed_state -n 5
     savepoint show s3://jobs/orders/savepoint-1a2b summarize.keyed_state --key 42
     """
-    asked = {name: options.pop(name) for name in ("undescribed_subclasses", "with_times")}
-    times = options.pop("times")
-    savepoint = open_savepoint(path, **options)
+    savepoint = opening.open()
     with usage_errors():
-        scan = savepoint.scan(
-            table,
-            columns=columns or None,
-            keys=keys or None,
-            merge=merge or None,
-            **asked,
-        )
+        scan = savepoint.scan(table, merge=merge or None, **read)
         names = scan.schema.names
     output.values(f"Rows of {table}", names, first_rows(scan, rows, where, times))
 
 
 @command()
-@opening
-def browse(path: str, **uids: Any) -> None:
+@opening_options
+def browse(opening: Opening) -> None:
     """Browse the savepoint at PATH on the terminal: operators, states, keys, what is heavy.
 
     Needs the extra "browse". Enter opens what the cursor is on, / finds a key, s weighs, q ends.
@@ -87,7 +78,7 @@ def browse(path: str, **uids: Any) -> None:
     imported("textual")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError("browse needs a terminal; show, key and stats print to anything")
-    savepoint = open_savepoint(path, **uids)
+    savepoint = opening.open()
     from savepoint_cli.browse.app import SavepointBrowser  # noqa: PLC0415  # of the extra "browse"
 
     browser = SavepointBrowser(savepoint)
