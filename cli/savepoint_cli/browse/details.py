@@ -1,4 +1,4 @@
-"""A page with all of a row, or all that a key has."""
+"""A page with all values of a row, or all state of a key."""
 
 from __future__ import annotations
 
@@ -28,12 +28,7 @@ _MOST_ROWS = 100
 
 
 class Details(Screen[None]):
-    """Lines that can be scrolled.
-
-    Args:
-        title: What they are of.
-        lines: The lines.
-    """
+    """Lines that can be scrolled, below a title."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "app.pop_screen", "Back")]
 
@@ -42,7 +37,7 @@ class Details(Screen[None]):
         self._title, self.lines = title, lines
 
     def compose(self) -> ComposeResult:
-        """A title, the lines, the keys."""
+        """Lays out the title, the lines and the key bindings."""
         yield Static(Text(printable(self._title), style="bold"), classes="title")
         yield RichLog(wrap=True, auto_scroll=False)
         yield Footer()
@@ -61,12 +56,12 @@ def _styled(line: Line) -> Text:
 
 
 def of_row(row: pa.RecordBatch) -> list[Line]:
-    """What is shown of a row."""
+    """All columns of a batch of one row."""
     return list(bounded(row_lines(row)))
 
 
 def of_record(record: Any) -> list[Line]:
-    """What is shown of an operator or a state that was described."""
+    """All fields of the description of an operator or a state."""
     return list(bounded(_record_lines(record, depth=0)))
 
 
@@ -82,7 +77,7 @@ def _record_lines(record: Any, depth: int) -> Iterator[Line]:
 
 
 def of_key(key_state: KeyState) -> list[Line]:
-    """What is shown of all that a key has."""
+    """All state of a key."""
     return list(bounded(_key_lines(key_state)))
 
 

@@ -7,7 +7,7 @@ from threading import Event
 
 import pytest
 
-from savepoint_cli.browse.answers import answer
+from savepoint_cli.browse.app import answer
 
 
 def test_the_loop_goes_on_while_a_call_runs() -> None:
