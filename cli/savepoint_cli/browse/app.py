@@ -14,9 +14,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Footer, Header, Input, Static
 
-from savepoint_cli.browse.details import Details, of_key, of_record, of_row
+from savepoint_cli.browse.details import Details, key_lines, record_lines
 from savepoint_cli.browse.heavy import Heavy
-from savepoint_cli.browse.lines import cell_text
+from savepoint_cli.browse.lines import Line, bounded, cell_text, row_lines
 from savepoint_cli.browse.places import OperatorPlace, PlacesTree, TablePlace
 from savepoint_cli.browse.records_table import RecordsTable
 from savepoint_cli.terminal.cells import shortened
@@ -30,7 +30,7 @@ from savepoint_formats.program.kernel.machine_code import watch_compilation
 from savepoint_formats.tables.tables import KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 
     from textual.app import ComposeResult
     from textual.worker import Worker
@@ -187,13 +187,13 @@ class SavepointBrowser(App[None]):
         if page is not None:
             row = page.rows.slice(event.cursor_row, 1)
             title = f"{title}, row {page.first_row + event.cursor_row + 1:,}"
-            self._go(partial(self._show_details, title, lambda: of_row(row)))
+            self._go(partial(self._show_details, title, row_lines(row)))
         elif event.cursor_row < len(self._records):
             record = self._records[event.cursor_row]
-            self._go(partial(self._show_details, title, lambda: of_record(record)))
+            self._go(partial(self._show_details, title, record_lines(record)))
 
-    async def _show_details(self, title: str, lines: Callable[[], Any]) -> None:
-        shown = await self._answer("", lines)
+    async def _show_details(self, title: str, lines: Iterator[Line]) -> None:
+        shown = await self._answer("", lambda: list(bounded(lines)))
         if shown is not None:
             self.push_screen(Details(title, shown))
 
@@ -242,11 +242,11 @@ class SavepointBrowser(App[None]):
         )
         if key_state is not None and key_state.is_found:
             self._tell("")
-            await self._show_details(f"Key {key_state.key}", lambda: of_key(key_state))
+            await self._show_details(f"Key {key_state.key}", key_lines(key_state))
         elif key_state is not None:
             self._tell(f"no operator has the key {key_state.key}", is_wrong=True)
 
-    # What is heavy.
+    # Heavy state.
 
     def action_weigh(self) -> None:
         """Shows what is heavy."""

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Footer, RichLog, Static
 
-from savepoint_cli.browse.lines import Line, bounded, row_lines
+from savepoint_cli.browse.lines import Line, row_lines
 from savepoint_cli.terminal.cells import is_of_records, person_field
 from savepoint_database.types.spark_values import to_printable
 from savepoint_database.types.timer_dates import for_people
@@ -55,33 +55,20 @@ def _styled(line: Line) -> Text:
     return Text.assemble("  " * line.depth, (line.name, "bold"), colon, line.text)
 
 
-def of_row(row: pa.RecordBatch) -> list[Line]:
-    """All columns of a batch of one row."""
-    return list(bounded(row_lines(row)))
-
-
-def of_record(record: Any) -> list[Line]:
+def record_lines(record: Any, depth: int = 0) -> Iterator[Line]:
     """All fields of the description of an operator or a state."""
-    return list(bounded(_record_lines(record, depth=0)))
-
-
-def _record_lines(record: Any, depth: int) -> Iterator[Line]:
     for field in fields(record):
         value, name = getattr(record, field.name), field.name.replace("_", " ")
         if text := person_field(value, field.name):
             yield Line(depth, name, text)
         if is_of_records(value):
             for inner in value:
-                yield from _record_lines(inner, depth + 1)
+                yield from record_lines(inner, depth + 1)
                 yield Line(0, "")
 
 
-def of_key(key_state: KeyState) -> list[Line]:
+def key_lines(key_state: KeyState) -> Iterator[Line]:
     """All state of a key."""
-    return list(bounded(_key_lines(key_state)))
-
-
-def _key_lines(key_state: KeyState) -> Iterator[Line]:
     for key_rows in key_state.tables:
         name = f"{key_rows.operator}.{key_rows.table}"
         count = f"{len(key_rows.rows):,} row" + ("s" if len(key_rows.rows) != 1 else "")

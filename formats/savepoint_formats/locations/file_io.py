@@ -166,10 +166,11 @@ class SnapshotDirectory:
         start = handle.start if isinstance(handle, SegmentStream) else 0
         first = _first_range(start, handle.size, head, tail)
         path = handle.path
-        if isinstance(handle, RelativeFile):
-            whole = self._existing(path, [self._below(path)], first)
-        else:
-            whole = self._existing(path, self._candidates(path), first)
+        if path not in self._files:
+            is_relative = isinstance(handle, RelativeFile)
+            candidates = [self._below(path)] if is_relative else self._candidates(path)
+            self._files[path] = self._first_of(candidates, path, first)
+        whole = self._files[path]
         if isinstance(handle, SegmentStream):
             return replace(whole, start=start, size=handle.size)
         return replace(whole, declared_size=handle.size)
@@ -177,13 +178,8 @@ class SnapshotDirectory:
     def _below(self, path: str) -> Location:
         return Location(self.location.filesystem, posixpath.join(self.location.path, path))
 
-    def _existing(self, path: str, candidates: Iterable[Location], first: _Range) -> StateFile:
+    def _first_of(self, candidates: Iterable[Location], path: str, first: _Range) -> StateFile:
         """The first of the candidates that is a file and may be followed."""
-        if path not in self._files:
-            self._files[path] = self._looked_for(path, candidates, first)
-        return self._files[path]
-
-    def _looked_for(self, path: str, candidates: Iterable[Location], first: _Range) -> StateFile:
         problem = ""
         for candidate in candidates:
             if self.rules.is_strict and not self._is_own(candidate):
@@ -279,10 +275,10 @@ def _first_range(start: int, size: int, head: int, tail: int) -> _Range:
         return None
     if size <= max(tail, MAX_KEPT_SIZE):
         return start, start + size
+    if not head:
+        return start + size - tail, start + size
     # A longer header takes a second request.
-    return (
-        (start, start + min(head, MAX_KEPT_SIZE)) if head else (start + size - tail, start + size)
-    )
+    return start, start + min(head, MAX_KEPT_SIZE)
 
 
 _STRICT = (
