@@ -10,22 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import state_processor
-from savepoint_cli import completion
+from savepoint_cli import completion, options
 from savepoint_cli.engine import Engine, work_options
-from savepoint_cli.options import (
-    Opening,
-    allow_path_option,
-    count_option,
-    duration,
-    inspection,
-    operator_option,
-    optional_table_argument,
-    pairs,
-    strict_paths_option,
-    table_argument,
-    times_option,
-    undescribed_subclasses_option,
-)
 from savepoint_cli.terminal.help import Command, command
 from savepoint_cli.terminal.output import output_option
 from savepoint_database.audit.page import page
@@ -36,20 +22,17 @@ from savepoint_formats.printable import printable
 from state_processor import Garbage
 
 if TYPE_CHECKING:
+    from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
     from savepoint_database.types.timer_dates import Times
 
 _NEGATIVE = re.compile(r"-\d.*")
 
 NOT_FOUND = 3
-"""The exit code if nothing is wrong, but nothing fits."""
+"""The exit code if nothing was found."""
 
 
-def _moment(
-    _context: click.Context, _parameter: click.Parameter, text: str | None
-) -> datetime | None:
-    if text is None:
-        return None
+def _moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
@@ -57,13 +40,11 @@ def _moment(
     return moment.replace(tzinfo=moment.tzinfo or UTC)
 
 
-def _age(
-    _context: click.Context, _parameter: click.Parameter, text: str | None
-) -> timedelta | None:
-    if text is not None and text.strip().isdigit():
-        # Elsewhere that is a number of milliseconds, which would be fatal here.
+def _age(text: str) -> timedelta:
+    if text.strip().isdigit():
+        # Without a unit it would be milliseconds, and young files would be deleted.
         raise click.BadParameter(f"{text!r} has no unit, expected such as 7d or 12h")
-    return None if text is None else duration(text)
+    return options.duration(text)
 
 
 @dataclass(frozen=True)
@@ -74,24 +55,25 @@ class WrittenPage:
     size: int
 
 
-@command()
-@inspection
-@optional_table_argument
+@options.inspection()
+@options.optional_table
 @click.option(
     "--at",
     metavar="TIME",
-    callback=_moment,
+    callback=options.callback(_moment),
     help="The time that counts as now, as 2026-01-31T12:00:00Z. UTC if it has no zone.",
 )
 @click.option(
     "--ttl",
     multiple=True,
     metavar="STATE=DURATION",
-    callback=pairs("a state and a time, as sessions=7d", duration),
+    callback=options.pairs("a state and a time, as sessions=7d", options.duration),
     shell_complete=completion.followed("=", completion.states),
     help="How long values of a state live, as sessions=7d; no savepoint knows it. Repeatable.",
 )
-@count_option("--top", default=10, text="How many of the largest keys of each operator to show.")
+@options.count_option(
+    "--top", default=10, text="How many of the largest keys of each operator to show."
+)
 @click.option("--key-groups", "with_key_groups", is_flag=True, help="Show each key group, too.")
 @click.option(
     "--html",
@@ -143,12 +125,11 @@ class _KeyCommand(Command):
         return super().parse_args(ctx, args)
 
 
-@click.command(cls=_KeyCommand)
-@inspection
+@options.inspection(kind=_KeyCommand)
 @click.argument("key")
-@operator_option("Look into this operator only, by its uid or hash.")
-@times_option
-@undescribed_subclasses_option
+@options.operator_option("Look into this operator only, by its uid or hash.")
+@options.times
+@options.undescribed_subclasses
 def key(
     output: Output,
     opening: Opening,
@@ -178,8 +159,8 @@ def key(
 
 @command()
 @click.argument("directory", shell_complete=completion.paths)
-@allow_path_option
-@strict_paths_option
+@options.allow_path
+@options.strict_paths
 @output_option
 def snapshots(
     output: Output, directory: str, allow_paths: tuple[str, ...], *, strict_paths: bool
@@ -205,7 +186,7 @@ def snapshots(
 @click.option(
     "--older-than",
     metavar="DURATION",
-    callback=_age,
+    callback=options.callback(_age),
     help="Only files that were written so long ago: 7d, 12h. Longer than any checkpoint takes.",
 )
 @click.option(
@@ -242,13 +223,12 @@ def gc(
     output.page(garbage, ("Files that no snapshot needs", garbage.files))
 
 
-@command()
-@inspection
-@table_argument
+@options.inspection()
+@options.table
 @click.option("--key", metavar="KEY", required=True, help="The key, as savepoint key takes it.")
 @click.option("--changes", is_flag=True, help="Show only snapshots where the rows have changed.")
-@times_option
-@undescribed_subclasses_option
+@options.times
+@options.undescribed_subclasses
 def history(
     output: Output,
     opening: Opening,

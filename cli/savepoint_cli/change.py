@@ -11,17 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli import completion
+from savepoint_cli import completion, options
 from savepoint_cli.engine import started_session
 from savepoint_cli.modify import writes
-from savepoint_cli.options import (
-    inspection,
-    operator_argument,
-    operator_option,
-    state_argument,
-    undescribed_subclasses_option,
-)
-from savepoint_cli.terminal.help import Command, command, common_option
+from savepoint_cli.terminal.help import Command, common_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,32 +33,31 @@ _nanoseconds = common_option(
 
 
 def _evaluates(change: Change) -> Change:
-    """A change that Spark makes if an option is SQL; names are looked up before Spark starts."""
+    """Starts Spark for a change if an option is SQL, after names were looked up."""
 
     @wraps(change)
-    def changed(writer: SavepointWriter, **options: Any) -> SavepointWriter:
-        if any(options.get(name) is not None for name in _SQL_OPTIONS):
-            planned = writer.operator(options["operator"]).change
-            if planned is not None and "state" in options:
-                planned.state(options["state"])
+    def changed(writer: SavepointWriter, **values: Any) -> SavepointWriter:
+        if any(values.get(name) is not None for name in _SQL_OPTIONS):
+            planned = writer.operator(values["operator"]).change
+            if planned is not None and "state" in values:
+                planned.state(values["state"])
             writer = writer.with_session(started_session())
-        return change(writer, **options)
+        return change(writer, **values)
 
     return changed
 
 
 def _changes_values(change: Change) -> Callable[..., None]:
     """The options of a command that changes the values of a state."""
-    return writes(_nanoseconds(undescribed_subclasses_option(_evaluates(change))))
+    return writes(_nanoseconds(options.undescribed_subclasses(_evaluates(change))))
 
 
 def _state_command(function: Callable[..., None]) -> Command:
-    return command()(inspection(operator_argument(state_argument(function))))
+    return options.inspection()(options.operator(options.state(function)))
 
 
-@command()
-@inspection
-@operator_argument
+@options.inspection()
+@options.operator
 @click.argument("old", shell_complete=completion.states)
 @click.argument("new")
 @writes
@@ -80,11 +72,10 @@ def rename_state(writer: SavepointWriter, operator: str, old: str, new: str) -> 
     return writer.rename_state(operator, old, new)
 
 
-@command()
-@inspection
+@options.inspection()
 @click.argument("old")
 @click.argument("new")
-@operator_option("Only in this operator, by its uid or the hash of it; in all by default.")
+@options.operator_option("Only in this operator, by its uid or the hash of it; in all by default.")
 @writes
 def rename_class(
     writer: SavepointWriter, old: str, new: str, operator: str | None
@@ -197,7 +188,7 @@ def widen_field(
 @click.option("--where", metavar="SQL", help="Which rows it is for; all by default.")
 @_changes_values
 def update_state(
-    writer: SavepointWriter, operator: str, state: str, expression: str, **options: Any
+    writer: SavepointWriter, operator: str, state: str, expression: str, **others: Any
 ) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with other values of a STATE.
 
@@ -207,12 +198,11 @@ def update_state(
     \b
     savepoint update-state s3://jobs/old summarize total s3://jobs/new --set "abs(total)"
     """
-    return writer.update_state(operator, state, expression, **options)
+    return writer.update_state(operator, state, expression, **others)
 
 
-@command()
-@inspection
-@operator_argument
+@options.inspection()
+@options.operator
 @click.option(
     "--where",
     metavar="SQL",
@@ -220,7 +210,7 @@ def update_state(
     help="Which keys: those with a row that fits, in any table that has the columns.",
 )
 @writes
-@undescribed_subclasses_option
+@options.undescribed_subclasses
 @_evaluates
 def delete_keys(writer: SavepointWriter, operator: str, where: str, **read: Any) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, without some keys of the OPERATOR.

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
-from savepoint_cli import completion
+from savepoint_cli import completion, options
 from savepoint_cli.engine import Engine, work_options
-from savepoint_cli.options import Opening, count_option, inspection, optional_table_argument
-from savepoint_cli.terminal.help import command
 from savepoint_cli.terminal.output import OutputFormat
 from savepoint_database import checks
 from savepoint_database.types.spark_values import printable_rows
 from savepoint_formats.errors import DamagedError, UnknownUidWarning
 
 if TYPE_CHECKING:
+    from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
     from savepoint_database.checks.savepoint_diff import Difference, SavepointDiff, TableChanges
     from savepoint_database.checks.verification import Depth
@@ -30,8 +29,7 @@ DAMAGED = 1
 DIFFERENT = 3
 
 
-@command()
-@inspection
+@options.inspection()
 @click.option(
     "--quick/--deep",
     "is_quick",
@@ -73,11 +71,12 @@ class DiffPage:
     tables: tuple[TableChanges, ...]
 
 
-@command()
-@inspection
+@options.inspection()
 @click.argument("other", shell_complete=completion.paths)
-@optional_table_argument
-@count_option("-n", "--rows", default=5, text="How many changes of each table to show at most.")
+@options.optional_table
+@options.count_option(
+    "-n", "--rows", default=5, text="How many changes of each table to show at most."
+)
 @click.option("--changes", "is_feed", is_flag=True, help="Give all changes, and nothing else.")
 @click.option(
     "--with-times", is_flag=True, help="Times of last access of state with TTL count as well."

@@ -1,6 +1,6 @@
 """Completes words in a shell: paths, and names from the savepoint that is typed before them.
 
-A shell asks for it by ``_SAVEPOINT_COMPLETE``. What is wrong with a savepoint is not reported then.
+A shell asks for it by ``_SAVEPOINT_COMPLETE``. Errors of a savepoint are not reported then.
 """
 
 from __future__ import annotations

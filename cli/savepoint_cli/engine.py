@@ -1,4 +1,4 @@
-"""The options that say who does the work, this process or Spark; and sessions of Spark."""
+"""The options that choose the engine of a command, this process or Spark; and sessions of Spark."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli.options import Opening, collected
+from savepoint_cli import options
 from state_processor import Savepoint, local_session
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from savepoint_cli.options import Opening
     from state_processor import SparkSavepoint
 
 LOCAL = "local[*]"
@@ -26,7 +27,7 @@ LOCAL = "local[*]"
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What does the work of a command: ``spark``, or something in this process."""
+    """The engine of a command: ``spark``, or one in this process."""
 
     engine: str
     master: str
@@ -38,18 +39,18 @@ class Engine:
         return self.engine == "spark"
 
     def load(self, opening: Opening, opened: Savepoint) -> SparkSavepoint:
-        """Opens a savepoint again, in a session of Spark."""
-        return opening.load(started_session(self.master, self.conf), opened)
+        """Opens a savepoint again, for Spark; warnings of unknown uids were shown before."""
+        uids = tuple(operator.uid for operator in opened.operators() if operator.uid)
+        spark = started_session(self.master, self.conf)
+        return Savepoint.load(spark, opened.path, **{**opening.settings, "uids": uids})
 
     def open(self, opening: Opening) -> Savepoint:
-        """Opens a savepoint for the work."""
+        """Opens a savepoint for this engine."""
         opened = opening.open()
         return self.load(opening, opened) if self.is_spark else opened
 
 
-def _settings(
-    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
-) -> dict[str, str]:
+def _settings(given: tuple[str, ...]) -> dict[str, str]:
     settings = {}
     for text in given:
         name, equals, value = text.partition("=")
@@ -61,7 +62,7 @@ def _settings(
 
 def engine_options(name: str, text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The options of an ``Engine``, which is Spark or the one of this name."""
-    return collected(
+    return options.collected(
         "engine",
         Engine,
         click.option(
@@ -81,7 +82,7 @@ def engine_options(name: str, text: str) -> Callable[[Callable[..., None]], Call
             "--conf",
             multiple=True,
             metavar="NAME=VALUE",
-            callback=_settings,
+            callback=options.callback(_settings),
             help="Of Spark: a setting, as spark.driver.memory=4g. Repeatable.",
         ),
     )
@@ -94,7 +95,7 @@ def started_session(master: str = LOCAL, conf: Mapping[str, str] | None = None) 
     """Starts a session, with settings whose names have ``__`` for dots; says that it takes a while."""
     if sys.stderr.isatty():
         click.echo("Starting Spark …", err=True)
-    # What goes wrong on the way to Java is logged with its traceback before it is raised.
+    # PySpark logs the traceback of an error on the way to Java, and then raises the error.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
         spark = local_session(master, **conf or {})

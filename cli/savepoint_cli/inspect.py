@@ -1,15 +1,18 @@
-"""Commands that look into a savepoint without bulk data and without Spark."""
+"""Commands that look into a savepoint without Spark."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
 import state_processor
-from savepoint_cli.options import inspection, optional_table_argument
+from savepoint_cli import options
 from savepoint_cli.terminal.help import command
+from savepoint_database.rows.rows import first_rows
+from savepoint_formats.extras import imported
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,10 +21,10 @@ if TYPE_CHECKING:
     from savepoint_cli.terminal.output import Output
     from savepoint_database.files.schema_texts import SchemaForm
     from savepoint_database.snapshot.description import OperatorDescription
+    from savepoint_database.types.timer_dates import Times
 
 
-@command()
-@inspection
+@options.inspection()
 def describe(output: Output, opening: Opening) -> None:
     """Show what is in the savepoint at PATH: its format, its operators, their states.
 
@@ -68,8 +71,7 @@ def _digest(operators: Sequence[OperatorDescription]) -> tuple[str, Sequence[_Op
     return f"Operators with state ({len(lines)} of {len(operators)})", lines
 
 
-@command("list")
-@inspection
+@options.inspection("list")
 def list_tables(output: Output, opening: Opening) -> None:
     """List the tables of the savepoint at PATH.
 
@@ -79,9 +81,8 @@ def list_tables(output: Output, opening: Opening) -> None:
     output.rows(f"Tables of {opening.path}", opening.open().tables(), whole=["sql"])
 
 
-@command()
-@inspection
-@optional_table_argument
+@options.inspection()
+@options.optional_table
 @click.option(
     "--format",
     "--as",
@@ -107,8 +108,7 @@ def schema(output: Output, opening: Opening, table: str | None, form: SchemaForm
     output.rows(f"Columns of {table or opening.path}", opening.open().schema(table))
 
 
-@command()
-@inspection
+@options.inspection()
 def files(output: Output, opening: Opening) -> None:
     """List every file of the savepoint at PATH, who refers to it, and what is missing.
 
@@ -116,3 +116,61 @@ def files(output: Output, opening: Opening) -> None:
     savepoint files s3://jobs/orders/savepoint-1a2b --output json
     """
     output.rows(f"Files of {opening.path}", opening.open().files())
+
+
+@options.inspection()
+@options.table
+@options.count_option("-n", "--rows", default=20, text="How many rows at most.")
+@options.keys
+@click.option(
+    "--where", metavar="SQL", help="A condition in SQL, e.g. \"total > 100 AND key LIKE 'a%'\"."
+)
+@options.columns
+@options.merge_option(
+    "Of local state: make one value of a state's instances by sum, min, max or concat."
+)
+@click.option("--with-times", is_flag=True, help="Show the last access of values with TTL.")
+@options.times
+@options.undescribed_subclasses
+def show(
+    output: Output,
+    opening: Opening,
+    table: str,
+    rows: int,
+    where: str | None,
+    merge: dict[str, str],
+    times: Times,
+    **read: Any,
+) -> None:
+    """Show rows of TABLE of the savepoint at PATH, without Spark.
+
+    \b
+    savepoint show s3://jobs/orders/savepoint-1a2b summarize.keyed_state -n 5
+    savepoint show s3://jobs/orders/savepoint-1a2b summarize.keyed_state --key 42
+    """
+    savepoint = opening.open()
+    with options.usage_errors():
+        scan = savepoint.scan(table, merge=merge or None, **read)
+        names = scan.schema.names
+    output.values(f"Rows of {table}", names, first_rows(scan, rows, where, times))
+
+
+@command()
+@options.opening_only
+def browse(opening: Opening) -> None:
+    """Browse the savepoint at PATH on the terminal: operators, states, keys, what is heavy.
+
+    Needs the extra "browse". Enter opens what the cursor is on, / finds a key, s weighs, q ends.
+
+    \b
+    savepoint browse s3://jobs/orders/savepoint-1a2b
+    """
+    imported("textual")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError("browse needs a terminal; show, key and stats print to anything")
+    savepoint = opening.open()
+    from savepoint_cli.browse.app import SavepointBrowser  # noqa: PLC0415  # of the extra "browse"
+
+    browser = SavepointBrowser(savepoint)
+    browser.run()
+    click.get_current_context().exit(browser.return_code or 0)

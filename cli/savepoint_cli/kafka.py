@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli import completion
+from savepoint_cli import completion, options
 from savepoint_cli.modify import Destination, overwrite_option
-from savepoint_cli.options import Opening, inspection, operator_option, usage_errors, utf8_text
-from savepoint_cli.terminal.help import command
 
 if TYPE_CHECKING:
+    from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
 
 
-@command()
-@inspection
+@options.inspection()
 @click.option(
     "--set-offsets",
     "offsets",
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     shell_complete=completion.paths,
     help="Where the savepoint is written that starts at these offsets.",
 )
-@operator_option("With --set-offsets: the only source to change, by uid or hash.")
+@options.operator_option("With --set-offsets: the only source to change, by uid or hash.")
 @overwrite_option
 @click.option(
     "--dry-run",
@@ -71,13 +69,13 @@ def kafka(
         )
         return
     rows = _rows(offsets)
-    with usage_errors():
+    with options.usage_errors():
         writer = savepoint.set_kafka_offsets(rows, operator=operator)
     Destination(out, overwrite, dry_run).write(output, writer)
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:
-    lines = io.StringIO(utf8_text(file.read_bytes(), str(file)), newline="")
+    lines = io.StringIO(options.utf8_text(file.read_bytes(), str(file)), newline="")
     try:
         return list(csv.DictReader(lines))
     except csv.Error as error:

@@ -1,6 +1,6 @@
 """Commands that write a savepoint from another one.
 
-What is copied needs no Spark; a session is started where state is spread or filtered anew.
+Copies need no Spark; a session is started if state is rewritten.
 """
 
 from __future__ import annotations
@@ -13,20 +13,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from savepoint_cli import completion
+from savepoint_cli import completion, options
 from savepoint_cli.engine import started_session
-from savepoint_cli.options import (
-    collected,
-    inspection,
-    merge_option,
-    operator_argument,
-    operator_option,
-    pairs,
-    state_argument,
-    usage_errors,
-)
 from savepoint_cli.terminal import progress
-from savepoint_cli.terminal.help import command
 from savepoint_database.types.class_library import ClassLibrary
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_formats.printable import printable
@@ -46,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a command writes a savepoint, and whether it does."""
+    """Where a command writes a savepoint; a dry run only checks."""
 
     out: str
     overwrite: bool
@@ -71,7 +60,7 @@ class Destination:
 overwrite_option = click.option(
     "--overwrite", is_flag=True, help="Replace a savepoint that lies at OUT."
 )
-destination = collected(
+destination = options.collected(
     "destination",
     Destination,
     click.argument("out", shell_complete=completion.paths),
@@ -88,14 +77,14 @@ destination = collected(
 
 
 def writes(change: Change) -> Callable[..., None]:
-    """Makes a change of a writer the work of a command, which has the options of ``destination``."""
+    """Makes a command of a function that changes a writer, with the options of ``destination``."""
 
     @wraps(change)
-    def run(output: Output, opening: Opening, destination: Destination, **options: Any) -> None:
+    def run(output: Output, opening: Opening, destination: Destination, **values: Any) -> None:
         writer = opening.open().writer()
         with _errors_of_spark():
-            with usage_errors():
-                changed = change(writer, **options)
+            with options.usage_errors():
+                changed = change(writer, **values)
             destination.write(output, changed)
 
     return destination(run)
@@ -116,8 +105,7 @@ def _errors_of_spark() -> Iterator[None]:
         raise reported(printable(str(error).strip().partition("\n")[0])) from error
 
 
-@command()
-@inspection
+@options.inspection()
 @writes
 def copy(writer: SavepointWriter) -> SavepointWriter:
     """Copy the savepoint or checkpoint at PATH to OUT, with every file that it refers to.
@@ -131,8 +119,7 @@ def copy(writer: SavepointWriter) -> SavepointWriter:
     return writer
 
 
-@command()
-@inspection
+@options.inspection()
 @click.argument("old", shell_complete=completion.operators)
 @click.argument("new")
 @writes
@@ -147,9 +134,8 @@ def rename_operator(writer: SavepointWriter, old: str, new: str) -> SavepointWri
     return writer.rename_operator(old, new)
 
 
-@command()
-@inspection
-@operator_argument
+@options.inspection()
+@options.operator
 @writes
 def remove_operator(writer: SavepointWriter, operator: str) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, without the OPERATOR and its state.
@@ -162,10 +148,9 @@ def remove_operator(writer: SavepointWriter, operator: str) -> SavepointWriter:
     return writer.remove_operator(operator)
 
 
-@command()
-@inspection
-@operator_argument
-@state_argument
+@options.inspection()
+@options.operator
+@options.state
 @writes
 def remove_state(writer: SavepointWriter, operator: str, state: str) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, without the STATE of the OPERATOR.
@@ -179,8 +164,7 @@ def remove_state(writer: SavepointWriter, operator: str, state: str) -> Savepoin
     return writer.remove_state(operator, state)
 
 
-@command()
-@inspection
+@options.inspection()
 @click.option(
     "--max-parallelism",
     metavar="COUNT",
@@ -197,7 +181,7 @@ def remove_state(writer: SavepointWriter, operator: str, state: str) -> Savepoin
     "--hash-codes",
     multiple=True,
     metavar="OPERATOR=SHAPE",
-    callback=pairs("OPERATOR=SHAPE", str.strip),
+    callback=options.pairs("OPERATOR=SHAPE", str.strip),
     shell_complete=completion.followed("=", completion.operators),
     help="How keys are hashed whose class has a hashCode of its own, such as"
     " 'orders=Objects.hash(id, name)'; inferred by default. Repeatable.",
@@ -224,8 +208,7 @@ def rescale(
     )
 
 
-@command()
-@inspection
+@options.inspection()
 @click.option(
     "--format",
     "--to",
@@ -250,8 +233,7 @@ def convert(writer: SavepointWriter, to: SnapshotFormat) -> SavepointWriter:
     return writer.convert(to=to)
 
 
-@command()
-@inspection
+@options.inspection()
 @click.option(
     "--jar",
     "jars",
@@ -293,8 +275,7 @@ def classes(
     output.text({}, class_descriptions_text(savepoint.kryo.classes, unknown, reason))
 
 
-@command()
-@inspection
+@options.inspection()
 @click.option(
     "--target",
     type=click.Choice(get_args(FlinkRelease)),
@@ -314,7 +295,7 @@ def classes(
     "rename_classes",
     multiple=True,
     metavar="OLD=NEW",
-    callback=pairs("OLD=NEW"),
+    callback=options.pairs("OLD=NEW"),
     help="A class that has another name in the job of Flink 2.x. Repeatable.",
 )
 @writes
@@ -341,10 +322,9 @@ def migrate(
     return writer.migrate(target, rename_classes=rename_classes)
 
 
-@command()
-@inspection
-@operator_option("The operator, by its uid or the hash of it.", required=True)
-@merge_option("How a state's instances become one value: sum, min, max or concat.")
+@options.inspection()
+@options.operator_option("The operator, by its uid or the hash of it.", required=True)
+@options.merge_option("How a state's instances become one value: sum, min, max or concat.")
 @writes
 def merge_local(writer: SavepointWriter, operator: str, merge: dict[str, str]) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with the local state of an operator as ordinary one.

@@ -13,7 +13,7 @@ import click
 
 from savepoint_cli import completion
 from savepoint_cli.terminal import progress
-from savepoint_cli.terminal.help import common_option
+from savepoint_cli.terminal.help import Command, common_option
 from savepoint_cli.terminal.output import Output, output_option
 from savepoint_database.types.flink_units import milliseconds
 from savepoint_formats.errors import SavepointError
@@ -22,10 +22,7 @@ from state_processor import Savepoint
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyspark.sql import SparkSession
-
     from savepoint_formats.layout import KryoClass
-    from state_processor import SparkSavepoint
 
     Function = Callable[..., None]
 
@@ -49,12 +46,17 @@ def collected(
     return decorate
 
 
-def pairs(expected: str, parse: Callable[[str], Any] = str) -> Callable[..., dict[str, Any]]:
+def callback(parse: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """A callback of an option that parses its value, unless that is missing."""
+    return lambda _context, _parameter, value: None if value is None else parse(value)
+
+
+def pairs(
+    expected: str, parse: Callable[[str], Any] = str
+) -> Callable[[click.Context, click.Parameter, Any], Any]:
     """A callback that makes a dict of repeated options such as ``count=sum``."""
 
-    def parsed(
-        _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
-    ) -> dict[str, Any]:
+    def parsed(texts: tuple[str, ...]) -> dict[str, Any]:
         values = {}
         for text in texts:
             name, _, value = text.rpartition("=")
@@ -63,7 +65,7 @@ def pairs(expected: str, parse: Callable[[str], Any] = str) -> Callable[..., dic
             values[name] = parse(value)
         return values
 
-    return parsed
+    return callback(parsed)
 
 
 def duration(text: str) -> timedelta:
@@ -98,22 +100,22 @@ class Opening:
     """The savepoint of a command, and how it is opened."""
 
     path: str
-    kryo_classes: tuple[KryoClass, ...]
+    kryo_classes: tuple[KryoClass, ...] | None
     key_types: dict[str, str]
     allow_paths: tuple[str, ...]
     strict_paths: bool
     uids: tuple[str, ...]
-    listed_uids: list[str]
+    listed_uids: list[str] | None
 
     @property
     def settings(self) -> dict[str, Any]:
         """The keyword arguments of ``Savepoint.open``."""
         return {
-            "uids": (*self.uids, *self.listed_uids),
+            "uids": (*self.uids, *(self.listed_uids or ())),
             "allow_paths": self.allow_paths,
             "strict_paths": self.strict_paths,
             "key_types": self.key_types,
-            "kryo_classes": self.kryo_classes,
+            "kryo_classes": self.kryo_classes or (),
         }
 
     def open(self) -> Savepoint:
@@ -124,43 +126,32 @@ class Opening:
             shown.shorten(savepoint.short_ids())
         return savepoint
 
-    def load(self, spark: SparkSession, opened: Savepoint) -> SparkSavepoint:
-        """Opens it again, for Spark; warnings of unknown uids were shown before."""
-        names = tuple(operator.uid for operator in opened.operators() if operator.uid)
-        return Savepoint.load(spark, opened.path, **{**self.settings, "uids": names})
 
-
-def _uids(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> list[str]:
-    if path is None:
-        return []
+def _uids(path: Path) -> list[str]:
     lines = (line.strip() for line in utf8_text(path.read_bytes(), str(path)).splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def _classes(
-    _context: click.Context, _parameter: click.Parameter, path: str | None
-) -> tuple[KryoClass, ...]:
-    if path is None:
-        return ()
+def _classes(path: str) -> tuple[KryoClass, ...]:
     from savepoint_database.types.class_descriptions import described_classes  # noqa: PLC0415  # YAML is slow
 
     with click.open_file(path, "rb") as file:
         return described_classes(utf8_text(file.read(), file.name), file.name)
 
 
-allow_path_option = common_option(
+allow_path = common_option(
     "--allow-path",
     "allow_paths",
     multiple=True,
     metavar="PREFIX",
     help="A directory or URI of another store, where files may lie. Repeatable.",
 )
-strict_paths_option = common_option(
+strict_paths = common_option(
     "--strict-paths",
     is_flag=True,
     help="Follow nothing out of the savepoint's own directories, unless it is allowed.",
 )
-opening_options = collected(
+opening_only = collected(
     "opening",
     Opening,
     click.argument("path", shell_complete=completion.paths),
@@ -170,7 +161,7 @@ opening_options = collected(
         "kryo_classes",
         type=click.Path(exists=True, dir_okay=False, allow_dash=True),
         metavar="FILE",
-        callback=_classes,
+        callback=callback(_classes),
         help="Classes whose objects Kryo wrote, described in YAML as savepoint classes prints it.",
     ),
     common_option(
@@ -183,8 +174,8 @@ opening_options = collected(
         help="The type of an operator's keys, where no file tells it, such as"
         " orders='TUPLE<STRING, LONG>'. Repeatable.",
     ),
-    allow_path_option,
-    strict_paths_option,
+    allow_path,
+    strict_paths,
     common_option(
         "--uid",
         "uids",
@@ -196,56 +187,61 @@ opening_options = collected(
         "--uids-file",
         "listed_uids",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        callback=_uids,
+        callback=callback(_uids),
         help="A file with a uid per line, as if each were given by --uid.",
     ),
 )
 """The argument PATH and the options that say how the savepoint is opened."""
 
 
-def inspection(command: Function) -> Function:
-    """The argument and the options of a command that prints something about a savepoint.
+def inspection(
+    name: str | None = None, kind: type[Command] = Command
+) -> Callable[[Function], Command]:
+    """Makes a command about the savepoint at PATH that prints an answer.
 
     A terminal shows what is read if that takes long.
     """
 
-    @wraps(command)
-    def patient(opening: Opening, **options: Any) -> None:
-        with progress.reading(opening.path):
-            command(opening=opening, **options)
+    def decorate(function: Function) -> Command:
+        @wraps(function)
+        def patient(opening: Opening, **values: Any) -> None:
+            with progress.reading(opening.path):
+                function(opening=opening, **values)
 
-    return opening_options(output_option(patient))
+        return click.command(name, cls=kind)(opening_only(output_option(patient)))
+
+    return decorate
 
 
-operator_argument = click.argument("operator", shell_complete=completion.operators)
-state_argument = click.argument("state", shell_complete=completion.states)
-table_argument = click.argument("table", shell_complete=completion.tables)
-optional_table_argument = click.argument("table", required=False, shell_complete=completion.tables)
-columns_option = click.option(
+operator = click.argument("operator", shell_complete=completion.operators)
+state = click.argument("state", shell_complete=completion.states)
+table = click.argument("table", shell_complete=completion.tables)
+optional_table = click.argument("table", required=False, shell_complete=completion.tables)
+columns = click.option(
     "--column",
     "columns",
     multiple=True,
     metavar="COLUMN",
-    callback=lambda _context, _parameter, given: given or None,
+    callback=callback(lambda given: given or None),
     shell_complete=completion.columns,
     help="Only this column. Repeatable.",
 )
-keys_option = click.option(
+keys = click.option(
     "--key",
     "keys",
     metavar="KEY",
     multiple=True,
-    callback=lambda _context, _parameter, given: given or None,
+    callback=callback(lambda given: given or None),
     help="Only the row of this key. Repeatable.",
 )
-nanoseconds_option = common_option(
+nanoseconds = common_option(
     "--nanoseconds",
     type=click.Choice(["refuse", "struct", "text", "truncate"]),
     default="refuse",
     show_default=True,
     help="What becomes of times with more digits than microseconds.",
 )
-undescribed_subclasses_option = common_option(
+undescribed_subclasses = common_option(
     "--undescribed-subclasses",
     type=click.Choice(["refuse", "bytes", "rest"]),
     default="refuse",
@@ -253,12 +249,12 @@ undescribed_subclasses_option = common_option(
     help="What becomes of POJOs of subclasses that no snapshot describes, and with `rest` of what lies"
     " behind any value that can't be decoded, where nobody can tell the two apart.",
 )
-times_option = click.option(
+times = click.option(
     "--times",
     type=click.Choice(["dates", "raw"]),
     default="dates",
     show_default=True,
-    callback=lambda _context, _parameter, given: "dates" if given == "dates" else "numbers",
+    callback=callback(lambda given: "dates" if given == "dates" else "numbers"),
     help="Times of timers and of TTL as dates in UTC, or as milliseconds.",
 )
 

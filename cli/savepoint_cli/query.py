@@ -1,4 +1,4 @@
-"""The command that runs SQL, by DuckDB or by Spark."""
+"""The command that runs SQL by DuckDB or Spark."""
 
 from __future__ import annotations
 
@@ -12,20 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli import completion
+from savepoint_cli import completion, options
 from savepoint_cli.engine import Engine, engine_options
-from savepoint_cli.options import (
-    Opening,
-    count_option,
-    inspection,
-    nanoseconds_option,
-    times_option,
-    undescribed_subclasses_option,
-    usage_errors,
-    utf8_text,
-)
 from savepoint_cli.terminal import progress
-from savepoint_cli.terminal.help import command
 from savepoint_database import files
 from savepoint_database import sql as embedded_sql
 from savepoint_database.rows.rows import result_rows
@@ -36,6 +25,7 @@ from savepoint_formats.scan.read_options import ReadOptions
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
     from savepoint_database.sql import SqlDatabase, SqlResult
     from savepoint_spark.savepoint.spark_database import SparkDatabase
@@ -47,11 +37,7 @@ _FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "jsonl", ".jsonl": "j
 _DIRECTORY = "directory"
 
 
-def _file(
-    _context: click.Context, _parameter: click.Parameter, given: str | None
-) -> tuple[str, str] | None:
-    if given is None:
-        return None
+def _file(given: str) -> tuple[str, str]:
     if given.endswith("/"):
         return given, _DIRECTORY
     form = _FORMATS.get(PurePosixPath(given).suffix.casefold())
@@ -62,14 +48,13 @@ def _file(
     return given, form
 
 
-@command()
-@inspection
+@options.inspection()
 @click.argument("sql", required=False)
 @click.option(
     "-o",
     "--out",
     metavar="OUT",
-    callback=_file,
+    callback=options.callback(_file),
     shell_complete=completion.paths,
     help="Write all rows to OUT, a .parquet, .csv or .json (lines) file; Spark also to a directory/.",
 )
@@ -82,11 +67,11 @@ def _file(
     metavar="SIZE",
     help="Of DuckDB: how much memory it may take, as 4GB or a part of the machine's.",
 )
-@count_option("-n", "--rows", default=100, text="How many rows at most.")
-@times_option
+@options.count_option("-n", "--rows", default=100, text="How many rows at most.")
+@options.times
 @engine_options("duckdb", "What runs the query: DuckDB in this process, or Spark.")
-@nanoseconds_option
-@undescribed_subclasses_option
+@options.nanoseconds
+@options.undescribed_subclasses
 def query(
     output: Output,
     opening: Opening,
@@ -96,7 +81,7 @@ def query(
     overwrite: bool,
     rows: int,
     allow_files: bool,
-    **options: Any,
+    **settings: Any,
 ) -> None:
     """Run SQL over the tables of the savepoint at PATH; without SQL, open a prompt.
 
@@ -116,14 +101,13 @@ def query(
         raise click.UsageError("--allow-files is for DuckDB; SQL of Spark may read any file")
     opened = opening.open()
     if sql is None and not sys.stdin.isatty():
-        sql = utf8_text(sys.stdin.buffer.read(), "stdin")
+        sql = options.utf8_text(sys.stdin.buffer.read(), "stdin")
     if sql is not None and not sql.strip():
         raise click.UsageError("no SQL: give it in quotes, or by stdin")
     if sql is not None and engine.is_spark:
-        # Before Spark starts.
         expect_spark_query(sql)
-    options["allow_files"] = allow_files
-    with _database(opening, opened, engine, options) as database:
+    settings["allow_files"] = allow_files
+    with _database(opening, opened, engine, settings) as database:
         queries = _Queries(database, engine.engine, out, overwrite, rows)
         if sql is not None:
             queries.answer(output, sql)
@@ -145,7 +129,7 @@ def query(
 
 @dataclass(frozen=True, slots=True)
 class _Queries:
-    """What answers queries, and what becomes of their rows."""
+    """A database that answers queries, and where their rows go."""
 
     database: Database
     engine: str
@@ -174,7 +158,7 @@ class _Queries:
             output.note(f"{path}: written by {self.engine}")
             return
         result = self._result(sql).with_distinct_names()
-        with usage_errors():
+        with options.usage_errors():
             size = files.write_table_file(
                 path,
                 files.TableFormat(form),
@@ -193,16 +177,16 @@ class _Queries:
 
 @contextmanager
 def _database(
-    opening: Opening, opened: Savepoint, engine: Engine, options: dict[str, Any]
+    opening: Opening, opened: Savepoint, engine: Engine, settings: dict[str, Any]
 ) -> Iterator[Database]:
-    read = {name: options.pop(name) for name in ("nanoseconds", "undescribed_subclasses")}
+    read = {name: settings.pop(name) for name in ("nanoseconds", "undescribed_subclasses")}
     if engine.is_spark:
         from savepoint_spark.savepoint.spark_database import SparkDatabase  # noqa: PLC0415  # Spark
 
         savepoint = engine.load(opening, opened)
-        yield SparkDatabase(savepoint, ReadOptions(**read), times=options["times"])
+        yield SparkDatabase(savepoint, ReadOptions(**read), times=settings["times"])
         return
-    with usage_errors():
-        database = embedded_sql.SqlDatabase(opened, ReadOptions(**read), **options)
+    with options.usage_errors():
+        database = embedded_sql.SqlDatabase(opened, ReadOptions(**read), **settings)
     with database:
         yield database

@@ -1,4 +1,4 @@
-"""Commands that carry tables out of savepoints, and into them."""
+"""Commands that export tables from savepoints, and import them."""
 
 from __future__ import annotations
 
@@ -8,34 +8,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import state_processor
-from savepoint_cli import completion
+from savepoint_cli import completion, options
 from savepoint_cli.engine import started_session
 from savepoint_cli.modify import Destination, destination
-from savepoint_cli.options import (
-    Opening,
-    columns_option,
-    inspection,
-    keys_option,
-    nanoseconds_option,
-    table_argument,
-    undescribed_subclasses_option,
-    usage_errors,
-)
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import command
 from savepoint_cli.terminal.output import output_option
 from savepoint_database import files
 
 if TYPE_CHECKING:
+    from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
 
 _FORMATS = ("parquet", "avro", "csv", "jsonl")
 _NAMED_FORMATS = "parquet, avro, csv or jsonl"
 
 
-@command("export")
-@inspection
-@table_argument
+@options.inspection("export")
+@options.table
 @click.argument("out", shell_complete=completion.paths)
 @click.option(
     "--format",
@@ -46,12 +36,12 @@ _NAMED_FORMATS = "parquet, avro, csv or jsonl"
     required=True,
     help=f"The format of OUT: {_NAMED_FORMATS}.",
 )
-@columns_option
-@keys_option
+@options.columns
+@options.keys
 @click.option("--with-key-group", is_flag=True, help="Add the column key_group.")
 @click.option("--with-times", is_flag=True, help="Keep the last access of values with TTL.")
-@nanoseconds_option
-@undescribed_subclasses_option
+@options.nanoseconds
+@options.undescribed_subclasses
 @click.option(
     "--escape-formulas",
     is_flag=True,
@@ -76,7 +66,7 @@ def export_table(
     if escape_formulas and form != "csv":
         raise click.UsageError("--escape-formulas is for --format csv")
     savepoint = opening.open()
-    with usage_errors():
+    with options.usage_errors():
         scan = savepoint.scan(table, **read)
     written = {"overwrite": overwrite, "escape_formulas": escape_formulas}
     with progress.steps(f"Writing {out}", len(tuple(scan.splits()))) as on_split:
