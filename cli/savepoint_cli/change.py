@@ -1,36 +1,28 @@
 """Commands that change states, their types, values and keys: the verbs of ``StateChanges``.
 
-Names of operators, states and fields are looked up before Spark starts, so that a slip is told at
-once. Changes of fields are tried without Spark; expressions are tried by it.
+Names of operators, states and fields are looked up before Spark starts, so that a typo is reported
+at once. Changes of fields are tried without Spark; expressions are tried by it.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli import completion
+from savepoint_cli import completion, options
 from savepoint_cli.engine import started_session
-from savepoint_cli.inspect import inspection, open_savepoint, undescribed_subclasses_option
-from savepoint_cli.local import usage_errors
-from savepoint_cli.modify import destination, write_savepoint
-from savepoint_cli.terminal.help import command, common_option
-from savepoint_formats.printable import printable
+from savepoint_cli.modify import writes
+from savepoint_cli.terminal.help import Command, common_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from savepoint_cli.terminal.output import Output
-    from savepoint_formats.scan.read_options import UndescribedSubclasses
-    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_cli.modify import Change
     from state_processor import SavepointWriter
 
-    Change = Callable[[SavepointWriter], SavepointWriter]
-
-_operator = click.argument("operator", shell_complete=completion.operators)
-_state = click.argument("state", shell_complete=completion.states)
+_SQL_OPTIONS = ("value", "expression", "where")
 _nanoseconds = common_option(
     "--nanoseconds",
     type=click.Choice(["refuse", "struct", "text"]),
@@ -40,13 +32,36 @@ _nanoseconds = common_option(
 )
 
 
-@command()
-@inspection
-@_operator
+def _evaluates(change: Change) -> Change:
+    """Starts Spark for a change if an option is SQL, after names were looked up."""
+
+    @wraps(change)
+    def changed(writer: SavepointWriter, **values: Any) -> SavepointWriter:
+        if any(values.get(name) is not None for name in _SQL_OPTIONS):
+            planned = writer.operator(values["operator"]).change
+            if planned is not None and "state" in values:
+                planned.state(values["state"])
+            writer = writer.with_session(started_session())
+        return change(writer, **values)
+
+    return changed
+
+
+def _changes_values(change: Change) -> Callable[..., None]:
+    """The options of a command that changes the values of a state."""
+    return writes(_nanoseconds(options.undescribed_subclasses(_evaluates(change))))
+
+
+def _state_command(function: Callable[..., None]) -> Command:
+    return options.inspection()(options.operator(options.state(function)))
+
+
+@options.inspection()
+@options.operator
 @click.argument("old", shell_complete=completion.states)
 @click.argument("new")
-@destination
-def rename_state(output: Output, operator: str, old: str, new: str, **options: Any) -> None:
+@writes
+def rename_state(writer: SavepointWriter, operator: str, old: str, new: str) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT; the state OLD of the OPERATOR is called NEW.
 
     OPERATOR is a uid, or the hash of one. Values pass through as the bytes that they are, by Spark.
@@ -54,28 +69,17 @@ def rename_state(output: Output, operator: str, old: str, new: str, **options: A
     \b
     savepoint rename-state s3://jobs/savepoint-1a2b summarize total sum s3://jobs/renamed
     """
-    changed = _Changed(output, options)
-    changed.write(changed.writer.rename_state(operator, old, new))
+    return writer.rename_state(operator, old, new)
 
 
-@command()
-@inspection
+@options.inspection()
 @click.argument("old")
 @click.argument("new")
-@click.option(
-    "--operator",
-    metavar="OPERATOR",
-    shell_complete=completion.operators,
-    help="Only in this operator, by its uid or the hash of it; in all by default.",
-)
-@destination
+@options.operator_option("Only in this operator, by its uid or the hash of it; in all by default.")
+@writes
 def rename_class(
-    output: Output,
-    old: str,
-    new: str,
-    operator: str | None,
-    **options: Any,
-) -> None:
+    writer: SavepointWriter, old: str, new: str, operator: str | None
+) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT; the class OLD of Java is called NEW.
 
     Inner classes have a $ in their names, and are renamed one by one. Values pass through as the
@@ -85,29 +89,16 @@ def rename_class(
     \b
     savepoint rename-class s3://jobs/savepoint-1a2b shop.Customer shop.Client s3://jobs/renamed
     """
-    changed = _Changed(output, options)
-    changed.write(changed.writer.rename_class(old, new, uid=operator))
+    return writer.rename_class(old, new, uid=operator)
 
 
-@command()
-@inspection
-@_operator
-@_state
+@_state_command
 @click.argument("old")
 @click.argument("new")
-@destination
-@_nanoseconds
-@undescribed_subclasses_option
+@_changes_values
 def rename_field(
-    output: Output,
-    operator: str,
-    state: str,
-    old: str,
-    new: str,
-    nanoseconds: Nanoseconds,
-    undescribed_subclasses: UndescribedSubclasses,
-    **options: Any,
-) -> None:
+    writer: SavepointWriter, operator: str, state: str, old: str, new: str, **read: Any
+) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT; a field OLD of the POJOs in a STATE is called NEW.
 
     A field of a POJO inside the POJO is OLD with the fields around it, as address.zip; NEW is the
@@ -116,23 +107,10 @@ def rename_field(
     \b
     savepoint rename-field s3://jobs/savepoint-1a2b stateful customer address.zip code s3://jobs/new
     """
-    changed = _Changed(output, options)
-    changed.by_fields(
-        lambda writer: writer.rename_field(
-            operator,
-            state,
-            old,
-            new,
-            nanoseconds=nanoseconds,
-            undescribed_subclasses=undescribed_subclasses,
-        )
-    )
+    return writer.rename_field(operator, state, old, new, **read)
 
 
-@command()
-@inspection
-@_operator
-@_state
+@_state_command
 @click.argument("field")
 @click.argument("field_type", metavar="TYPE")
 @click.option(
@@ -140,20 +118,16 @@ def rename_field(
     metavar="SQL",
     help="What the field holds, an expression over the columns of the state's table; or null.",
 )
-@destination
-@_nanoseconds
-@undescribed_subclasses_option
+@_changes_values
 def add_field(
-    output: Output,
+    writer: SavepointWriter,
     operator: str,
     state: str,
     field: str,
     field_type: str,
     value: str | None,
-    nanoseconds: Nanoseconds,
-    undescribed_subclasses: UndescribedSubclasses,
-    **options: Any,
-) -> None:
+    **read: Any,
+) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with one FIELD more in the values of a STATE.
 
     TYPE is that of a POJO's field, as LONG, STRING or "LIST<INT>"; the next field of a row of SQL
@@ -162,43 +136,20 @@ def add_field(
     \b
     savepoint add-field s3://jobs/old stateful customer vip BOOLEAN s3://jobs/new --value "age > 9"
     """
-    changed = _Changed(output, options)
+    column = None
+    if value is not None:
+        from pyspark.sql import functions  # noqa: PLC0415  # Spark is slow to import
 
-    def change(writer: SavepointWriter) -> SavepointWriter:
-        column = None if value is None else _pyspark().sql.functions.expr(value)
-        return writer.add_field(
-            operator,
-            state,
-            field,
-            field_type,
-            column,
-            nanoseconds=nanoseconds,
-            undescribed_subclasses=undescribed_subclasses,
-        )
-
-    if value is None:
-        changed.by_fields(change)
-    else:
-        changed.by_spark(operator, state, change)
+        column = functions.expr(value)
+    return writer.add_field(operator, state, field, field_type, column, **read)
 
 
-@command()
-@inspection
-@_operator
-@_state
+@_state_command
 @click.argument("field")
-@destination
-@_nanoseconds
-@undescribed_subclasses_option
+@_changes_values
 def drop_field(
-    output: Output,
-    operator: str,
-    state: str,
-    field: str,
-    nanoseconds: Nanoseconds,
-    undescribed_subclasses: UndescribedSubclasses,
-    **options: Any,
-) -> None:
+    writer: SavepointWriter, operator: str, state: str, field: str, **read: Any
+) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, without a FIELD of the values of a STATE.
 
     The fields behind that of a row of SQL move up.
@@ -206,37 +157,16 @@ def drop_field(
     \b
     savepoint drop-field s3://jobs/savepoint-1a2b stateful customer tags s3://jobs/smaller
     """
-    changed = _Changed(output, options)
-    changed.by_fields(
-        lambda writer: writer.drop_field(
-            operator,
-            state,
-            field,
-            nanoseconds=nanoseconds,
-            undescribed_subclasses=undescribed_subclasses,
-        )
-    )
+    return writer.drop_field(operator, state, field, **read)
 
 
-@command()
-@inspection
-@_operator
-@_state
+@_state_command
 @click.argument("field")
 @click.argument("field_type", metavar="TYPE")
-@destination
-@_nanoseconds
-@undescribed_subclasses_option
+@_changes_values
 def widen_field(
-    output: Output,
-    operator: str,
-    state: str,
-    field: str,
-    field_type: str,
-    nanoseconds: Nanoseconds,
-    undescribed_subclasses: UndescribedSubclasses,
-    **options: Any,
-) -> None:
+    writer: SavepointWriter, operator: str, state: str, field: str, field_type: str, **read: Any
+) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT; a FIELD gets a TYPE that holds all its values.
 
     TYPE is as in add-field: LONG for INT, DOUBLE for FLOAT, a DECIMAL of more digits.
@@ -244,23 +174,10 @@ def widen_field(
     \b
     savepoint widen-field s3://jobs/savepoint-1a2b stateful customer purchases LONG s3://jobs/new
     """
-    changed = _Changed(output, options)
-    changed.by_fields(
-        lambda writer: writer.widen_field(
-            operator,
-            state,
-            field,
-            field_type,
-            nanoseconds=nanoseconds,
-            undescribed_subclasses=undescribed_subclasses,
-        )
-    )
+    return writer.widen_field(operator, state, field, field_type, **read)
 
 
-@command()
-@inspection
-@_operator
-@_state
+@_state_command
 @click.option(
     "--set",
     "expression",
@@ -269,19 +186,10 @@ def widen_field(
     help="The new value, an expression over the columns of the state's table.",
 )
 @click.option("--where", metavar="SQL", help="Which rows it is for; all by default.")
-@destination
-@_nanoseconds
-@undescribed_subclasses_option
+@_changes_values
 def update_state(
-    output: Output,
-    operator: str,
-    state: str,
-    expression: str,
-    where: str | None,
-    nanoseconds: Nanoseconds,
-    undescribed_subclasses: UndescribedSubclasses,
-    **options: Any,
-) -> None:
+    writer: SavepointWriter, operator: str, state: str, expression: str, **others: Any
+) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with other values of a STATE.
 
     SQL is that of Spark. It sees key and all states of the key, or value; "savepoint schema" shows
@@ -290,39 +198,21 @@ def update_state(
     \b
     savepoint update-state s3://jobs/old summarize total s3://jobs/new --set "abs(total)"
     """
-    changed = _Changed(output, options)
-    changed.by_spark(
-        operator,
-        state,
-        lambda writer: writer.update_state(
-            operator,
-            state,
-            expression,
-            where=where,
-            nanoseconds=nanoseconds,
-            undescribed_subclasses=undescribed_subclasses,
-        ),
-    )
+    return writer.update_state(operator, state, expression, **others)
 
 
-@command()
-@inspection
-@_operator
+@options.inspection()
+@options.operator
 @click.option(
     "--where",
     metavar="SQL",
     required=True,
     help="Which keys: those with a row that fits, in any table that has the columns.",
 )
-@destination
-@undescribed_subclasses_option
-def delete_keys(
-    output: Output,
-    operator: str,
-    where: str,
-    undescribed_subclasses: UndescribedSubclasses,
-    **options: Any,
-) -> None:
+@writes
+@options.undescribed_subclasses
+@_evaluates
+def delete_keys(writer: SavepointWriter, operator: str, where: str, **read: Any) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, without some keys of the OPERATOR.
 
     All their states, windows and timers go. SQL is that of Spark; it sees the columns of the tables
@@ -331,64 +221,4 @@ def delete_keys(
     \b
     savepoint delete-keys s3://jobs/savepoint-1a2b summarize s3://jobs/cleaned --where "total = 0"
     """
-    changed = _Changed(output, options)
-    changed.by_spark(
-        operator,
-        None,
-        lambda writer: writer.delete_keys(
-            operator, where, undescribed_subclasses=undescribed_subclasses
-        ),
-    )
-
-
-class _Changed:
-    """A savepoint that a command changes, and what the options say of that."""
-
-    def __init__(self, output: Output, options: dict[str, Any]) -> None:
-        named = ("out", "overwrite", "dry_run")
-        self._output, self._destination = output, {name: options.pop(name) for name in named}
-        self.writer: SavepointWriter = open_savepoint(**options).writer()
-
-    def by_spark(self, operator: str, state: str | None, change: Change) -> None:
-        """Makes a change that has expressions, which Spark alone knows, and writes the savepoint.
-
-        What is wrong with names is told before Spark starts.
-        """
-        changed = self.writer.operator(operator).change
-        if changed is not None and state is not None:
-            changed.state(state)
-        self.writer = self.writer.with_session(started_session())
-        self.by_fields(change)
-
-    def by_fields(self, change: Change) -> None:
-        """Makes a change, and writes the savepoint."""
-        with _errors_of_spark():
-            with usage_errors():
-                writer = change(self.writer)
-            self.write(writer)
-
-    def write(self, writer: SavepointWriter) -> None:
-        """Writes the savepoint, or says what would be written."""
-        write_savepoint(self._output, writer, **self._destination)
-
-
-def _pyspark() -> Any:
-    import pyspark.sql.functions  # noqa: PLC0415  # Spark is slow to import
-
-    return pyspark
-
-
-@contextmanager
-def _errors_of_spark() -> Iterator[None]:
-    """Tells of SQL that Spark can't make of the columns as of a wrong call, and of what then fails."""
-    errors = _pyspark().errors
-    try:
-        yield
-    except errors.AnalysisException as error:
-        raise click.UsageError(_first_line(error)) from error
-    except errors.PySparkException as error:
-        raise click.ClickException(_first_line(error)) from error
-
-
-def _first_line(error: Exception) -> str:
-    return printable(str(error).strip().partition("\n")[0])
+    return writer.delete_keys(operator, where, **read)

@@ -1,4 +1,4 @@
-"""Commands that judge: whether a savepoint is whole, and in what two differ.
+"""Commands that judge: whether a savepoint is whole, and how two differ.
 
 A command ends with 1 if something is wrong with a savepoint, and with 3 if two are different.
 """
@@ -6,32 +6,30 @@ A command ends with 1 if something is wrong with a savepoint, and with 3 if two 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
 
 import click
 
-from savepoint_cli import completion
-from savepoint_cli.engine import opened_for, work_options
-from savepoint_cli.inspect import inspection, open_savepoint
-from savepoint_cli.terminal.help import command
+from savepoint_cli import completion, options
+from savepoint_cli.engine import Engine, work_options
 from savepoint_cli.terminal.output import OutputFormat
 from savepoint_database import checks
 from savepoint_database.types.spark_values import printable_rows
 from savepoint_formats.errors import DamagedError, UnknownUidWarning
 
 if TYPE_CHECKING:
+    from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
     from savepoint_database.checks.savepoint_diff import Difference, SavepointDiff, TableChanges
-    from savepoint_database.checks.verification import Depth, Verification
+    from savepoint_database.checks.verification import Depth
     from savepoint_formats.checks.faults import Fault
 
 DAMAGED = 1
 DIFFERENT = 3
 
 
-@command()
-@inspection
+@options.inspection()
 @click.option(
     "--quick/--deep",
     "is_quick",
@@ -40,7 +38,7 @@ DIFFERENT = 3
     help="Look at files, sizes, headers and offsets only, or at every key and value too.",
 )
 @work_options
-def verify(output: Output, path: str, is_quick: bool, **options: Any) -> None:
+def verify(output: Output, opening: Opening, engine: Engine, is_quick: bool) -> None:
     """Check that the savepoint at PATH is whole, and tell what is not, where, and what it costs.
 
     Every file that is referred to is there, with its size; headers, sections, end marks and offsets
@@ -51,7 +49,11 @@ def verify(output: Output, path: str, is_quick: bool, **options: Any) -> None:
     \b
     savepoint verify s3://jobs/orders/savepoint-1a2b --quick
     """
-    verification = _verified(path, "quick" if is_quick else "deep", options)
+    depth: Depth = "quick" if is_quick else "deep"
+    try:
+        verification = engine.open(opening).verify(depth)
+    except DamagedError as error:
+        verification = checks.Verification.of_unreadable(opening.path, depth, error)
     output.page(verification, ("Faults", [FaultLine.of(fault) for fault in verification.faults]))
     if not verification.is_whole:
         click.get_current_context().exit(DAMAGED)
@@ -59,7 +61,7 @@ def verify(output: Output, path: str, is_quick: bool, **options: Any) -> None:
 
 @dataclass(frozen=True)
 class DiffPage:
-    """The answer of ``diff``, without rows."""
+    """The answer of ``diff`` without rows."""
 
     before: str
     after: str
@@ -69,18 +71,11 @@ class DiffPage:
     tables: tuple[TableChanges, ...]
 
 
-@command()
-@inspection
+@options.inspection()
 @click.argument("other", shell_complete=completion.paths)
-@click.argument("table", required=False, shell_complete=completion.tables)
-@click.option(
-    "-n",
-    "--rows",
-    metavar="COUNT",
-    type=click.IntRange(min=0),
-    default=5,
-    show_default=True,
-    help="How many changes of each table to show at most.",
+@options.optional_table
+@options.count_option(
+    "-n", "--rows", default=5, text="How many changes of each table to show at most."
 )
 @click.option("--changes", "is_feed", is_flag=True, help="Give all changes, and nothing else.")
 @click.option(
@@ -89,13 +84,13 @@ class DiffPage:
 @work_options
 def diff(
     output: Output,
-    path: str,
+    opening: Opening,
+    engine: Engine,
     other: str,
     table: str | None,
     rows: int,
     is_feed: bool,
     with_times: bool,
-    **options: Any,
 ) -> None:
     """Compare the savepoint at PATH with OTHER, which came later, or only one TABLE of them.
 
@@ -107,19 +102,24 @@ def diff(
     savepoint diff s3://jobs/orders/savepoint-1a2b s3://jobs/orders/savepoint-5e6f
     savepoint diff before after summarize.keyed_state --changes --output json
     """
-    before = opened_for(path, options)
+    before = engine.open(opening)
     names = [operator.uid for operator in before.operators() if operator.uid]
     with warnings.catch_warnings():
-        # That an operator is gone is what the differences say.
+        # The differences say that an operator is gone.
         warnings.simplefilter("ignore", UnknownUidWarning)
-        after = open_savepoint(other, **{**options, "uids": (*options["uids"], *names)})
+        after = replace(opening, path=other, uids=(*opening.uids, *names)).open()
     comparison = before.diff(after, table, with_times=with_times)
     if is_feed:
         is_equal = _feed(output, comparison)
     else:
         result = "equal" if comparison.is_equal else "different"
         page = DiffPage(
-            path, other, result, comparison.is_equal, comparison.differences, comparison.tables
+            opening.path,
+            other,
+            result,
+            comparison.is_equal,
+            comparison.differences,
+            comparison.tables,
         )
         output.page(page, ("Differences", page.differences), ("Tables", page.tables))
         is_equal = page.is_equal
@@ -140,7 +140,7 @@ def _show_samples(output: Output, diff: SavepointDiff, rows: int) -> None:
 
 
 def _feed(output: Output, diff: SavepointDiff) -> bool:
-    """Prints all changes as they are found; tells whether there are none."""
+    """Prints all changes as they are read; returns whether there are none."""
     is_equal = all(difference.kind == "setting" for difference in diff.differences)
     for table in diff.table_names:
         for batch in diff.changes(table):
@@ -152,7 +152,7 @@ def _feed(output: Output, diff: SavepointDiff) -> bool:
 
 @dataclass(frozen=True)
 class FaultLine:
-    """A fault as people see it: a row of few columns."""
+    """A fault in few columns, for people."""
 
     severity: str
     check: str
@@ -162,7 +162,7 @@ class FaultLine:
 
     @classmethod
     def of(cls, fault: Fault) -> Self:
-        """The row of a fault."""
+        """Describes a fault."""
         subtask = "" if fault.subtask is None else str(fault.subtask)
         offset = "" if fault.offset is None else f" at byte {fault.offset}"
         parts = {
@@ -174,11 +174,3 @@ class FaultLine:
         }
         where = tuple(f"{name}{part}" for name, part in parts.items() if part)
         return cls(fault.severity, fault.check, where, fault.problem, fault.cost)
-
-
-def _verified(path: str, depth: Depth, options: dict[str, Any]) -> Verification:
-    try:
-        savepoint = opened_for(path, options)
-    except DamagedError as error:
-        return checks.Verification.of_unreadable(path, depth, error)
-    return savepoint.verify(depth)

@@ -1,6 +1,6 @@
-"""What a shell completes: paths, and names of what the savepoint has that is typed before them.
+"""Completes words in a shell: paths, and names from the savepoint that is typed before them.
 
-A shell asks for it by ``_SAVEPOINT_COMPLETE``; nothing is said of what is wrong with a savepoint then.
+A shell asks for it by ``_SAVEPOINT_COMPLETE``. Errors of a savepoint are not reported then.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+    Names = Callable[[Savepoint, dict[str, Any]], Iterable[str]]
 
 
 def paths(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -25,60 +26,68 @@ def paths(_context: click.Context, _parameter: click.Parameter, typed: str) -> l
     return [CompletionItem(typed, type="file")]
 
 
-def tables(context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Full names of tables."""
-    return _completed(
-        context, typed, lambda savepoint: (table.table for table in savepoint.tables())
+def _completing(names: Names) -> Complete:
+    """Completes names of the savepoint; ``names`` also gets the values that are typed already."""
+
+    def complete(
+        context: click.Context, _parameter: click.Parameter, typed: str
+    ) -> list[CompletionItem]:
+        # click leaves arguments alone if an option lacks its value.
+        arguments = (
+            each.name for each in context.command.params if isinstance(each, click.Argument)
+        )
+        given = {**context.params, **dict(zip(arguments, context.args, strict=False))}
+        if not given.get("path"):
+            return []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                savepoint = Savepoint.open(
+                    given["path"],
+                    uids=(*(given.get("uids") or ()), *(given.get("listed_uids") or ())),
+                    allow_paths=given.get("allow_paths") or (),
+                    strict_paths=bool(given.get("strict_paths")),
+                )
+                candidates = sorted(set(names(savepoint, given)))
+            except SavepointError:
+                return []
+        return [CompletionItem(name) for name in candidates if name.startswith(typed)]
+
+    return complete
+
+
+def _states(savepoint: Savepoint, given: dict[str, Any]) -> Iterator[str]:
+    named = given.get("operator")
+    chosen = [savepoint.operator(named)] if named else savepoint.operators()
+    return (state.name for operator in chosen for state in operator.catalog.states)
+
+
+tables = _completing(lambda savepoint, _: (table.table for table in savepoint.tables()))
+"""Full names of tables."""
+
+operators = _completing(lambda savepoint, _: (operator.name for operator in savepoint.operators()))
+"""Uids, or hashes, of operators."""
+
+states = _completing(_states)
+"""Names of states: those of the operator that is typed before, or of all."""
+
+operator_states = _completing(
+    lambda savepoint, _: (
+        f"{operator.name}/{state.name}"
+        for operator in savepoint.operators()
+        for state in operator.catalog.states
     )
+)
+"""States with their operators: ``operator/state``."""
 
-
-def operators(
-    context: click.Context, _parameter: click.Parameter, typed: str
-) -> list[CompletionItem]:
-    """Uids, or hashes, of operators."""
-    return _completed(
-        context, typed, lambda savepoint: (operator.name for operator in savepoint.operators())
-    )
-
-
-def states(context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Names of states: those of the operator that is typed before, or of all."""
-    named = _given(context).get("operator")
-
-    def names(savepoint: Savepoint) -> Iterator[str]:
-        chosen = [savepoint.operator(named)] if named else savepoint.operators()
-        return (state.name for operator in chosen for state in operator.catalog.states)
-
-    return _completed(context, typed, names)
-
-
-def operator_states(
-    context: click.Context, _parameter: click.Parameter, typed: str
-) -> list[CompletionItem]:
-    """Each state behind its operator: operator/state."""
-    return _completed(
-        context,
-        typed,
-        lambda savepoint: (
-            f"{operator.name}/{state.name}"
-            for operator in savepoint.operators()
-            for state in operator.catalog.states
-        ),
-    )
-
-
-def columns(
-    context: click.Context, _parameter: click.Parameter, typed: str
-) -> list[CompletionItem]:
-    """Names of the columns of the table that is typed before."""
-    table = _given(context).get("table")
-    return _completed(
-        context, typed, lambda savepoint: (column.column for column in savepoint.schema(table))
-    )
+columns = _completing(
+    lambda savepoint, given: (column.column for column in savepoint.schema(given.get("table")))
+)
+"""Columns of the table that is typed before."""
 
 
 def followed(mark: str, complete: Complete) -> Complete:
-    """Names that a value follows, as total=sum."""
+    """Completes names that a value follows, as in ``total=sum``."""
 
     def items(
         context: click.Context, parameter: click.Parameter, typed: str
@@ -88,30 +97,3 @@ def followed(mark: str, complete: Complete) -> Complete:
         ]
 
     return items
-
-
-def _given(context: click.Context) -> dict[str, Any]:
-    """Values that are typed already; click leaves arguments alone where an option lacks its value."""
-    arguments = (part.name for part in context.command.params if isinstance(part, click.Argument))
-    return {**context.params, **dict(zip(arguments, context.args, strict=False))}
-
-
-def _completed(
-    context: click.Context, typed: str, names: Callable[[Savepoint], Iterable[str]]
-) -> list[CompletionItem]:
-    given = _given(context)
-    if not given.get("path"):
-        return []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            savepoint = Savepoint.open(
-                given["path"],
-                uids=(*(given.get("uids") or ()), *(given.get("listed_uids") or ())),
-                allow_paths=given.get("allow_paths") or (),
-                strict_paths=bool(given.get("strict_paths")),
-            )
-            candidates = sorted(set(names(savepoint)))
-        except SavepointError:
-            return []
-    return [CompletionItem(name) for name in candidates if name.startswith(typed)]

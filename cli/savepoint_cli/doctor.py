@@ -1,18 +1,13 @@
-"""The command that tells whether another Flink restores a savepoint. It starts no Spark.
-
-It ends with 3 if not all of it is restorable as it is.
-"""
+"""The command that predicts whether another Flink restores a savepoint, without Spark."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from savepoint_cli.inspect import inspection, open_savepoint
-from savepoint_cli.local import usage_errors
-from savepoint_cli.terminal.help import command
+from savepoint_cli import options
 from savepoint_formats.compatibility.operator_rules import BACKENDS
 from savepoint_formats.compatibility.releases import TARGETS, release_text
 from savepoint_formats.compatibility.rules import Verdict, worst
@@ -20,17 +15,19 @@ from savepoint_formats.compatibility.rules import Verdict, worst
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
     from savepoint_database.checks.compatibility import Compatibility, OperatorCompatibility
     from savepoint_formats.compatibility.rules import Finding
+
+    JudgedT = TypeVar("JudgedT", Finding, OperatorCompatibility)
 
 NOT_RESTORABLE = 3
 _SHOWN_PLACES = 3
 _VERDICTS = tuple(Verdict)
 
 
-@command()
-@inspection
+@options.inspection()
 @click.option(
     "--target",
     required=True,
@@ -51,7 +48,7 @@ _VERDICTS = tuple(Verdict)
     help="The state backend of the job that is to restore it.",
 )
 def doctor(
-    output: Output, path: str, target: str, written_by: str, backend: str | None, **uids: Any
+    output: Output, opening: Opening, target: str, written_by: str, backend: str | None
 ) -> None:
     """Tell whether Flink RELEASE restores the savepoint at PATH: per operator and state, and why not.
 
@@ -62,8 +59,8 @@ def doctor(
     \b
     savepoint doctor s3://jobs/orders/savepoint-1a2b --target 2.2 --backend rocksdb
     """
-    savepoint = open_savepoint(path, **uids)
-    with usage_errors():
+    savepoint = opening.open()
+    with options.usage_errors():
         compatibility = savepoint.compatibility(
             target, written_by=written_by, backend=backend or ""
         )
@@ -84,7 +81,7 @@ def doctor(
 
 @dataclass(frozen=True)
 class StateLine:
-    """A state as people see it, or an operator as such."""
+    """A state for people, or the findings of its operator as a whole."""
 
     operator: str
     state: str
@@ -95,7 +92,7 @@ class StateLine:
 
 @dataclass(frozen=True)
 class OperatorLine:
-    """An operator with all of its states."""
+    """An operator with all its states, for people."""
 
     operator: str
     states: int
@@ -105,7 +102,7 @@ class OperatorLine:
 
 @dataclass(frozen=True)
 class RuleLine:
-    """What a rule says, and of what."""
+    """A rule with findings, and where they were found."""
 
     verdict: str
     rule: str
@@ -114,26 +111,14 @@ class RuleLine:
     advice: str
     source: str
 
-    @classmethod
-    def of(cls, finding: Finding, places: tuple[str, ...]) -> Self:
-        """The line of a finding that is made in all these places."""
-        return cls(
-            finding.verdict.value,
-            finding.rule,
-            places,
-            finding.reason,
-            finding.advice,
-            finding.source,
-        )
-
     @property
     def title(self) -> str:
-        """What it is called on a terminal: what is in no way of a restore is a condition of it."""
+        """The heading on a terminal; a finding that prevents no restore is a condition of it."""
         is_condition = self.verdict == Verdict.RESTORABLE
         return f"{'condition' if is_condition else self.verdict}: {self.rule}"
 
     def lines(self) -> Iterator[tuple[str, str]]:
-        """What a terminal shows of it."""
+        """The labelled texts on a terminal."""
         shown, more = self.where[:_SHOWN_PLACES], len(self.where) - _SHOWN_PLACES
         if shown:
             yield "where", ", ".join(shown) + (f", and {more} more" if more > 0 else "")
@@ -144,19 +129,28 @@ class RuleLine:
 
 
 def _rules(compatibility: Compatibility) -> list[RuleLine]:
-    """A line per rule that says something, the worst first."""
+    """A line per rule with findings, the worst first."""
     places: dict[str, list[str]] = {}
     findings: dict[str, Finding] = {}
     for place, finding in _placed(compatibility):
         findings.setdefault(finding.rule, finding)
-        part = " ".join(filter(None, (place, finding.where)))
-        places.setdefault(finding.rule, []).extend(filter(None, [part]))
-    ordered = sorted(findings.values(), key=lambda finding: _VERDICTS.index(finding.verdict))
-    return [RuleLine.of(finding, tuple(places[finding.rule])) for finding in ordered]
+        where = " ".join(filter(None, (place, finding.where)))
+        places.setdefault(finding.rule, []).extend([where] if where else [])
+    return [
+        RuleLine(
+            finding.verdict.value,
+            finding.rule,
+            tuple(places[finding.rule]),
+            finding.reason,
+            finding.advice,
+            finding.source,
+        )
+        for finding in _sorted(findings.values())
+    ]
 
 
 def _placed(compatibility: Compatibility) -> Iterator[tuple[str, Finding]]:
-    """All findings, and what each is about."""
+    """All findings with the names of their states or operators."""
     yield from (("", finding) for finding in compatibility.findings)
     for operator in compatibility.operators:
         yield from ((operator.operator, finding) for finding in operator.findings)
@@ -167,40 +161,35 @@ def _placed(compatibility: Compatibility) -> Iterator[tuple[str, Finding]]:
 
 def _states(compatibility: Compatibility) -> list[StateLine]:
     """A line per state, those of the worst operators first."""
-    return [line for operator in _worst_first(compatibility) for line in _lines_of(operator)]
-
-
-def _lines_of(operator: OperatorCompatibility) -> Iterator[StateLine]:
-    if operator.findings:
-        verdict = worst(finding.verdict for finding in operator.findings)
-        yield StateLine(operator.operator, "", verdict, _names(operator.findings), "operator")
-    for state in operator.states:
-        yield StateLine(
-            state.operator, state.state, state.verdict, _names(state.findings), state.kind
-        )
+    lines = []
+    for operator in _sorted(compatibility.operators):
+        if operator.findings:
+            verdict, rules = worst(each.verdict for each in operator.findings), operator.findings
+            lines.append(StateLine(operator.operator, "", verdict, _names(rules), "operator"))
+        lines += [
+            StateLine(
+                state.operator, state.state, state.verdict, _names(state.findings), state.kind
+            )
+            for state in operator.states
+        ]
+    return lines
 
 
 def _operators(compatibility: Compatibility) -> list[OperatorLine]:
-    """A line per operator that has anything, the worst first."""
-    return [
-        OperatorLine(
-            operator.operator,
-            len(operator.states),
-            operator.verdict,
-            _names(
-                (
-                    *operator.findings,
-                    *(finding for state in operator.states for finding in state.findings),
-                )
-            ),
-        )
-        for operator in _worst_first(compatibility)
-        if operator.states or operator.findings
-    ]
+    """A line per operator that has states or findings, the worst first."""
+    lines = []
+    for operator in _sorted(compatibility.operators):
+        findings = [each for state in operator.states for each in state.findings]
+        rules = _names((*operator.findings, *findings))
+        if operator.states or operator.findings:
+            lines.append(
+                OperatorLine(operator.operator, len(operator.states), operator.verdict, rules)
+            )
+    return lines
 
 
-def _worst_first(compatibility: Compatibility) -> list[OperatorCompatibility]:
-    return sorted(compatibility.operators, key=lambda operator: _VERDICTS.index(operator.verdict))
+def _sorted(judged: Iterable[JudgedT]) -> list[JudgedT]:
+    return sorted(judged, key=lambda each: _VERDICTS.index(each.verdict))
 
 
 def _names(findings: Iterable[Finding]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The options that say who does the work, this process or Spark; and a savepoint opened for it."""
+"""The options that choose the engine of a command, this process or Spark; and sessions of Spark."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import logging
 import signal
 import sys
 import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli.inspect import open_savepoint
+from savepoint_cli import options
 from state_processor import Savepoint, local_session
 
 if TYPE_CHECKING:
@@ -18,12 +19,38 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from savepoint_cli.options import Opening
+    from state_processor import SparkSavepoint
+
 LOCAL = "local[*]"
 
 
-def _settings(
-    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
-) -> dict[str, str]:
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The engine of a command: ``spark``, or one in this process."""
+
+    engine: str
+    master: str
+    conf: dict[str, str]
+
+    @property
+    def is_spark(self) -> bool:
+        """Whether it is Spark."""
+        return self.engine == "spark"
+
+    def load(self, opening: Opening, opened: Savepoint) -> SparkSavepoint:
+        """Opens a savepoint again, for Spark; warnings of unknown uids were shown before."""
+        uids = tuple(operator.uid for operator in opened.operators() if operator.uid)
+        spark = started_session(self.master, self.conf)
+        return Savepoint.load(spark, opened.path, **{**opening.settings, "uids": uids})
+
+    def open(self, opening: Opening) -> Savepoint:
+        """Opens a savepoint for this engine."""
+        opened = opening.open()
+        return self.load(opening, opened) if self.is_spark else opened
+
+
+def _settings(given: tuple[str, ...]) -> dict[str, str]:
     settings = {}
     for text in given:
         name, equals, value = text.partition("=")
@@ -33,15 +60,17 @@ def _settings(
     return settings
 
 
-def spark_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of a session of Spark: ``master`` and ``conf``."""
-    for decorate in (
+def engine_options(name: str, text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The options of an ``Engine``, which is Spark or the one of this name."""
+    return options.collected(
+        "engine",
+        Engine,
         click.option(
-            "--conf",
-            multiple=True,
-            metavar="NAME=VALUE",
-            callback=_settings,
-            help="Of Spark: a setting, as spark.driver.memory=4g. Repeatable.",
+            "--engine",
+            type=click.Choice([name, "spark"]),
+            default=name,
+            show_default=True,
+            help=text,
         ),
         click.option(
             "--master",
@@ -49,65 +78,34 @@ def spark_options(command: Callable[..., None]) -> Callable[..., None]:
             default=LOCAL,
             help="Of Spark: where it runs. This machine if not.",
         ),
-    ):
-        command = decorate(command)
-    return command
+        click.option(
+            "--conf",
+            multiple=True,
+            metavar="NAME=VALUE",
+            callback=options.callback(_settings),
+            help="Of Spark: a setting, as spark.driver.memory=4g. Repeatable.",
+        ),
+    )
 
 
-def work_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that ``opened_for`` takes from those of a command."""
-    return click.option(
-        "--engine",
-        type=click.Choice(["process", "spark"]),
-        default="process",
-        show_default=True,
-        help="What does the work: this process, or tasks of Spark.",
-    )(spark_options(command))
+work_options = engine_options("process", "What does the work: this process, or tasks of Spark.")
 
 
 def started_session(master: str = LOCAL, conf: Mapping[str, str] | None = None) -> SparkSession:
-    """A session; tells that it takes a while.
-
-    Args:
-        master: Where it runs.
-        conf: Settings of Spark, as ``spark_options`` has them.
-    """
+    """Starts a session, with settings whose names have ``__`` for dots; says that it takes a while."""
     if sys.stderr.isatty():
         click.echo("Starting Spark …", err=True)
-    # What goes wrong on the way to Java is logged with its traceback before it is raised.
+    # PySpark logs the traceback of an error on the way to Java, and then raises the error.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
         spark = local_session(master, **conf or {})
     except RuntimeError as error:
         # There is no Java, or it does not start.
         raise click.ClickException(str(error)) from error
-    # It prints a traceback where Java ends in the middle of what it counts.
+    # It prints a traceback if Java ends while it counts.
     counting: Any = spark.sparkContext._accumulatorServer
-    counting.handle_error = _ignored
+    counting.handle_error = lambda *_: None
     if threading.current_thread() is threading.main_thread():
-        # Spark's own asks Java in the middle of another question, which breaks both.
+        # Spark's handler asks Java in the middle of another question, which breaks both.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     return spark
-
-
-def _ignored(*_: object) -> None: ...
-
-
-def opened_for(path: str, options: dict[str, Any]) -> Savepoint:
-    """The savepoint that the shared options are about, for what is to do the work.
-
-    Args:
-        path: The savepoint.
-        options: All options of ``inspection`` and of ``work_options``; keeps those of the former.
-    """
-    work = {name: options.pop(name) for name in ("engine", "master", "conf")}
-    opened = open_savepoint(path, **options)
-    if work["engine"] == "process":
-        return opened
-    names = tuple(operator.uid for operator in opened.operators() if operator.uid)
-    places = {
-        name: options[name] for name in ("allow_paths", "strict_paths", "key_types", "kryo_classes")
-    }
-    return Savepoint.load(
-        started_session(work["master"], work["conf"]), opened.path, uids=names, **places
-    )

@@ -1,222 +1,37 @@
-"""Commands that look: none of them reads bulk data, none starts Spark."""
+"""Commands that look into a savepoint without Spark."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
-from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import click
 
 import state_processor
-from savepoint_cli import completion
-from savepoint_cli.terminal import progress
-from savepoint_cli.terminal.help import command, common_option
-from savepoint_cli.terminal.output import Output, output_option
-from state_processor import Savepoint
+from savepoint_cli import options
+from savepoint_cli.terminal.help import command
+from savepoint_database.rows.rows import first_rows
+from savepoint_formats.extras import imported
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    from savepoint_cli.options import Opening
+    from savepoint_cli.terminal.output import Output
     from savepoint_database.files.schema_texts import SchemaForm
     from savepoint_database.snapshot.description import OperatorDescription
     from savepoint_database.types.timer_dates import Times
-    from savepoint_formats.layout import KryoClass
 
 
-def utf8_text(data: bytes, file: str) -> str:
-    """The text that a user gives in a file; an encoding that is not UTF-8 is a wrong call."""
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise click.UsageError(f"{file} is no UTF-8: byte {error.start}") from error
-
-
-def _uids(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> list[str]:
-    if path is None:
-        return []
-    lines = (line.strip() for line in utf8_text(path.read_bytes(), str(path)).splitlines())
-    return [line for line in lines if line and not line.startswith("#")]
-
-
-def _classes(
-    _context: click.Context, _parameter: click.Parameter, path: str | None
-) -> tuple[KryoClass, ...]:
-    if path is None:
-        return ()
-    from savepoint_database.types.class_descriptions import described_classes  # noqa: PLC0415  # YAML is slow
-
-    with click.open_file(path, "rb") as file:
-        return described_classes(utf8_text(file.read(), file.name), file.name)
-
-
-def _key_types(
-    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
-) -> dict[str, str]:
-    texts: dict[str, str] = {}
-    for pair in given:
-        uid, equals, text = pair.rpartition("=")
-        if not (uid and equals and text):
-            raise click.BadParameter(
-                f"{pair!r}, expected an operator and a type, as summarize=STRING"
-            )
-        texts[uid] = text
-    return texts
-
-
-allow_path_option = common_option(
-    "--allow-path",
-    "allow_paths",
-    multiple=True,
-    metavar="PREFIX",
-    help="A directory or URI of another store, where files may lie. Repeatable.",
-)
-strict_paths_option = common_option(
-    "--strict-paths",
-    is_flag=True,
-    help="Follow nothing out of the savepoint's own directories, unless it is allowed.",
-)
-
-
-def inspection(command: Callable[..., None]) -> Callable[..., None]:
-    """The argument and the options that all commands of this module share.
-
-    A terminal shows what is read where that takes long.
-    """
-    return opening(output_option(_patient(command)))
-
-
-def opening(command: Callable[..., None]) -> Callable[..., None]:
-    """The argument and the options that say which savepoint, and how it is opened."""
-    for decorate in (
-        common_option(
-            "--uids-file",
-            "listed_uids",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            callback=_uids,
-            help="A file with a uid per line, as if each were given by --uid.",
-        ),
-        common_option(
-            "--uid",
-            "uids",
-            multiple=True,
-            metavar="UID",
-            help="The uid of an operator, to be shown instead of its hash. Repeatable.",
-        ),
-        strict_paths_option,
-        allow_path_option,
-        common_option(
-            "--key-type",
-            "key_types",
-            multiple=True,
-            metavar="OPERATOR=TYPE",
-            callback=_key_types,
-            shell_complete=completion.followed("=", completion.operators),
-            help="The type of an operator's keys, where no file tells it, such as"
-            " orders='TUPLE<STRING, LONG>'. Repeatable.",
-        ),
-        common_option(
-            "--classes",
-            "--kryo-classes",
-            "kryo_classes",
-            type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-            metavar="FILE",
-            callback=_classes,
-            help="Classes whose objects Kryo wrote, described in YAML as savepoint classes prints it.",
-        ),
-        click.argument("path", shell_complete=completion.paths),
-    ):
-        command = decorate(command)
-    return command
-
-
-def _patient(command: Callable[..., None]) -> Callable[..., None]:
-    @wraps(command)
-    def patient(*arguments: Any, path: str, **options: Any) -> None:
-        with progress.reading(path):
-            command(*arguments, path=path, **options)
-
-    return patient
-
-
-columns_option = click.option(
-    "--column",
-    "columns",
-    multiple=True,
-    metavar="COLUMN",
-    shell_complete=completion.columns,
-    help="Only this column. Repeatable.",
-)
-
-
-nanoseconds_option = common_option(
-    "--nanoseconds",
-    type=click.Choice(["refuse", "struct", "text", "truncate"]),
-    default="refuse",
-    show_default=True,
-    help="What becomes of times with more digits than microseconds.",
-)
-
-
-undescribed_subclasses_option = common_option(
-    "--undescribed-subclasses",
-    type=click.Choice(["refuse", "bytes", "rest"]),
-    default="refuse",
-    show_default=True,
-    help="What becomes of POJOs of subclasses that no snapshot describes, and with `rest` of what lies"
-    " behind any value that can't be decoded, where nobody can tell the two apart.",
-)
-
-
-def _times(_context: click.Context, _parameter: click.Parameter, given: str) -> Times:
-    return "dates" if given == "dates" else "numbers"
-
-
-times_option = click.option(
-    "--times",
-    type=click.Choice(["dates", "raw"]),
-    default="dates",
-    show_default=True,
-    callback=_times,
-    help="Times of timers and of TTL as dates in UTC, or as milliseconds.",
-)
-
-
-def open_savepoint(
-    path: str,
-    uids: tuple[str, ...],
-    listed_uids: list[str],
-    *,
-    allow_paths: tuple[str, ...],
-    strict_paths: bool,
-    key_types: dict[str, str],
-    kryo_classes: tuple[KryoClass, ...],
-) -> Savepoint:
-    """The savepoint that the shared options are about."""
-    savepoint = Savepoint.open(
-        path,
-        uids=(*uids, *listed_uids),
-        allow_paths=allow_paths,
-        strict_paths=strict_paths,
-        key_types=key_types,
-        kryo_classes=kryo_classes,
-    )
-    shown = click.get_current_context().params.get("output")
-    if isinstance(shown, Output):
-        shown.shorten(savepoint.short_ids())
-    return savepoint
-
-
-@command()
-@inspection
-def describe(output: Output, path: str, **uids: Any) -> None:
+@options.inspection()
+def describe(output: Output, opening: Opening) -> None:
     """Show what is in the savepoint at PATH: its format, its operators, their states.
 
     \b
     savepoint describe s3://jobs/orders/savepoint-1a2b --uid summarize
     """
-    description = open_savepoint(path, **uids).describe()
+    description = opening.open().describe()
     output.page(
         description,
         ("Operators", description.operators),
@@ -227,7 +42,7 @@ def describe(output: Output, path: str, **uids: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _OperatorLine:
-    """What of an operator one line tells. ``size`` is in bytes."""
+    """An operator on one line. ``size`` is in bytes."""
 
     operator: str
     size: int
@@ -236,7 +51,7 @@ class _OperatorLine:
 
     @classmethod
     def of(cls, operator: OperatorDescription) -> Self:
-        # What timers of event and processing time are stored as is long, and says no more.
+        # The names of stored timers are long and add nothing.
         names = (
             "timers" if state.kind.endswith("timers") else state.state for state in operator.states
         )
@@ -249,27 +64,25 @@ class _OperatorLine:
 
 
 def _digest(operators: Sequence[OperatorDescription]) -> tuple[str, Sequence[_OperatorLine]]:
-    """The operators with state, a line each, for a screen that has no room for all there is."""
+    """One line per operator with state, for a screen without room for more."""
     lines = [
         _OperatorLine.of(operator) for operator in operators if operator.states or operator.problems
     ]
     return f"Operators with state ({len(lines)} of {len(operators)})", lines
 
 
-@command("list")
-@inspection
-def list_tables(output: Output, path: str, **uids: Any) -> None:
+@options.inspection("list")
+def list_tables(output: Output, opening: Opening) -> None:
     """List the tables of the savepoint at PATH.
 
     \b
     savepoint list s3://jobs/orders/savepoint-1a2b
     """
-    output.rows(f"Tables of {path}", open_savepoint(path, **uids).tables(), whole=["sql"])
+    output.rows(f"Tables of {opening.path}", opening.open().tables(), whole=["sql"])
 
 
-@command()
-@inspection
-@click.argument("table", required=False, shell_complete=completion.tables)
+@options.inspection()
+@options.optional_table
 @click.option(
     "--format",
     "--as",
@@ -279,9 +92,7 @@ def list_tables(output: Output, path: str, **uids: Any) -> None:
     help="Print the schema of TABLE to copy, as ddl (CREATE TABLE of Flink), avro, json-schema,"
     " pyflink (descriptors) or spark.",
 )
-def schema(
-    output: Output, path: str, table: str | None, form: SchemaForm | None, **uids: Any
-) -> None:
+def schema(output: Output, opening: Opening, table: str | None, form: SchemaForm | None) -> None:
     """Show the columns of TABLE, or of all tables, with their types in Spark's words.
 
     \b
@@ -291,18 +102,75 @@ def schema(
     if form is not None:
         if table is None:
             raise click.UsageError("--format is about one table: name it")
-        text = state_processor.schema_text(open_savepoint(path, **uids), table, form)
+        text = state_processor.schema_text(opening.open(), table, form)
         output.text({"table": table, "form": form}, text)
         return
-    output.rows(f"Columns of {table or path}", open_savepoint(path, **uids).schema(table))
+    output.rows(f"Columns of {table or opening.path}", opening.open().schema(table))
 
 
-@command()
-@inspection
-def files(output: Output, path: str, **uids: Any) -> None:
+@options.inspection()
+def files(output: Output, opening: Opening) -> None:
     """List every file of the savepoint at PATH, who refers to it, and what is missing.
 
     \b
     savepoint files s3://jobs/orders/savepoint-1a2b --output json
     """
-    output.rows(f"Files of {path}", open_savepoint(path, **uids).files())
+    output.rows(f"Files of {opening.path}", opening.open().files())
+
+
+@options.inspection()
+@options.table
+@options.count_option("-n", "--rows", default=20, text="How many rows at most.")
+@options.keys
+@click.option(
+    "--where", metavar="SQL", help="A condition in SQL, e.g. \"total > 100 AND key LIKE 'a%'\"."
+)
+@options.columns
+@options.merge_option(
+    "Of local state: make one value of a state's instances by sum, min, max or concat."
+)
+@click.option("--with-times", is_flag=True, help="Show the last access of values with TTL.")
+@options.times
+@options.undescribed_subclasses
+def show(
+    output: Output,
+    opening: Opening,
+    table: str,
+    rows: int,
+    where: str | None,
+    merge: dict[str, str],
+    times: Times,
+    **read: Any,
+) -> None:
+    """Show rows of TABLE of the savepoint at PATH, without Spark.
+
+    \b
+    savepoint show s3://jobs/orders/savepoint-1a2b summarize.keyed_state -n 5
+    savepoint show s3://jobs/orders/savepoint-1a2b summarize.keyed_state --key 42
+    """
+    savepoint = opening.open()
+    with options.usage_errors():
+        scan = savepoint.scan(table, merge=merge or None, **read)
+        names = scan.schema.names
+    output.values(f"Rows of {table}", names, first_rows(scan, rows, where, times))
+
+
+@command()
+@options.opening_only
+def browse(opening: Opening) -> None:
+    """Browse the savepoint at PATH on the terminal: operators, states, keys, what is heavy.
+
+    Needs the extra "browse". Enter opens what the cursor is on, / finds a key, s weighs, q ends.
+
+    \b
+    savepoint browse s3://jobs/orders/savepoint-1a2b
+    """
+    imported("textual")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError("browse needs a terminal; show, key and stats print to anything")
+    savepoint = opening.open()
+    from savepoint_cli.browse.app import SavepointBrowser  # noqa: PLC0415  # of the extra "browse"
+
+    browser = SavepointBrowser(savepoint)
+    browser.run()
+    click.get_current_context().exit(browser.return_code or 0)

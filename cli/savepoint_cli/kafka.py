@@ -1,4 +1,4 @@
-"""The command about Kafka: where sources go on, and what sinks have begun."""
+"""The command for Kafka: where sources continue, and which transactions sinks have open."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli import completion
-from savepoint_cli.inspect import inspection, open_savepoint, utf8_text
-from savepoint_cli.local import usage_errors
-from savepoint_cli.modify import write_savepoint
-from savepoint_cli.terminal.help import command
+from savepoint_cli import completion, options
+from savepoint_cli.modify import Destination, overwrite_option
 
 if TYPE_CHECKING:
+    from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
 
 
-@command()
-@inspection
+@options.inspection()
 @click.option(
     "--set-offsets",
     "offsets",
@@ -33,13 +30,8 @@ if TYPE_CHECKING:
     shell_complete=completion.paths,
     help="Where the savepoint is written that starts at these offsets.",
 )
-@click.option(
-    "--operator",
-    metavar="OPERATOR",
-    shell_complete=completion.operators,
-    help="With --set-offsets: the only source to change, by uid or hash.",
-)
-@click.option("--overwrite", is_flag=True, help="Replace a savepoint that lies at OUT.")
+@options.operator_option("With --set-offsets: the only source to change, by uid or hash.")
+@overwrite_option
 @click.option(
     "--dry-run",
     is_flag=True,
@@ -47,13 +39,12 @@ if TYPE_CHECKING:
 )
 def kafka(
     output: Output,
-    path: str,
+    opening: Opening,
     offsets: Path | None,
     out: str | None,
     operator: str | None,
     overwrite: bool,
     dry_run: bool,
-    **uids: Any,
 ) -> None:
     """Show the Kafka state of the savepoint at PATH: topics, partitions, offsets, transactions.
 
@@ -67,7 +58,7 @@ def kafka(
     """
     if (offsets is None) != (out is None):
         raise click.UsageError("--set-offsets needs --out, and --out needs --set-offsets")
-    savepoint = open_savepoint(path, **uids)
+    savepoint = opening.open()
     if offsets is None or out is None:
         kafka_state = savepoint.kafka()
         output.page(
@@ -78,13 +69,13 @@ def kafka(
         )
         return
     rows = _rows(offsets)
-    with usage_errors():
+    with options.usage_errors():
         writer = savepoint.set_kafka_offsets(rows, operator=operator)
-    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+    Destination(out, overwrite, dry_run).write(output, writer)
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:
-    lines = io.StringIO(utf8_text(file.read_bytes(), str(file)), newline="")
+    lines = io.StringIO(options.utf8_text(file.read_bytes(), str(file)), newline="")
     try:
         return list(csv.DictReader(lines))
     except csv.Error as error:

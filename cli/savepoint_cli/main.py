@@ -17,13 +17,10 @@ from savepoint_cli import (
     checks,
     demo,
     doctor,
-    garbage,
     inspect,
     kafka,
-    local,
     modify,
     query,
-    read,
     sinks,
     transfer,
 )
@@ -39,16 +36,16 @@ if TYPE_CHECKING:
 
 
 class WrongCallError(click.ClickException):
-    """The line of a ``UsageError``."""
+    """A wrong call, without the lines on how to call the command."""
 
     exit_code = 2
 
 
 class SavepointGroup(click.Group):
-    """Turns what is wrong with a savepoint, or a call, into a line; warnings into lines."""
+    """Reports errors of savepoints and calls by one line, and warnings by one line each."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Takes the words of a call, which are UTF-8: no name of a savepoint, file or type is else."""
+        """Refuses words that are not UTF-8, because all names in savepoints are."""
         for number, word in enumerate(args, 1):
             try:
                 word.encode()
@@ -59,7 +56,7 @@ class SavepointGroup(click.Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Runs a command; an error that nobody raised on purpose is a fault of ours, and shows."""
+        """Runs a command; an error that nobody raised on purpose shows its traceback."""
         watch_compilation(compiling)
         with warnings.catch_warnings():
             warnings.simplefilter("always", SavepointWarning)
@@ -68,7 +65,7 @@ class SavepointGroup(click.Group):
                 result = super().invoke(ctx)
                 sys.stdout.flush()
             except BrokenPipeError:
-                # Whoever reads has enough, as in "| head"; what is left is for nobody.
+                # The reader has enough, as in "| head"; nobody reads the rest.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 ctx.exit()
             except click.exceptions.Exit:
@@ -78,35 +75,34 @@ class SavepointGroup(click.Group):
                     end_java()
                     click.echo(STOPPED, err=True)
                     ctx.exit(STOPPED_CODE)
-                told = _told(error)
-                if told is None or told is error:
+                reported = _reported(error)
+                if reported is None or reported is error:
                     raise
-                raise told from error
+                raise reported from error
             return result
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Lists the commands by what they are for."""
+        """Lists the commands under headings."""
         width = max(map(len, self.commands))
-        for title, section in _SECTIONS.items():
+        for title, commands in _COMMANDS.items():
             with formatter.section(title):
-                rows = [
-                    (str(command.name).ljust(width), words) for command, words in section.items()
-                ]
-                formatter.write_dl(rows)
+                formatter.write_dl(
+                    [(str(each.name).ljust(width), text) for each, text in commands.items()]
+                )
 
 
 def _is_interrupted(error: BaseException | None) -> bool:
-    """Whether an error is that of Ctrl-C, or one of those that come of it while calls end."""
+    """Whether an error is that of Ctrl-C, or another one that followed from it."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None
 
 
-def _told(error: BaseException) -> click.ClickException | None:
-    """The line that tells of an error; None for a fault of ours."""
+def _reported(error: BaseException) -> click.ClickException | None:
+    """The line that reports an error; None for a fault of this program."""
     if isinstance(error, click.ClickException):
-        told = without_secrets(error.message)
-        return error if told == error.message else WrongCallError(told)
+        message = without_secrets(error.message)
+        return error if message == error.message else WrongCallError(message)
     if isinstance(error, UsageError):
         return WrongCallError(str(error))
     if isinstance(error, SavepointError) and not isinstance(error, JobError):
@@ -119,7 +115,7 @@ def _told(error: BaseException) -> click.ClickException | None:
 
 
 def _show(show_others: Callable[..., None]) -> Callable[..., None]:
-    """Shows what should be known of a savepoint as one line; all other warnings as they are."""
+    """Prints warnings about savepoints by one line each, and others as before."""
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, SavepointWarning):
@@ -144,14 +140,14 @@ def main() -> None:
     """
 
 
-_SECTIONS: dict[str, dict[click.Command, str]] = {
+_COMMANDS: dict[str, dict[click.Command, str]] = {
     "Look into a savepoint": {
         inspect.describe: "Show its format, operators and states",
         inspect.list_tables: "List its tables, and what SQL calls them",
         inspect.schema: "Show the columns of tables, with their types",
-        read.show: "Show rows of a table",
+        inspect.show: "Show rows of a table",
         query.query: "Run SQL over its tables, or open a prompt for it",
-        read.browse: "Browse all of it on a full screen",
+        inspect.browse: "Browse all of it on a full screen",
         audit.key: "Show all that a key has",
         inspect.files: "List its files, and who refers to them",
         demo.demo: "Copy a small savepoint, and walk through these commands",
@@ -167,7 +163,7 @@ _SECTIONS: dict[str, dict[click.Command, str]] = {
     "Many savepoints": {
         audit.snapshots: "List all below a directory",
         audit.history: "Show what a key had in each of them",
-        garbage.gc: "List or remove files that none of them needs",
+        audit.gc: "List or remove files that none of them needs",
     },
     "Write another one": {
         modify.copy: "Copy a savepoint, with every file that it needs",
@@ -186,16 +182,16 @@ _SECTIONS: dict[str, dict[click.Command, str]] = {
         change.widen_field: "Widen the type of a field of a state's values",
         change.update_state: "Update the values of a state, by SQL",
         change.delete_keys: "Delete keys, by SQL",
-        local.merge_local: "Merge local keyed state into ordinary state",
+        modify.merge_local: "Merge local keyed state into ordinary state",
     },
     "Carry rows": {
         transfer.export_table: "Export a table to Parquet, Avro, CSV or JSON lines",
         transfer.import_table: "Import such a file as the state of an operator",
     },
 }
-"""Title -> the commands that ``--help`` lists below it, each with what it does."""
+"""Heading in ``--help`` -> commands and their short help."""
 
-for section in _SECTIONS.values():
-    for command, words in section.items():
-        command.short_help = words
+for commands in _COMMANDS.values():
+    for command, text in commands.items():
+        command.short_help = text
         main.add_command(command)

@@ -1,73 +1,113 @@
 """Commands that write a savepoint from another one.
 
-What is copied needs no Spark; a session is started where state is spread or filtered anew.
+Copies need no Spark; a session is started if state is rewritten.
 """
 
 from __future__ import annotations
 
-from functools import partial
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from savepoint_cli import completion
+from savepoint_cli import completion, options
 from savepoint_cli.engine import started_session
-from savepoint_cli.inspect import inspection, open_savepoint
 from savepoint_cli.terminal import progress
-from savepoint_cli.terminal.help import command
 from savepoint_database.types.class_library import ClassLibrary
-from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from savepoint_formats.printable import printable
 from savepoint_spark.savepoint.changes import FlinkRelease
 from savepoint_spark.session.session import task_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
     from savepoint_spark.savepoint.changes import SnapshotFormat
     from state_processor import SavepointWriter
 
-
-def destination(command: Callable[..., None]) -> Callable[..., None]:
-    """The argument and the options of a command that writes."""
-    for decorate in (
-        click.option(
-            "--dry-run",
-            is_flag=True,
-            help="Check and say what would be written; write nothing. State that changes is read,"
-            " and encoded, as for a write. What that can't know: whether OUT can be written to and"
-            " has room, and whether files that are only copied are whole.",
-        ),
-        click.option("--overwrite", is_flag=True, help="Replace a savepoint that lies at OUT."),
-        click.argument("out", shell_complete=completion.paths),
-    ):
-        command = decorate(command)
-    return command
+    Change = Callable[..., SavepointWriter]
 
 
-def write_savepoint(
-    output: Output, writer: SavepointWriter, out: str, *, overwrite: bool, dry_run: bool
-) -> None:
-    """Writes a savepoint, or says what would be written."""
-    mode = "overwrite" if overwrite else "error"
-    plan = writer.plan(out, mode, check=dry_run)
-    if dry_run:
-        output.page(plan, ("Operators", plan.operators))
-        return
-    tasks = None
-    if writer.needs_session:
-        spark = writer.spark or started_session()
-        writer, tasks = writer.with_session(spark), partial(task_count, spark)
-    with progress.writing(f"Writing {out}", plan.copied_size, tasks) as on_progress:
-        written = writer.write(out, mode, on_progress)
-    output.page(written, ("Operators", written.operators))
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where a command writes a savepoint; a dry run only checks."""
+
+    out: str
+    overwrite: bool
+    dry_run: bool
+
+    def write(self, output: Output, writer: SavepointWriter) -> None:
+        """Writes the savepoint, or prints what would be written."""
+        mode = "overwrite" if self.overwrite else "error"
+        plan = writer.plan(self.out, mode, check=self.dry_run)
+        if self.dry_run:
+            output.page(plan, ("Operators", plan.operators))
+            return
+        tasks = None
+        if writer.needs_session:
+            spark = writer.spark or started_session()
+            writer, tasks = writer.with_session(spark), partial(task_count, spark)
+        with progress.writing(f"Writing {self.out}", plan.copied_size, tasks) as on_progress:
+            written = writer.write(self.out, mode, on_progress)
+        output.page(written, ("Operators", written.operators))
 
 
-@command()
-@inspection
-@destination
-def copy(output: Output, path: str, out: str, overwrite: bool, dry_run: bool, **uids: Any) -> None:
+overwrite_option = click.option(
+    "--overwrite", is_flag=True, help="Replace a savepoint that lies at OUT."
+)
+destination = options.collected(
+    "destination",
+    Destination,
+    click.argument("out", shell_complete=completion.paths),
+    overwrite_option,
+    click.option(
+        "--dry-run",
+        is_flag=True,
+        help="Check and say what would be written; write nothing. State that changes is read,"
+        " and encoded, as for a write. What that can't know: whether OUT can be written to and"
+        " has room, and whether files that are only copied are whole.",
+    ),
+)
+"""The argument OUT and the options of a command that writes a savepoint."""
+
+
+def writes(change: Change) -> Callable[..., None]:
+    """Makes a command of a function that changes a writer, with the options of ``destination``."""
+
+    @wraps(change)
+    def run(output: Output, opening: Opening, destination: Destination, **values: Any) -> None:
+        writer = opening.open().writer()
+        with _errors_of_spark():
+            with options.usage_errors():
+                changed = change(writer, **values)
+            destination.write(output, changed)
+
+    return destination(run)
+
+
+@contextmanager
+def _errors_of_spark() -> Iterator[None]:
+    """Reports SQL that Spark can't analyse as a wrong call, and its other errors by a line."""
+    try:
+        yield
+    except Exception as error:
+        # A process that has not imported Spark has no errors of it.
+        errors = sys.modules.get("pyspark.errors")
+        if errors is None or not isinstance(error, errors.PySparkException):
+            raise
+        is_of_call = isinstance(error, errors.AnalysisException)
+        reported = click.UsageError if is_of_call else click.ClickException
+        raise reported(printable(str(error).strip().partition("\n")[0])) from error
+
+
+@options.inspection()
+@writes
+def copy(writer: SavepointWriter) -> SavepointWriter:
     """Copy the savepoint or checkpoint at PATH to OUT, with every file that it refers to.
 
     The copy needs no other directory: it can be moved, and what the original shared with other
@@ -76,25 +116,14 @@ def copy(output: Output, path: str, out: str, overwrite: bool, dry_run: bool, **
     \b
     savepoint copy s3://jobs/orders/chk-42 s3://archive/orders
     """
-    savepoint = open_savepoint(path, **uids)
-    write_savepoint(output, savepoint.writer(), out, overwrite=overwrite, dry_run=dry_run)
+    return writer
 
 
-@command()
-@inspection
+@options.inspection()
 @click.argument("old", shell_complete=completion.operators)
 @click.argument("new")
-@destination
-def rename_operator(
-    output: Output,
-    path: str,
-    old: str,
-    new: str,
-    out: str,
-    overwrite: bool,
-    dry_run: bool,
-    **uids: Any,
-) -> None:
+@writes
+def rename_operator(writer: SavepointWriter, old: str, new: str) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT; the state of operator OLD becomes that of NEW.
 
     OLD and NEW are uids, or hashes of uids.
@@ -102,23 +131,13 @@ def rename_operator(
     \b
     savepoint rename-operator s3://jobs/savepoint-1a2b summarize totals s3://jobs/renamed
     """
-    writer = open_savepoint(path, **uids).rename_operator(old, new)
-    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+    return writer.rename_operator(old, new)
 
 
-@command()
-@inspection
-@click.argument("operator", shell_complete=completion.operators)
-@destination
-def remove_operator(
-    output: Output,
-    path: str,
-    operator: str,
-    out: str,
-    overwrite: bool,
-    dry_run: bool,
-    **uids: Any,
-) -> None:
+@options.inspection()
+@options.operator
+@writes
+def remove_operator(writer: SavepointWriter, operator: str) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, without the OPERATOR and its state.
 
     OPERATOR is a uid, or the hash of one.
@@ -126,25 +145,14 @@ def remove_operator(
     \b
     savepoint remove-operator s3://jobs/savepoint-1a2b old-sink s3://jobs/without-it
     """
-    writer = open_savepoint(path, **uids).remove_operator(operator)
-    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+    return writer.remove_operator(operator)
 
 
-@command()
-@inspection
-@click.argument("operator", shell_complete=completion.operators)
-@click.argument("state", shell_complete=completion.states)
-@destination
-def remove_state(
-    output: Output,
-    path: str,
-    operator: str,
-    state: str,
-    out: str,
-    overwrite: bool,
-    dry_run: bool,
-    **uids: Any,
-) -> None:
+@options.inspection()
+@options.operator
+@options.state
+@writes
+def remove_state(writer: SavepointWriter, operator: str, state: str) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, without the STATE of the OPERATOR.
 
     OPERATOR is a uid, or the hash of one. The other states pass through as the bytes that they
@@ -153,12 +161,10 @@ def remove_state(
     \b
     savepoint remove-state s3://jobs/savepoint-1a2b summarize count s3://jobs/without-it
     """
-    writer = open_savepoint(path, **uids).writer().remove_state(operator, state)
-    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+    return writer.remove_state(operator, state)
 
 
-@command()
-@inspection
+@options.inspection()
 @click.option(
     "--max-parallelism",
     metavar="COUNT",
@@ -175,22 +181,18 @@ def remove_state(
     "--hash-codes",
     multiple=True,
     metavar="OPERATOR=SHAPE",
+    callback=options.pairs("OPERATOR=SHAPE", str.strip),
     shell_complete=completion.followed("=", completion.operators),
     help="How keys are hashed whose class has a hashCode of its own, such as"
     " 'orders=Objects.hash(id, name)'; inferred by default. Repeatable.",
 )
-@destination
+@writes
 def rescale(
-    output: Output,
-    path: str,
-    out: str,
+    writer: SavepointWriter,
     max_parallelism: int | None,
     parallelism: int | None,
-    hash_codes: tuple[str, ...],
-    overwrite: bool,
-    dry_run: bool,
-    **uids: Any,
-) -> None:
+    hash_codes: dict[str, str],
+) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with its state spread over other key groups and subtasks.
 
     Keys are hashed anew if max parallelism changes; values pass through as the bytes that they
@@ -201,22 +203,12 @@ def rescale(
     """
     if max_parallelism is None and parallelism is None:
         raise click.UsageError("Nothing changes: add --max-parallelism, --parallelism or both.")
-    writer = open_savepoint(path, **uids).writer()
-    try:
-        writer = writer.rescale(
-            max_parallelism=max_parallelism,
-            parallelism=parallelism,
-            hash_codes=dict(map(_hash_code, hash_codes)),
-        )
-    except SavepointError:
-        raise
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+    return writer.rescale(
+        max_parallelism=max_parallelism, parallelism=parallelism, hash_codes=hash_codes
+    )
 
 
-@command()
-@inspection
+@options.inspection()
 @click.option(
     "--format",
     "--to",
@@ -227,16 +219,8 @@ def rescale(
     show_default=True,
     help="The format of OUT: canonical, which the backends of the heap and of RocksDB restore.",
 )
-@destination
-def convert(
-    output: Output,
-    path: str,
-    out: str,
-    to: SnapshotFormat,
-    overwrite: bool,
-    dry_run: bool,
-    **uids: Any,
-) -> None:
+@writes
+def convert(writer: SavepointWriter, to: SnapshotFormat) -> SavepointWriter:
     """Copy the savepoint or checkpoint at PATH to OUT, with its keyed state in another format.
 
     So a job changes its state backend: native savepoints and checkpoints of RocksDB, ForSt, the
@@ -246,12 +230,10 @@ def convert(
     \b
     savepoint convert s3://jobs/orders/chk-42 s3://jobs/canonical
     """
-    writer = open_savepoint(path, **uids).convert(to=to)
-    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+    return writer.convert(to=to)
 
 
-@command()
-@inspection
+@options.inspection()
 @click.option(
     "--jar",
     "jars",
@@ -267,7 +249,7 @@ def convert(
     help="A directory with .java files, which tell the same; it needs the extra java. Repeatable.",
 )
 def classes(
-    output: Output, path: str, jars: tuple[str, ...], sources: tuple[str, ...], **uids: Any
+    output: Output, opening: Opening, jars: tuple[str, ...], sources: tuple[str, ...]
 ) -> None:
     """Print the classes of values that have to be described, as YAML to fill in.
 
@@ -284,8 +266,8 @@ def classes(
     """
     from savepoint_database.types.class_descriptions import class_descriptions_text  # noqa: PLC0415  # YAML is slow
 
-    savepoint, reason = open_savepoint(path, **uids), None
-    with progress.counting(f"Looking for classes in {path}", "values") as on_progress:
+    savepoint, reason = opening.open(), None
+    with progress.counting(f"Looking for classes in {opening.path}", "values") as on_progress:
         if jars or sources:
             savepoint = savepoint.with_classes_of(jars, sources=sources, on_progress=on_progress)
             reason = ClassLibrary.of(jars, sources).reason
@@ -293,8 +275,7 @@ def classes(
     output.text({}, class_descriptions_text(savepoint.kryo.classes, unknown, reason))
 
 
-@command()
-@inspection
+@options.inspection()
 @click.option(
     "--target",
     type=click.Choice(get_args(FlinkRelease)),
@@ -311,23 +292,19 @@ def classes(
 )
 @click.option(
     "--rename-class",
-    "renamed",
+    "rename_classes",
     multiple=True,
     metavar="OLD=NEW",
+    callback=options.pairs("OLD=NEW"),
     help="A class that has another name in the job of Flink 2.x. Repeatable.",
 )
-@destination
+@writes
 def migrate(
-    output: Output,
-    path: str,
-    out: str,
+    writer: SavepointWriter,
     target: FlinkRelease,
     skip_state: tuple[str, ...],
-    renamed: tuple[str, ...],
-    overwrite: bool,
-    dry_run: bool,
-    **uids: Any,
-) -> None:
+    rename_classes: dict[str, str],
+) -> SavepointWriter:
     """Copy the savepoint of Flink 1.x at PATH to OUT, as Flink 2.x restores it.
 
     Objects of Kryo are written as Kryo 5 has them, and the List, Map and Set fields of POJOs with
@@ -337,30 +314,25 @@ def migrate(
     \b
     savepoint migrate s3://jobs/flink-1.20 s3://jobs/flink-2.2 --target 2.2
     """
-    writer = open_savepoint(path, **uids).writer()
     for skipped in skip_state:
-        operator, is_given, state = skipped.rpartition("/")
-        if not is_given:
+        operator, slash, state = skipped.rpartition("/")
+        if not slash:
             raise click.UsageError(f"--skip-state {skipped}: expected OPERATOR/STATE")
         writer = writer.remove_state(operator, state)
-    try:
-        writer = writer.migrate(target, rename_classes=dict(map(_renamed, renamed)))
-    except SavepointError:
-        raise
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
-    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+    return writer.migrate(target, rename_classes=rename_classes)
 
 
-def _renamed(option: str) -> tuple[str, str]:
-    old, _, new = option.partition("=")
-    if not old or not new:
-        raise click.UsageError(f"--rename-class {option}: expected OLD=NEW")
-    return old, new
+@options.inspection()
+@options.operator_option("The operator, by its uid or the hash of it.", required=True)
+@options.merge_option("How a state's instances become one value: sum, min, max or concat.")
+@writes
+def merge_local(writer: SavepointWriter, operator: str, merge: dict[str, str]) -> SavepointWriter:
+    """Copy the savepoint at PATH to OUT, with the local state of an operator as ordinary one.
 
+    The instances that a key has in all subtasks become one value, by Spark; those of lists are
+    appended. A real Flink restores what is written.
 
-def _hash_code(option: str) -> tuple[str, str]:
-    uid, is_given, shape = option.rpartition("=")
-    if not is_given:
-        raise click.UsageError(f"--hash-codes {option}: expected OPERATOR=SHAPE")
-    return uid, shape.strip()
+    \b
+    savepoint merge-local s3://jobs/local s3://jobs/merged --operator counts --merge count=sum
+    """
+    return writer.merge_local(operator, merge)

@@ -53,7 +53,7 @@ _NAMED = re.compile(r'("[^"]+"|\w+)\s*\.\s*("[^"]+"|\w+)')
 
 
 class Names(Completer):
-    """Completes tables, the columns of those that the text names, words of SQL, and commands."""
+    """Completes tables, columns of tables in the text, keywords of SQL, and commands."""
 
     def __init__(self, tables: SqlTables) -> None:
         self._tables = tables
@@ -88,13 +88,7 @@ def _columns_of(table: SqlTable) -> list[str]:
 
 
 class Prompt:
-    """Reads statements until there are no more, and answers each.
-
-    Args:
-        savepoint: The savepoint.
-        tables: Its tables.
-        answer: Runs a query and prints its rows.
-    """
+    """Reads statements to the end; ``answer`` runs a query and prints its rows."""
 
     def __init__(
         self, savepoint: Savepoint, tables: SqlTables, answer: Callable[[Output, str], None]
@@ -103,7 +97,7 @@ class Prompt:
         self._output = Output(OutputFormat.TEXT)
 
     def run(self) -> None:
-        """Asks until the end."""
+        """Reads and answers."""
         session: PromptSession[str] = PromptSession(
             "savepoint> ",
             multiline=True,
@@ -169,7 +163,7 @@ class Prompt:
 
 
 def _bindings() -> KeyBindings:
-    """Enter ends a command and what ends with a semicolon; all else goes on in the next line."""
+    """Enter ends a command, or a text with a semicolon at its end; other texts continue."""
     bindings = KeyBindings()
 
     @Condition
@@ -185,7 +179,7 @@ def _bindings() -> KeyBindings:
 
 
 def _history() -> History:
-    """What was asked before, in the user's folder for such files; or of this session alone."""
+    """Earlier statements, in the user's folder for such files; else only of this session."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     file = Path(state, "savepoint-state-processor", "history")
     try:

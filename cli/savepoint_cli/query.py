@@ -1,9 +1,10 @@
-"""The command that runs SQL, by DuckDB or by Spark."""
+"""The command that runs SQL by DuckDB or Spark."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePosixPath
 from time import perf_counter
@@ -11,45 +12,31 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli import completion
-from savepoint_cli.engine import spark_options, started_session
-from savepoint_cli.inspect import (
-    inspection,
-    nanoseconds_option,
-    open_savepoint,
-    times_option,
-    undescribed_subclasses_option,
-    utf8_text,
-)
-from savepoint_cli.local import usage_errors
-from savepoint_cli.read import row_limit
+from savepoint_cli import completion, options
+from savepoint_cli.engine import Engine, engine_options
 from savepoint_cli.terminal import progress
-from savepoint_cli.terminal.help import command
 from savepoint_database import files
 from savepoint_database import sql as embedded_sql
 from savepoint_database.rows.rows import result_rows
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_formats.scan.read_options import ReadOptions
-from state_processor import Savepoint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
+    from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
     from savepoint_database.sql import SqlDatabase, SqlResult
     from savepoint_spark.savepoint.spark_database import SparkDatabase
+    from state_processor import Savepoint
 
-    Engine = SqlDatabase | SparkDatabase
+    Database = SqlDatabase | SparkDatabase
 
 _FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "jsonl", ".jsonl": "jsonl"}
 _DIRECTORY = "directory"
 
 
-def _file(
-    _context: click.Context, _parameter: click.Parameter, given: str | None
-) -> tuple[str, str] | None:
-    if given is None:
-        return None
+def _file(given: str) -> tuple[str, str]:
     if given.endswith("/"):
         return given, _DIRECTORY
     form = _FORMATS.get(PurePosixPath(given).suffix.casefold())
@@ -60,14 +47,13 @@ def _file(
     return given, form
 
 
-@command()
-@inspection
+@options.inspection()
 @click.argument("sql", required=False)
 @click.option(
     "-o",
     "--out",
     metavar="OUT",
-    callback=_file,
+    callback=options.callback(_file),
     shell_complete=completion.paths,
     help="Write all rows to OUT, a .parquet, .csv or .json (lines) file; Spark also to a directory/.",
 )
@@ -80,19 +66,22 @@ def _file(
     metavar="SIZE",
     help="Of DuckDB: how much memory it may take, as 4GB or a part of the machine's.",
 )
-@row_limit(100)
-@times_option
-@click.option(
-    "--engine",
-    type=click.Choice(["duckdb", "spark"]),
-    default="duckdb",
-    show_default=True,
-    help="What runs the query: DuckDB in this process, or Spark.",
-)
-@spark_options
-@nanoseconds_option
-@undescribed_subclasses_option
-def query(output: Output, path: str, sql: str | None, **options: Any) -> None:
+@options.count_option("-n", "--rows", default=100, text="How many rows at most.")
+@options.times
+@engine_options("duckdb", "What runs the query: DuckDB in this process, or Spark.")
+@options.nanoseconds
+@options.undescribed_subclasses
+def query(
+    output: Output,
+    opening: Opening,
+    engine: Engine,
+    sql: str | None,
+    out: tuple[str, str] | None,
+    overwrite: bool,
+    rows: int,
+    allow_files: bool,
+    **settings: Any,
+) -> None:
     """Run SQL over the tables of the savepoint at PATH; without SQL, open a prompt.
 
     SQL may come by stdin, too.
@@ -105,109 +94,99 @@ def query(output: Output, path: str, sql: str | None, **options: Any) -> None:
     savepoint query s3://jobs/orders/savepoint-1a2b "SELECT key, total FROM summarize.keyed_state"
     savepoint query s3://jobs/orders/savepoint-1a2b "FROM summarize.keyed_state" -o totals.parquet
     """
-    run_options = {name: options.pop(name) for name in _OF_THE_RUN}
-    if run_options["engine"] != "spark" and (run_options["out"] or (None,))[-1] == _DIRECTORY:
+    if not engine.is_spark and out is not None and out[1] == _DIRECTORY:
         raise click.UsageError("-o directory/ is written by --engine spark; DuckDB writes one file")
-    if run_options["engine"] == "spark" and run_options["allow_files"]:
+    if engine.is_spark and allow_files:
         raise click.UsageError("--allow-files is for DuckDB; SQL of Spark may read any file")
-    opened = open_savepoint(path, **options)
+    opened = opening.open()
     if sql is None and not sys.stdin.isatty():
-        sql = utf8_text(sys.stdin.buffer.read(), "stdin")
+        sql = options.utf8_text(sys.stdin.buffer.read(), "stdin")
     if sql is not None and not sql.strip():
         raise click.UsageError("no SQL: give it in quotes, or by stdin")
-    if sql is not None and run_options["engine"] == "spark":
+    if sql is not None and engine.is_spark:
         # Before Spark starts.
         embedded_sql.expect_spark_query(sql)
-    with _engine(opened, run_options, options) as engine:
+    settings["allow_files"] = allow_files
+    with _database(opening, opened, engine, settings) as database:
+        queries = _Queries(database, engine.engine, out, overwrite, rows)
         if sql is not None:
-            _answer(output, engine, sql, run_options)
+            queries.answer(output, sql)
             return
         from savepoint_cli.prompt import Prompt  # noqa: PLC0415  # prompt_toolkit is slow
 
         def answer(shown: Output, text: str) -> None:
-            with progress.reading(path):
+            with progress.reading(opening.path):
                 try:
-                    _answer(shown, engine, text, run_options)
+                    queries.answer(shown, text)
                 except KeyboardInterrupt:
-                    if not isinstance(engine, embedded_sql.SqlDatabase):
-                        engine.cancel()
+                    if not isinstance(database, embedded_sql.SqlDatabase):
+                        database.cancel()
                     raise
 
         progress.hush()
         Prompt(opened, SqlTables(opened.operators()), answer).run()
 
 
-_OF_THE_RUN = (
-    *("engine", "master", "conf", "out", "overwrite", "rows", "times"),
-    *("nanoseconds", "undescribed_subclasses", "allow_files", "memory_limit"),
-)
+@dataclass(frozen=True, slots=True)
+class _Queries:
+    """A database that answers queries, and where their rows go."""
 
+    database: Database
+    engine: str
+    out: tuple[str, str] | None
+    overwrite: bool
+    limit: int
 
-def _answer(output: Output, engine: Engine, sql: str, options: Mapping[str, Any]) -> None:
-    start, limit = perf_counter(), options["rows"]
-    if options["out"] is not None:
-        _write(output, engine, sql, options)
-        return
-    result = _result(engine, sql, limit + 1)
-    names, rows = result_rows(result.schema, result.batches)
-    count = output.values("", names, islice(rows, limit))
-    seconds = perf_counter() - start
-    is_more = limit > 0 and next(rows, None) is not None
-    more = f"; there are more: -n {limit * 10} shows them" if is_more else ""
-    counted = f"{count:,} row{'' if count == 1 else 's'}"
-    output.note(f"{counted} by {options['engine']} in {seconds:.1f} s{more}")
+    def answer(self, output: Output, sql: str) -> None:
+        """Prints the rows of a query, or writes them to a file."""
+        if self.out is not None:
+            self._write(output, sql, *self.out)
+            return
+        start, limit = perf_counter(), self.limit
+        result = self._result(sql, limit + 1)
+        names, rows = result_rows(result.schema, result.batches)
+        count = output.values("", names, islice(rows, limit))
+        seconds = perf_counter() - start
+        is_more = limit > 0 and next(rows, None) is not None
+        more = f"; there are more: -n {limit * 10} shows them" if is_more else ""
+        counted = f"{count:,} row{'' if count == 1 else 's'}"
+        output.note(f"{counted} by {self.engine} in {seconds:.1f} s{more}")
 
+    def _write(self, output: Output, sql: str, path: str, form: str) -> None:
+        if not isinstance(self.database, embedded_sql.SqlDatabase) and form == _DIRECTORY:
+            self.database.write(sql, path, is_overwritten=self.overwrite)
+            output.note(f"{path}: written by {self.engine}")
+            return
+        result = self._result(sql).with_distinct_names()
+        with options.usage_errors():
+            size = files.write_table_file(
+                path,
+                files.TableFormat(form),
+                result.schema,
+                result.batches,
+                is_overwritten=self.overwrite,
+            )
+        output.note(f"{path}: {size:,} bytes, written by {self.engine}")
 
-def _write(output: Output, engine: Engine, sql: str, options: Mapping[str, Any]) -> None:
-    path, form = options["out"]
-    if not isinstance(engine, embedded_sql.SqlDatabase) and form == _DIRECTORY:
-        engine.write(sql, path, is_overwritten=options["overwrite"])
-        output.note(f"{path}: written by {options['engine']}")
-        return
-    result = _result(engine, sql).with_distinct_names()
-    with usage_errors():
-        size = files.write_table_file(
-            path,
-            files.TableFormat(form),
-            result.schema,
-            result.batches,
-            is_overwritten=options["overwrite"],
-        )
-    output.note(f"{path}: {size:,} bytes, written by {options['engine']}")
-
-
-def _result(engine: Engine, sql: str, limit: int | None = None) -> SqlResult:
-    """What a query gives; DuckDB needs no limit, as its rows are read when they are taken."""
-    if isinstance(engine, embedded_sql.SqlDatabase):
-        return engine.query(sql)
-    return engine.query(sql, limit)
+    def _result(self, sql: str, limit: int | None = None) -> SqlResult:
+        """Runs a query; DuckDB needs no limit, as its rows are read when they are taken."""
+        if isinstance(self.database, embedded_sql.SqlDatabase):
+            return self.database.query(sql)
+        return self.database.query(sql, limit)
 
 
 @contextmanager
-def _engine(
-    opened: Savepoint, options: Mapping[str, Any], where: Mapping[str, Any]
-) -> Iterator[Engine]:
-    if options["engine"] == "spark":
-        yield _spark(opened, options, where)
+def _database(
+    opening: Opening, opened: Savepoint, engine: Engine, settings: dict[str, Any]
+) -> Iterator[Database]:
+    read = {name: settings.pop(name) for name in ("nanoseconds", "undescribed_subclasses")}
+    if engine.is_spark:
+        from savepoint_spark.savepoint.spark_database import SparkDatabase  # noqa: PLC0415  # Spark
+
+        savepoint = engine.load(opening, opened)
+        yield SparkDatabase(savepoint, ReadOptions(**read), times=settings["times"])
         return
-    asked = {name: options[name] for name in ("nanoseconds", "undescribed_subclasses")}
-    given = {name: options[name] for name in ("times", "allow_files", "memory_limit")}
-    with usage_errors():
-        database = embedded_sql.SqlDatabase(opened, ReadOptions(**asked), **given)
+    with options.usage_errors():
+        database = embedded_sql.SqlDatabase(opened, ReadOptions(**read), **settings)
     with database:
         yield database
-
-
-def _spark(
-    opened: Savepoint, options: Mapping[str, Any], where: Mapping[str, Any]
-) -> SparkDatabase:
-    from savepoint_spark.savepoint.spark_database import SparkDatabase  # noqa: PLC0415  # Spark
-
-    spark = started_session(options["master"], options["conf"])
-    names = tuple(operator.uid for operator in opened.operators() if operator.uid)
-    paths = {
-        name: where[name] for name in ("allow_paths", "strict_paths", "key_types", "kryo_classes")
-    }
-    savepoint = Savepoint.load(spark, opened.path, uids=names, **paths)
-    asked = {name: options[name] for name in ("nanoseconds", "undescribed_subclasses")}
-    return SparkDatabase(savepoint, ReadOptions(**asked), times=options["times"])

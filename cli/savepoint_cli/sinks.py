@@ -3,40 +3,52 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from savepoint_cli import completion
-from savepoint_cli.inspect import inspection, open_savepoint
-from savepoint_cli.local import usage_errors
-from savepoint_cli.modify import write_savepoint
-from savepoint_cli.terminal.help import command
+from savepoint_cli import completion, options
+from savepoint_cli.modify import Destination, overwrite_option
 
 if TYPE_CHECKING:
+    from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
 
-_CHANGES = ("drop", "keep", "checkpoint", "transactional_prefix")
+
+@dataclass(frozen=True, slots=True)
+class SinkChanges:
+    """Changes that a command makes, as arguments of ``Savepoint.change_sinks``."""
+
+    drop: str | None
+    keep: str | None
+    checkpoint: int | None
+    transactional_prefix: str | None
 
 
-@command()
-@inspection
-@click.option("--drop", metavar="CONDITION", help="Drop these entries, or all. Needs --out.")
-@click.option("--keep", metavar="CONDITION", help="Drop all other entries. Needs --out.")
-@click.option(
-    "--renumber",
-    "checkpoint",
-    metavar="ID",
-    type=click.IntRange(min=0),
-    help="Give the newest pending commit this checkpoint id. Needs --out.",
+_changes = options.collected(
+    "changes",
+    SinkChanges,
+    click.option("--drop", metavar="CONDITION", help="Drop these entries, or all. Needs --out."),
+    click.option("--keep", metavar="CONDITION", help="Drop all other entries. Needs --out."),
+    click.option(
+        "--renumber",
+        "checkpoint",
+        metavar="ID",
+        type=click.IntRange(min=0),
+        help="Give the newest pending commit this checkpoint id. Needs --out.",
+    ),
+    click.option(
+        "--transactional-prefix",
+        metavar="PREFIX",
+        help="Give Kafka writers this prefix of transactional ids. Needs --out.",
+    ),
 )
-@click.option(
-    "--transactional-prefix",
-    metavar="PREFIX",
-    help="Give Kafka writers this prefix of transactional ids. Needs --out.",
-)
+
+
+@options.inspection()
+@_changes
 @click.option(
     "--save",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -49,16 +61,16 @@ _CHANGES = ("drop", "keep", "checkpoint", "transactional_prefix")
     shell_complete=completion.paths,
     help="Where the changed savepoint is written.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace a savepoint that lies at OUT.")
+@overwrite_option
 @click.option("--dry-run", is_flag=True, help="Check and say what would be written; write nothing.")
 def sinks(
     output: Output,
-    path: str,
+    opening: Opening,
+    changes: SinkChanges,
     save: Path | None,
     out: str | None,
     overwrite: bool,
     dry_run: bool,
-    **options: Any,
 ) -> None:
     """Show the state of the sinks in the savepoint at PATH: pending commits, writers' states.
 
@@ -70,19 +82,19 @@ def sinks(
     savepoint sinks s3://jobs/orders/savepoint-1a2b
     savepoint sinks s3://jobs/orders/savepoint-1a2b --drop "kind = 'commit'" --out s3://jobs/mended
     """
-    changes = {name: options.pop(name) for name in _CHANGES}
-    if any(change is not None for change in changes.values()) != (out is not None):
+    arguments = asdict(changes)
+    if any(change is not None for change in arguments.values()) != (out is not None):
         raise click.UsageError("a change needs --out, and --out needs a change")
-    if save is not None and changes["drop"] is changes["keep"] is None:
+    if save is not None and changes.drop is changes.keep is None:
         raise click.UsageError("--save needs --drop or --keep")
-    savepoint = open_savepoint(path, **options)
+    savepoint = opening.open()
+    state = savepoint.sinks()
     if out is None:
-        state = savepoint.sinks()
         output.page(state, ("Entries", state.entries))
         return
-    with usage_errors():
-        dropped = savepoint.sinks().dropped(changes["drop"], changes["keep"])
-        writer = savepoint.change_sinks(**changes)
+    with options.usage_errors():
+        dropped = state.dropped(changes.drop, changes.keep)
+        writer = savepoint.change_sinks(**arguments)
     for entry in dropped:
         click.echo(
             f"drop {entry.kind} {entry.number} of {entry.operator}: {entry.content}", err=True
@@ -90,4 +102,4 @@ def sinks(
     if save is not None and not dry_run:
         save.write_text("".join(f"{json.dumps(asdict(entry))}\n" for entry in dropped), "utf-8")
         click.echo(f"saved {len(dropped)} entries in {save}", err=True)
-    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+    Destination(out, overwrite, dry_run).write(output, writer)

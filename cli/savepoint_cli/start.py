@@ -1,4 +1,4 @@
-"""Where the program starts: Ctrl-C is told in a line from here on, while the rest is still imported."""
+"""The entry of the program: reports Ctrl-C by a line, even while the rest is imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that carry tables out of savepoints, and into them."""
+"""Commands that export tables from savepoints, and import them."""
 
 from __future__ import annotations
 
@@ -8,33 +8,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import state_processor
-from savepoint_cli import completion
+from savepoint_cli import completion, options
 from savepoint_cli.engine import started_session
-from savepoint_cli.inspect import (
-    columns_option,
-    inspection,
-    nanoseconds_option,
-    open_savepoint,
-    undescribed_subclasses_option,
-)
-from savepoint_cli.local import usage_errors
-from savepoint_cli.modify import destination, write_savepoint
+from savepoint_cli.modify import Destination, destination
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import command
 from savepoint_cli.terminal.output import output_option
 from savepoint_database import files
 
 if TYPE_CHECKING:
+    from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
 
-_READ_OPTIONS = ("with_key_group", "with_times", "nanoseconds", "undescribed_subclasses")
 _FORMATS = ("parquet", "avro", "csv", "jsonl")
 _NAMED_FORMATS = "parquet, avro, csv or jsonl"
 
 
-@command("export")
-@inspection
-@click.argument("table", shell_complete=completion.tables)
+@options.inspection("export")
+@options.table
 @click.argument("out", shell_complete=completion.paths)
 @click.option(
     "--format",
@@ -45,14 +36,12 @@ _NAMED_FORMATS = "parquet, avro, csv or jsonl"
     required=True,
     help=f"The format of OUT: {_NAMED_FORMATS}.",
 )
-@columns_option
-@click.option(
-    "--key", "keys", metavar="KEY", multiple=True, help="Only the row of this key. Repeatable."
-)
+@options.columns
+@options.keys
 @click.option("--with-key-group", is_flag=True, help="Add the column key_group.")
 @click.option("--with-times", is_flag=True, help="Keep the last access of values with TTL.")
-@nanoseconds_option
-@undescribed_subclasses_option
+@options.nanoseconds
+@options.undescribed_subclasses
 @click.option(
     "--escape-formulas",
     is_flag=True,
@@ -61,27 +50,24 @@ _NAMED_FORMATS = "parquet, avro, csv or jsonl"
 @click.option("--overwrite", is_flag=True, help="Replace a file that lies at OUT.")
 def export_table(
     output: Output,
-    path: str,
+    opening: Opening,
     table: str,
     out: str,
     form: str,
-    columns: tuple[str, ...],
-    keys: tuple[str, ...],
+    escape_formulas: bool,
     overwrite: bool,
-    **options: Any,
+    **read: Any,
 ) -> None:
     """Write TABLE of the savepoint at PATH to the file OUT, without Spark.
 
     \b
     savepoint export s3://jobs/savepoint-1a2b summarize.keyed_state totals.parquet --format parquet
     """
-    added = {name: options.pop(name) for name in _READ_OPTIONS}
-    escape_formulas = options.pop("escape_formulas")
     if escape_formulas and form != "csv":
         raise click.UsageError("--escape-formulas is for --format csv")
-    savepoint = open_savepoint(path, **options)
-    with usage_errors():
-        scan = savepoint.scan(table, columns=columns or None, keys=keys or None, **added)
+    savepoint = opening.open()
+    with options.usage_errors():
+        scan = savepoint.scan(table, **read)
     written = {"overwrite": overwrite, "escape_formulas": escape_formulas}
     with progress.steps(f"Writing {out}", len(tuple(scan.splits()))) as on_split:
         output.page(files.export_table(scan, out, form, **written, on_split=on_split))
@@ -106,13 +92,7 @@ def export_table(
 )
 @destination
 def import_table(
-    output: Output,
-    data: str,
-    out: str,
-    description: Path,
-    form: str | None,
-    overwrite: bool,
-    dry_run: bool,
+    output: Output, data: str, destination: Destination, description: Path, form: str | None
 ) -> None:
     """Write a savepoint to OUT, with the rows of DATA as the state of an operator.
 
@@ -122,5 +102,4 @@ def import_table(
     savepoint import totals.csv s3://jobs/bootstrapped --description totals.yaml
     """
     described = state_processor.DescribedImport.of(data, description, form)
-    writer = described.writer(started_session())
-    write_savepoint(output, writer, out, overwrite=overwrite, dry_run=dry_run)
+    destination.write(output, described.writer(started_session()))

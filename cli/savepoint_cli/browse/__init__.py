@@ -1,1 +1,1 @@
-"""A browser of a savepoint on the terminal, on Textual, which is in the extra ``browse``."""
+"""The browser of a savepoint on the terminal. Textual is in the extra ``browse``."""

@@ -1,4 +1,4 @@
-"""The browser: a tree of places to the left, what is at the chosen one to the right."""
+"""The browser: a tree of places on the left, the rows of the chosen place on the right."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Footer, Header, Input, Static
 
-from savepoint_cli.browse.answers import answer
-from savepoint_cli.browse.details import Details, of_key, of_record, of_row
+from savepoint_cli.browse.details import Details, key_lines, record_lines
 from savepoint_cli.browse.heavy import Heavy
-from savepoint_cli.browse.lines import cell_text
+from savepoint_cli.browse.lines import Line, bounded, cell_text, row_lines
 from savepoint_cli.browse.places import OperatorPlace, PlacesTree, TablePlace
 from savepoint_cli.browse.records_table import RecordsTable
 from savepoint_cli.terminal.cells import shortened
@@ -25,12 +24,13 @@ from savepoint_cli.terminal.progress import compiling
 from savepoint_database.audit.key_texts import key_texts
 from savepoint_database.rows.row_pages import PAGE_ROWS, RowPages
 from savepoint_formats.errors import SavepointError
+from savepoint_formats.locations.stores import started
 from savepoint_formats.printable import printable
 from savepoint_formats.program.kernel.machine_code import watch_compilation
 from savepoint_formats.tables.tables import KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 
     from textual.app import ComposeResult
     from textual.worker import Worker
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 _OF_MAIN = frozenset({"turn", "find", "key_of_row", "weigh", "leave"})
 
 
-class SavepointBrowser(App[None]):
-    """Shows what is in a savepoint; asks it in threads, so that no answer stops the screen.
+async def answer(call: Callable[[], T]) -> T:
+    """The result of a call in another thread; the browser ends without waiting for it."""
+    return await asyncio.wrap_future(started(call))
 
-    Args:
-        savepoint: The savepoint.
-        page_rows: Rows of a page.
-    """
+
+class SavepointBrowser(App[None]):
+    """Shows the contents of a savepoint; reads it in threads, so that the screen never stops."""
 
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -90,7 +90,7 @@ class SavepointBrowser(App[None]):
         self._find = Input(placeholder="a key: text, number, hex of bytes, or JSON", id="find")
 
     def compose(self) -> ComposeResult:
-        """The tree, the rows, and a line for what is looked for."""
+        """Lays out the tree, the rows, and the line for a key."""
         yield Header(icon="")
         with Horizontal():
             yield self._tree
@@ -102,13 +102,13 @@ class SavepointBrowser(App[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Asks what is in the savepoint."""
+        """Begins to read the savepoint."""
         watch_compilation(partial(compiling, tell=self._say_compiling))
         self._tree.focus()
         self._go(self._describe)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002  # Textual's
-        """What is done with rows is done where they are."""
+        """Allows actions on rows only on the main screen."""
         return action not in _OF_MAIN or len(self.screen_stack) == 1
 
     # Places.
@@ -125,7 +125,7 @@ class SavepointBrowser(App[None]):
 
     @on(PlacesTree.NodeSelected)
     def choose_place(self, event: PlacesTree.NodeSelected[Any]) -> None:
-        """Shows what is at the place."""
+        """Shows the contents of a place."""
         event.node.expand()
         place = event.node.data
         if isinstance(place, TablePlace):
@@ -163,14 +163,14 @@ class SavepointBrowser(App[None]):
     # Rows.
 
     def action_turn(self, pages: int) -> None:
-        """Goes on, or back, by so many pages."""
+        """Turns forwards, or back if negative."""
         page = self._page
         if page is not None and page.number + pages >= 0 and not (page.is_last and pages > 0):
             self._go(partial(self._turn_to, page.number + pages))
 
     async def _turn_to(self, number: int) -> None:
         pages = self._pages
-        assert pages is not None  # who turns has opened a table
+        assert pages is not None  # a table is open
         turned = await self._answer("reading …", lambda: _with_cells(pages.page(number)))
         if turned is None:
             return
@@ -187,25 +187,25 @@ class SavepointBrowser(App[None]):
         if page is not None:
             row = page.rows.slice(event.cursor_row, 1)
             title = f"{title}, row {page.first_row + event.cursor_row + 1:,}"
-            self._go(partial(self._show_details, title, lambda: of_row(row)))
+            self._go(partial(self._show_details, title, row_lines(row)))
         elif event.cursor_row < len(self._records):
             record = self._records[event.cursor_row]
-            self._go(partial(self._show_details, title, lambda: of_record(record)))
+            self._go(partial(self._show_details, title, record_lines(record)))
 
-    async def _show_details(self, title: str, lines: Callable[[], Any]) -> None:
-        shown = await self._answer("", lines)
+    async def _show_details(self, title: str, lines: Iterator[Line]) -> None:
+        shown = await self._answer("", lambda: list(bounded(lines)))
         if shown is not None:
             self.push_screen(Details(title, shown))
 
     # Keys.
 
     def action_find(self) -> None:
-        """Asks which key is looked for."""
+        """Opens the line for a key."""
         self._find.add_class("is-open")
         self._find.focus()
 
     def action_leave(self) -> None:
-        """Goes back to the rows, or from these to the tree."""
+        """Goes back to the rows, or from the rows to the tree."""
         was_open = self._find.has_class("is-open")
         self._find.remove_class("is-open")
         (self._rows if was_open else self._tree).focus()
@@ -218,7 +218,7 @@ class SavepointBrowser(App[None]):
             self._go(partial(self._show_key, event.value))
 
     def action_key_of_row(self) -> None:
-        """Shows all that the key of the row has."""
+        """Shows all state of the row's key."""
         page, pages = self._page, self._pages
         if page is None or pages is None or not page.rows.num_rows:
             return
@@ -231,7 +231,7 @@ class SavepointBrowser(App[None]):
 
     @on(Heavy.KeyChosen)
     def show_heavy_key(self, event: Heavy.KeyChosen) -> None:
-        """Shows all that a heavy key has."""
+        """Shows all state of a heavy key."""
         self._go(partial(self._show_key, event.key.key, event.key.operator))
 
     async def _show_key(self, key: str, operator: str | None = None) -> None:
@@ -242,18 +242,18 @@ class SavepointBrowser(App[None]):
         )
         if key_state is not None and key_state.is_found:
             self._tell("")
-            await self._show_details(f"Key {key_state.key}", lambda: of_key(key_state))
+            await self._show_details(f"Key {key_state.key}", key_lines(key_state))
         elif key_state is not None:
             self._tell(f"no operator has the key {key_state.key}", is_wrong=True)
 
-    # What is heavy.
+    # Heavy state.
 
     def action_weigh(self) -> None:
         """Shows what is heavy."""
         self._go(self._weigh)
 
     async def _weigh(self) -> None:
-        # Who does something else meanwhile, and asks again, is not to wait for all of it again.
+        # The answer is kept for a user who did something else meanwhile, and asks again.
         if self._weighing is None or (self._weighing.done() and self._weighing.exception()):
             self._weighing = asyncio.create_task(answer(self._savepoint.stats))
         report = await self._awaited("weighing all state …", asyncio.shield(self._weighing))
@@ -264,11 +264,11 @@ class SavepointBrowser(App[None]):
     # Answers.
 
     def _go(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
-        """Begins what is asked for; what was asked for before is no longer wanted."""
+        """Begins some work, and gives up the work that was begun before."""
         _: Worker[None] = self.run_worker(work, exclusive=True)
 
     async def _answer(self, text: str, call: Callable[[], T]) -> T | None:
-        """What a call gives; None where the savepoint is wrong, after a word on it."""
+        """The result of a call; None after an error, which is shown."""
         return await self._awaited(text, answer(call))
 
     async def _awaited(self, text: str, awaited: Awaitable[T]) -> T | None:
@@ -292,6 +292,5 @@ class SavepointBrowser(App[None]):
 
 
 def _with_cells(page: Page) -> tuple[Page, list[list[str]]]:
-    """A page, with the texts of its cells."""
     columns = [[cell_text(value) for value in column] for column in page.rows.columns]
     return page, [list(row) for row in zip(*columns, strict=True)]

@@ -1,4 +1,4 @@
-"""A page with all of a row, or all that a key has."""
+"""A page with all values of a row, or all state of a key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Footer, RichLog, Static
 
-from savepoint_cli.browse.lines import Line, bounded, row_lines
+from savepoint_cli.browse.lines import Line, row_lines
 from savepoint_cli.terminal.cells import is_of_records, person_field
 from savepoint_database.types.spark_values import to_printable
 from savepoint_database.types.timer_dates import for_people
@@ -28,12 +28,7 @@ _MOST_ROWS = 100
 
 
 class Details(Screen[None]):
-    """Lines that can be scrolled.
-
-    Args:
-        title: What they are of.
-        lines: The lines.
-    """
+    """Lines that can be scrolled, below a title."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "app.pop_screen", "Back")]
 
@@ -42,7 +37,7 @@ class Details(Screen[None]):
         self._title, self.lines = title, lines
 
     def compose(self) -> ComposeResult:
-        """A title, the lines, the keys."""
+        """Lays out the title, the lines and the key bindings."""
         yield Static(Text(printable(self._title), style="bold"), classes="title")
         yield RichLog(wrap=True, auto_scroll=False)
         yield Footer()
@@ -60,33 +55,20 @@ def _styled(line: Line) -> Text:
     return Text.assemble("  " * line.depth, (line.name, "bold"), colon, line.text)
 
 
-def of_row(row: pa.RecordBatch) -> list[Line]:
-    """What is shown of a row."""
-    return list(bounded(row_lines(row)))
-
-
-def of_record(record: Any) -> list[Line]:
-    """What is shown of an operator or a state that was described."""
-    return list(bounded(_record_lines(record, depth=0)))
-
-
-def _record_lines(record: Any, depth: int) -> Iterator[Line]:
+def record_lines(record: Any, depth: int = 0) -> Iterator[Line]:
+    """All fields of the description of an operator or a state."""
     for field in fields(record):
         value, name = getattr(record, field.name), field.name.replace("_", " ")
         if text := person_field(value, field.name):
             yield Line(depth, name, text)
         if is_of_records(value):
             for inner in value:
-                yield from _record_lines(inner, depth + 1)
+                yield from record_lines(inner, depth + 1)
                 yield Line(0, "")
 
 
-def of_key(key_state: KeyState) -> list[Line]:
-    """What is shown of all that a key has."""
-    return list(bounded(_key_lines(key_state)))
-
-
-def _key_lines(key_state: KeyState) -> Iterator[Line]:
+def key_lines(key_state: KeyState) -> Iterator[Line]:
+    """All state of a key."""
     for key_rows in key_state.tables:
         name = f"{key_rows.operator}.{key_rows.table}"
         count = f"{len(key_rows.rows):,} row" + ("s" if len(key_rows.rows) != 1 else "")

@@ -1,4 +1,4 @@
-"""What is heavy: the answer of ``stats``, a tab per part of it."""
+"""The screen for heavy state: the tables of ``stats``, a tab for each."""
 
 from __future__ import annotations
 
@@ -27,17 +27,12 @@ if TYPE_CHECKING:
 
 
 class Heavy(Screen[None]):
-    """What states, key groups and keys weigh; Enter on a key asks for all of it.
-
-    Args:
-        report: The answer of ``stats``.
-        short_ids: The hashes of operators, and what is shown instead of them.
-    """
+    """Sizes of states, key groups and keys; Enter on a key shows all of its state."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "app.pop_screen", "Back")]
 
     class KeyChosen(Message):
-        """A key is to be shown."""
+        """The user wants to see a key."""
 
         def __init__(self, key: KeyStatistics) -> None:
             super().__init__()
@@ -47,11 +42,11 @@ class Heavy(Screen[None]):
         super().__init__()
         self._report, self._short_ids = report, short_ids
         tables = statistics_tables(report)
-        # Largest keys come first: they are what one looks for, and what leads further.
+        # The largest keys come first: people look for them, and they lead further.
         self._tables = sorted(tables, key=lambda table: not isinstance(table[1][0], KeyStatistics))
 
     def compose(self) -> ComposeResult:
-        """The sum, a tab per table, what could not be read."""
+        """Lays out the verdict, a tab per table, and problems."""
         report = self._report
         title = shortened(printable(f"{report.verdict}; {report.at}"), self._short_ids)
         yield Static(Text(title, style="bold"), classes="title")
@@ -72,7 +67,7 @@ class Heavy(Screen[None]):
 
     @on(RecordsTable.RowSelected)
     def choose(self, event: RecordsTable.RowSelected) -> None:
-        """Asks for all that the key has."""
+        """Asks for the chosen key."""
         assert isinstance(event.data_table, _Records)
         chosen = event.data_table.records[event.cursor_row]
         if isinstance(chosen, KeyStatistics):
@@ -80,7 +75,7 @@ class Heavy(Screen[None]):
 
 
 class _Records(RecordsTable):
-    """A table that knows its records."""
+    """A table that remembers its records."""
 
     def __init__(self, records: Sequence[Any], short_ids: Mapping[str, str]) -> None:
         super().__init__()

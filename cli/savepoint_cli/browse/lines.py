@@ -1,7 +1,7 @@
-"""Values as lines for a page that shows all of a row, or of a key; and as cells of a table.
+"""Values as lines of a page with a row or a key, and as cells of a table.
 
-Arrow's values are walked as they are. What is shown of one is bounded, so that a list of millions of
-elements costs no more than what is seen of it.
+Arrow's values are walked as they are. The shown part is bounded, so that a list of millions of elements
+costs no more than its visible elements.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from savepoint_cli.browse.hex_dump import hex_lines
 from savepoint_cli.terminal.cells import person_cell
 from savepoint_formats.printable import printable
 from savepoint_formats.scan.splits import REASON
@@ -26,11 +25,12 @@ MOST_LETTERS = 4000
 MOST_LINES = 5000
 _CELL_ITEMS = 10
 _CELL_LETTERS = 48
+_HEX_WIDTH = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line: how deep it lies, the name of what it tells, and what it tells of that."""
+    """A line with its indentation, and a text that belongs to a name."""
 
     depth: int
     name: str
@@ -38,7 +38,7 @@ class Line:
 
 
 def bounded(lines: Iterator[Line]) -> Iterator[Line]:
-    """The first lines, and a word on it if there are more."""
+    """The first lines, and a note if there are more."""
     yield from islice(lines, MOST_LINES)
     if next(lines, None) is not None:
         yield Line(0, "", "… there is more, which is not shown")
@@ -54,7 +54,7 @@ def row_lines(row: pa.RecordBatch, depth: int = 0) -> Iterator[Line]:
 
 
 def value_lines(name: str, value: pa.Scalar, depth: int) -> Iterator[Line]:
-    """A value, and what it is made of below it."""
+    """A value, and its elements below it."""
     if not value.is_valid:
         yield Line(depth, name, "null")
         return
@@ -93,12 +93,12 @@ def cell_text(value: pa.Scalar) -> str:
 
 
 def cut(text: str, most: int = _CELL_LETTERS) -> str:
-    """A text of so many letters at most."""
+    """Shortens a text."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _first_of(value: pa.Scalar) -> Any:
-    """The value as a cell takes it, with the first of its elements, and how many more there are."""
+    """The value with only the first of its elements, and a note on the number of others."""
     if not value.is_valid:
         return None
     if pa.types.is_struct(value.type):
@@ -118,10 +118,26 @@ def _first_of(value: pa.Scalar) -> Any:
 
 
 def _fields(value: pa.StructScalar) -> Iterator[tuple[str, pa.Scalar]]:
-    """The fields by their names, without the place for bytes where all was decoded."""
+    """The fields by name, without the one for undecoded bytes if there are none."""
     for index, field in enumerate(value.type):
         if field.name != UNDECODED or value[index].is_valid:
             yield field.name, value[index]
+
+
+def hex_lines(data: bytes, most: int = 4096) -> Iterator[str]:
+    """A line per 16 bytes: offset, hexadecimal digits, letters; then the number of bytes beyond ``most``.
+
+    >>> next(hex_lines(b"total"))
+    '00000000  74 6f 74 61 6c                                    |total|'
+    """
+    shown = data[:most]
+    for start in range(0, len(shown), _HEX_WIDTH):
+        row = shown[start : start + _HEX_WIDTH]
+        halves = f"{row[:8].hex(' '):<23}  {row[8:].hex(' '):<23}"
+        letters = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
+        yield f"{start:08x}  {halves}  |{letters}|"
+    if len(data) > most:
+        yield f"… {len(data) - most:,} bytes more"
 
 
 def _is_list(data_type: pa.DataType) -> bool:

@@ -1,4 +1,4 @@
-"""The tree of a savepoint: operators, their tables, and the states of these."""
+"""The tree of a savepoint: operators, tables and states."""
 
 from __future__ import annotations
 
@@ -26,39 +26,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OperatorPlace:
-    """An operator; its page tells its states."""
+    """An operator; its page lists its states."""
 
     operator: OperatorDescription
 
     @property
     def name(self) -> str:
-        """Its uid, or the hash where that is not known."""
+        """The uid, or the hash if no uid is known."""
         return self.operator.uid or self.operator.hash
 
 
 @dataclass(frozen=True, slots=True)
 class TablePlace:
-    """A table, or some columns of it: those that tell rows apart, and one state."""
+    """A table, or one state of it: the columns that identify rows, and the state's."""
 
     table: TableDescription
     columns: tuple[str, ...] | None = None
 
     @property
     def title(self) -> str:
-        """The table, and the state if it is but one."""
+        """The table, and the state if it is a single one."""
         return (
             self.table.table if self.columns is None else f"{self.table.table}: {self.columns[-1]}"
         )
 
 
 Place = OperatorPlace | TablePlace | None
-"""Where the tree leads to; None is the savepoint itself."""
+"""The place of a node; None is the savepoint itself."""
 
 
 class PlacesTree(Tree[Place]):
-    """Operators, tables and states; a node that is chosen says where it leads to."""
+    """A node per operator, table and state, with its place."""
 
-    # Who chooses an operator wants to see it, and not that its tables go.
+    # A chosen operator must not fold its tables.
     auto_expand = var(False)
 
     def fill(
@@ -67,7 +67,7 @@ class PlacesTree(Tree[Place]):
         tables: Iterable[TableDescription],
         short_ids: Mapping[str, str],
     ) -> None:
-        """Adds a node per operator, table and state; hashes are shown as the short ones."""
+        """Adds all nodes; ``short_ids`` replace hashes of operators."""
         by_operator: dict[str, list[TableDescription]] = {}
         for table in tables:
             by_operator.setdefault(_owner(described, table), []).append(table)
@@ -85,7 +85,7 @@ class PlacesTree(Tree[Place]):
 
 
 def _owner(described: SavepointDescription, table: TableDescription) -> str:
-    """The operator of a table: that with the longest name that the table's begins with."""
+    """The operator of a table: the one with the longest name that the table's name begins with."""
     names = (operator.uid or operator.hash for operator in described.operators)
     return max((name for name in names if table.table.startswith(f"{name}.")), key=len)
 

@@ -1,4 +1,4 @@
-"""A table of texts on the terminal: of rows, or of records as the other commands print them."""
+"""A table of texts in the browser: rows, or records as the other commands print them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class RecordsTable(DataTable[Text]):
-    """A table whose cursor is a row. What it shows is text, never markup."""
+    """A table whose cursor is a row. Its cells are text, never markup."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(cursor_type="row", zebra_stripes=True, **given)
         self.short_ids: Mapping[str, str] = {}
 
     def show(self, names: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-        """Replaces what is there; the cursor goes to the first row."""
+        """Replaces all rows; the cursor goes to the first one."""
         self.clear(columns=True)
         for name in names:
             self.add_column(Text(printable(name), style="bold"))
@@ -32,7 +32,7 @@ class RecordsTable(DataTable[Text]):
             self.add_row(*(Text(cell, no_wrap=True) for cell in row))
 
     def show_records(self, records: Sequence[Any]) -> None:
-        """A row per record; columns of which no record says anything are left out."""
+        """Shows a row per record, without columns that are empty in all records."""
         cells = {
             field.name: [self._cell(field.name, record) for record in records]
             for field in (fields(records[0]) if records else ())

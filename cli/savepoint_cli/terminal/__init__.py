@@ -1,1 +1,1 @@
-"""What a terminal, or a pipe, is shown: cells, tables, progress."""
+"""Shows answers on a terminal or in a pipe: cells, tables, progress."""

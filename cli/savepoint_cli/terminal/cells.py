@@ -1,4 +1,4 @@
-"""A value as a cell of a table: for people, or plain for programs.
+"""Values as cells of a table: for people, or plain for programs.
 
 | value     | people                        | programs                       | JSON         |
 |-----------|-------------------------------|--------------------------------|--------------|
@@ -29,7 +29,7 @@ _HASH = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 
 
 def person_cell(value: Any) -> str:
-    """A value of data as people see it, on one line."""
+    """A value of data for people, on one line."""
     return printable(_for_people(value, is_nested=False), keep="")
 
 
@@ -40,7 +40,7 @@ def _for_people(value: Any, *, is_nested: bool = True) -> str:
         case bool():
             return str(value).lower()
         case int() | float() | Decimal():
-            # Without separators, so that a key can be given to a command as it is shown.
+            # Without separators, so that people can copy a key into a command.
             return str(_plain(value))
         case bytes():
             return _bytes(value, has_length=not is_nested or len(value) > _SHOWN_BYTES)
@@ -67,7 +67,7 @@ def _bytes(value: bytes, *, has_length: bool) -> str:
 
 
 def plain_cell(value: Any) -> str:
-    """A value of data as programs read it: the same on every terminal, on one line."""
+    """A value of data for programs, on one line."""
     match value:
         case None:
             return "null"
@@ -83,11 +83,11 @@ def plain_cell(value: Any) -> str:
 
 def to_json(value: Any) -> str:
     """A value as JSON; bytes are hexadecimal."""
-    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, default=_text)
+    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, default=_json_text)
 
 
 def _plain(value: Any) -> Any:
-    """The value with texts for the numbers that JSON has not: ``NaN`` and ``Infinity``."""
+    """The value with texts for ``NaN`` and ``Infinity``, which JSON doesn't have."""
     match value:
         case float() if not math.isfinite(value):
             return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
@@ -99,18 +99,12 @@ def _plain(value: Any) -> Any:
             return value
 
 
-def _text(value: Any) -> str:
-    """What JSON has no word for."""
+def _json_text(value: Any) -> str:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def person_field(value: Any, name: str = "") -> str:
-    """A field of a record as people see it; what says nothing is empty.
-
-    Args:
-        value: The value.
-        name: The field; numbers that identify something, and so are copied, have no separators.
-    """
+    """A field of a record for people; numbers of a field whose ``name`` identifies have no separators."""
     match value:
         case None | False:
             return ""
@@ -131,22 +125,17 @@ def person_field(value: Any, name: str = "") -> str:
 
 
 def shortened(text: str, names: Mapping[str, str]) -> str:
-    """The text with shorter names for operators that are called by their hashes.
-
-    Args:
-        text: A text that is no data of the savepoint.
-        names: Hash -> what is shown instead of it.
-    """
+    """The text with short names instead of hashes of operators; for texts that are no data."""
     return _HASH.sub(lambda match: names.get(match[0], match[0]), text)
 
 
 def is_of_records(value: Any) -> bool:
-    """Whether a field holds records, which have fields of their own."""
+    """Whether a field holds records."""
     return isinstance(value, tuple) and any(map(is_dataclass, value))
 
 
 def plain_field(value: Any) -> str:
-    """A field of a record as programs read it."""
+    """A field of a record for programs."""
     match value:
         case None:
             return ""

@@ -1,4 +1,4 @@
-"""A table that fits into a terminal: long cells are shortened, then columns left out, with a note."""
+"""Tables that fit a terminal: long cells are shortened, then columns are left out, with a note."""
 
 from __future__ import annotations
 
@@ -12,19 +12,15 @@ if TYPE_CHECKING:
 
 _GAP = "  "
 _LONGEST = 48
-# Of a column, heading and cells: with less, nobody can tell what it is.
+# A narrower column, heading and cells, says nothing.
 _SHORTEST = 10
 
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """Cells as texts of one line each.
+    """Cells of one line each.
 
-    Attributes:
-        names: The columns.
-        rows: A cell per column each.
-        numbers: The places of the columns that are aligned to the right.
-        whole: The places of the columns whose cells are of no use when they are cut.
+    Columns in ``numbers`` are aligned to the right; cells of columns in ``whole`` are useless if cut.
     """
 
     names: tuple[str, ...]
@@ -35,19 +31,14 @@ class TextTable:
 
 @dataclass(frozen=True, slots=True)
 class FoldedTable:
-    """The lines of a table, the first two of which are the heading, and what they leave out."""
+    """The lines of a table, of which the first two are the heading, and a note on omissions."""
 
     lines: tuple[str, ...]
     note: str
 
 
 def folded(table: TextTable, width: int) -> FoldedTable:
-    """The table in a terminal of so many columns.
-
-    Args:
-        table: The table; columns further left are kept longer, and numbers are kept whole.
-        width: That of the terminal.
-    """
+    """Fits the table into a terminal; columns on the left stay longest, and numbers stay whole."""
     cells = [
         max((cell_len(row[place]) for row in table.rows), default=0)
         for place in range(len(table.names))
@@ -58,7 +49,7 @@ def folded(table: TextTable, width: int) -> FoldedTable:
         for place, (whole, cell) in enumerate(zip(full, cells, strict=True))
     ]
     if least and 0 not in table.numbers:
-        # It tells what a row is about.
+        # The first column names the row.
         least[0] = max(least[0], min(full[0], _LONGEST, width // 2))
     for place in table.whole:
         least[place] = max(least[place], min(full[place], width - least[0] - len(_GAP)))
@@ -76,7 +67,7 @@ def folded(table: TextTable, width: int) -> FoldedTable:
 
 
 def _fitting(full: list[int], least: list[int], width: int) -> list[int]:
-    """The widths of the columns that are shown."""
+    """The widths of the visible columns."""
     if _total(full) <= width:
         return full
     widths = [max(small, min(wanted, _LONGEST)) for wanted, small in zip(full, least, strict=True)]
@@ -89,7 +80,7 @@ def _fitting(full: list[int], least: list[int], width: int) -> list[int]:
 
 
 def _grown(widths: list[int], full: list[int], width: int) -> list[int]:
-    """The widths, with the space that is left given to columns that want it, from the left."""
+    """The widths, after spare space went to columns that need it, from the left."""
     grown: list[int] = []
     spare = width - _total(widths)
     for have, want in zip(widths, full, strict=False):
@@ -132,7 +123,7 @@ def _columns(names: Sequence[str]) -> str:
 
 
 def vertical(table: TextTable) -> list[str]:
-    """A line per cell, row by row; nothing is shortened."""
+    """A line per cell, row by row, without shortening."""
     width = max(map(cell_len, table.names), default=0)
     lines = []
     for number, row in enumerate(table.rows, 1):

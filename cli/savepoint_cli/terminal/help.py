@@ -1,4 +1,4 @@
-"""The help of a command: its own options first, those of most commands under a heading."""
+"""The help of a command: its own options first, then common options under a heading."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Command(click.Command):
 
 
 def _record(option: click.Option, context: click.Context) -> tuple[str, str]:
-    """How an option is called, and its help; of its long names the first, as others are older."""
+    """The names of an option, without older long ones, and its help."""
     names, text = option.get_help_record(context) or ("", "")
     for older in [name for name in option.opts if name.startswith("--")][1:]:
         names = names.replace(f", {older}", "")
@@ -44,10 +44,10 @@ def _record(option: click.Option, context: click.Context) -> tuple[str, str]:
 
 
 def command(name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
-    """Makes a command of a function, called like it unless it is named."""
+    """Makes a command of a function, and names it after the function by default."""
     return click.command(name, cls=Command)
 
 
 def common_option(*names: str, **settings: Any) -> Callable[[CalledT], CalledT]:
-    """Gives a command an option that most commands have."""
+    """Adds an option that most commands have."""
     return click.option(*names, cls=CommonOption, **settings)

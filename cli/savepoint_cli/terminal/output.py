@@ -1,8 +1,7 @@
-"""Answers for people on a terminal, as lines with tabs or as JSON lines for programs."""
+"""Answers for people on a terminal, and for programs as lines with tabs, JSON or CSV."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -31,14 +30,14 @@ from savepoint_formats.printable import json_printable, printable, without_secre
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-# Lines of a table besides its rows: a title, the heading, the rule, two notes, and one between.
-_FRAME_LINES = 6
+# Lines of a table besides its rows: a title, the heading, the rule, two notes, an empty line.
+_OTHER_LINES = 6
 _FEWEST_ROWS = 2
 _LABEL_WIDTH = 8
 
 
 class OutputFormat(StrEnum):
-    """What an answer looks like."""
+    """The format of an answer."""
 
     TEXT = "text"
     JSON = "json"
@@ -49,12 +48,8 @@ class OutputFormat(StrEnum):
 class Output:
     """Prints records: frozen dataclasses of plain values, or of more such records.
 
-    Text is a table that fits, where a terminal shows it; to a pipe or a file it is lines with tabs,
-    which look the same everywhere.
-
-    Args:
-        output_format: What answers look like.
-        is_whole: Whether a page is shown to its end on a terminal.
+    Text is a table that fits a terminal; in a pipe or a file it is lines with tabs. A terminal shows
+    one screen of a page, unless ``is_whole``.
     """
 
     def __init__(self, output_format: OutputFormat, *, is_whole: bool = False) -> None:
@@ -64,21 +59,15 @@ class Output:
         self._short: Mapping[str, str] = {}
 
     def shorten(self, names: Mapping[str, str]) -> None:
-        """Shows shorter names to a person who has not asked for cells: here those of operators."""
+        """Shows short names of operators, unless cells are wanted as they are."""
         if self.explains:
             self._short = names
 
     def rows(self, title: str, records: Sequence[Any], whole: Sequence[str] = ()) -> None:
-        """A table with a row per record, or a JSON line per record.
-
-        Args:
-            title: What the table is about.
-            records: Dataclasses of one kind.
-            whole: The fields that are of no use to a person when they are cut.
-        """
+        """Prints a row, or a JSON line, per record; fields in ``whole`` are useless if they are cut."""
         if self.format is OutputFormat.JSON:
             for record in records:
-                self._print_json(record)
+                _echo_json(asdict(record))
         else:
             self._print_records(title, records, len(records), whole)
 
@@ -88,66 +77,67 @@ class Output:
         *nested: tuple[str, Sequence[Any]],
         digest: Sequence[tuple[str, Sequence[Any]]] = (),
     ) -> None:
-        """The plain fields of a record that say something, then tables of the records in it.
+        """Prints the plain fields of a record that aren't empty, then tables of records in it.
 
-        Or one JSON line. On a terminal it is one screen, unless all is asked for: tables of the
-        ``digest`` stand for those that do not fit, or else their first rows.
+        As JSON it is one line. On a terminal it is one screen, unless all is wanted: tables of
+        ``digest`` replace tables that don't fit; without a digest, their first rows are shown.
         """
         if self.format is OutputFormat.JSON:
-            self._print_json(record)
+            _echo_json(asdict(record))
             return
         lines = self._field_lines(record)
         _echo_all(lines)
         columns = shutil.get_terminal_size().columns
         taken = sum(1 + max(0, cell_len(line) - 1) // columns for line in lines)
-        shares = self._shares(nested, taken)
-        is_digest = bool(digest) and shares != [len(records) for _, records in nested]
+        limits = self._row_limits(nested, taken)
+        is_digest = bool(digest) and limits != [len(records) for _, records in nested]
         if is_digest:
-            nested, shares = (*digest,), self._shares(digest, taken + 1)
-        for (title, records), share in zip(nested, shares, strict=True):
+            nested, limits = (*digest,), self._row_limits(digest, taken + 1)
+        for (title, records), limit in zip(nested, limits, strict=True):
             click.echo()
             if records:
-                self._print_part(title)
-            self._print_records(title, records, share)
-        if is_digest and shares == [len(records) for _, records in digest]:
+                self._print_heading(title)
+            self._print_records(title, records, limit)
+        if is_digest and limits == [len(records) for _, records in digest]:
             _echo_styled("more than one screen (--all shows it)", dim=True)
 
     def values(self, title: str, names: Sequence[str], rows: Iterable[dict[str, Any]]) -> int:
-        """A table of rows of data, or a JSON line per row; bytes are hexadecimal.
+        """Prints rows of data, and returns their number; bytes are hexadecimal.
 
-        Programs get each row when it is there, people a table that fits all of them.
-
-        Returns:
-            How many rows there are.
+        Programs get each row as soon as it is there, people a table that fits all rows.
         """
         if self.format is OutputFormat.JSON:
             return _echo_all(json_printable(to_json(row)) for row in rows)
         shown = tuple(printable(name, keep="") for name in names)
         if self.is_for_people and self.format is not OutputFormat.CSV:
-            return self._print_values(title, names, list(rows))
+            all_rows = list(rows)
+            cells = [[person_cell(row[name]) for name in names] for row in all_rows]
+            numbers = _numbers([row[name] for row in all_rows] for name in names)
+            self._print_table(title, TextTable(shown, cells, numbers))
+            return len(all_rows)
         line = _csv_line if self.format is OutputFormat.CSV else "\t".join
         click.echo(line(shown))
         return _echo_all(line([plain_cell(row[name]) for name in names]) for row in rows)
 
     def text(self, place: dict[str, str], text: str) -> None:
-        """A text to copy, or a JSON line with it in ``text``."""
+        """Prints a text to copy, or a JSON line with it in ``text``."""
         if self.format is OutputFormat.JSON:
-            click.echo(json_printable(to_json({**place, "text": text})))
+            _echo_json({**place, "text": text})
         else:
             click.echo(printable(text, keep="\n\t"))
 
     def moment(
         self, place: dict[str, Any], rows: Sequence[dict[str, Any]], problem: str = ""
     ) -> None:
-        """What there was at some time: a table, or a JSON line for all ``rows``."""
+        """Prints the rows of one point in time: a table, or one JSON line."""
         if self.format is OutputFormat.JSON:
-            click.echo(json_printable(to_json({**place, "rows": rows, "problem": problem})))
+            _echo_json({**place, "rows": rows, "problem": problem})
             return
         title = ", ".join(str(part) for part in place.values())
         if not rows:
             click.echo(printable(f"{title}: {problem or 'none'}"))
             return
-        self._print_part(title)
+        self._print_heading(title)
         self.values(title, list(rows[0]), rows)
 
     def placed_values(
@@ -157,21 +147,21 @@ class Output:
         names: Sequence[str],
         rows: Sequence[dict[str, Any]],
     ) -> None:
-        """Rows of one of several tables; a JSON line tells the place, and has them in ``row``."""
+        """Prints rows of one of several tables; a JSON line has the place, and the row in ``row``."""
         if self.format is OutputFormat.JSON:
             for row in rows:
-                click.echo(json_printable(to_json({**place, "row": row})))
+                _echo_json({**place, "row": row})
         else:
-            self._print_part(title)
+            self._print_heading(title)
             self.values(title, names, rows)
 
     @property
     def explains(self) -> bool:
-        """Whether long texts are shown as paragraphs: to a person, who has not asked for cells."""
+        """Whether long texts are shown as paragraphs, to a person who doesn't want cells."""
         return self.is_for_people and self.format is OutputFormat.TEXT
 
     def explain(self, title: str, lines: Iterable[tuple[str, str]]) -> None:
-        """A paragraph of labelled texts, folded at the edge of the terminal and never shortened."""
+        """Prints a paragraph of labelled texts, folded at the edge of the terminal."""
         click.echo()
         _echo_styled(printable(without_secrets(title)), bold=True)
         width = shutil.get_terminal_size().columns
@@ -189,22 +179,21 @@ class Output:
             )
 
     def note(self, text: str) -> None:
-        """What is to be known besides the answer; not among the lines that programs read."""
+        """Prints a remark to stderr, where programs don't read the answer."""
         click.echo(printable(text), err=True)
 
-    def _print_part(self, title: str) -> None:
-        """The title of one of several tables, where programs read them."""
+    def _print_heading(self, title: str) -> None:
+        """Prints the title of one of several tables for programs."""
         if not self.is_for_people:
             click.echo(f"# {printable(without_secrets(title))}")
 
     def _field(self, name: str, value: Any) -> str:
-        """A field of a record as it is shown."""
         if not self.is_for_people or self.format is OutputFormat.CSV:
             return plain_field(value)
         return shortened(person_field(value, name), self._short)
 
     def _field_lines(self, record: Any) -> list[str]:
-        """A line for each plain field that says something."""
+        """A line per plain field that is not empty."""
         cells = {
             name.replace("_", " "): self._field(name, getattr(record, name))
             for name in _plain_fields([record])
@@ -216,25 +205,22 @@ class Output:
             for label, cell in said.items()
         ]
 
-    def _shares(self, tables: Sequence[tuple[str, Sequence[Any]]], taken: int) -> list[int]:
-        """How many rows of each table fit on the screen, below as many lines as are taken."""
+    def _row_limits(self, tables: Sequence[tuple[str, Sequence[Any]]], taken: int) -> list[int]:
+        """The number of rows of each table that fit on the screen below ``taken`` lines."""
         counts = [len(records) for _, records in tables]
         if self._is_whole or self.format is not OutputFormat.TEXT:
             return counts
-        space = shutil.get_terminal_size().lines - taken - _FRAME_LINES * len(counts) - 1
-        shares = [0] * len(counts)
-        # Small tables are shown as a whole; what they leave is for the large ones.
+        space = shutil.get_terminal_size().lines - taken - _OTHER_LINES * len(counts) - 1
+        limits = [0] * len(counts)
+        # Small tables are shown as a whole; large ones get the rest of the space.
         for order, place in enumerate(sorted(range(len(counts)), key=counts.__getitem__)):
             fair = max(_FEWEST_ROWS, space // (len(counts) - order))
-            shares[place] = min(counts[place], fair)
-            space -= shares[place]
-        return shares
-
-    def _print_json(self, record: Any) -> None:
-        click.echo(json_printable(json.dumps(asdict(record), ensure_ascii=False)))
+            limits[place] = min(counts[place], fair)
+            space -= limits[place]
+        return limits
 
     def _print_records(
-        self, title: str, records: Sequence[Any], share: int, whole: Sequence[str] = ()
+        self, title: str, records: Sequence[Any], limit: int, whole: Sequence[str] = ()
     ) -> None:
         if not records:
             click.echo(printable(without_secrets(f"{title}: none")))
@@ -247,31 +233,16 @@ class Output:
         ]
         cells = [
             [self._field(name, getattr(record, name)) for name in names]
-            for record in records[:share]
+            for record in records[:limit]
         ]
         if self.explains and names[:1] == ["operator"]:
             _leave_out_repeated(cells)
-        numbers = (
-            place
-            for place, name in enumerate(names)
-            if any(_is_number(getattr(record, name)) for record in records)
-        )
+        numbers = _numbers([getattr(record, name) for record in records] for name in names)
         headings = (name.replace("_", " ") for name in names)
-        kept = frozenset(names.index(name) for name in whole if name in names)
-        self._print_table(title, TextTable(tuple(headings), cells, frozenset(numbers), kept))
-        if share < len(records):
-            click.echo(f"… {len(records) - share:,} more (--all shows them)")
-
-    def _print_values(
-        self, title: str, names: Sequence[str], rows: Sequence[dict[str, Any]]
-    ) -> int:
-        cells = [[person_cell(row[name]) for name in names] for row in rows]
-        numbers = (
-            place for place, name in enumerate(names) if any(_is_number(row[name]) for row in rows)
-        )
-        shown = tuple(printable(name, keep="") for name in names)
-        self._print_table(title, TextTable(shown, cells, frozenset(numbers)))
-        return len(rows)
+        uncut = frozenset(names.index(name) for name in whole if name in names)
+        self._print_table(title, TextTable(tuple(headings), cells, numbers, uncut))
+        if limit < len(records):
+            click.echo(f"… {len(records) - limit:,} more (--all shows them)")
 
     def _print_table(self, title: str, table: TextTable) -> None:
         if self.format is OutputFormat.CSV:
@@ -295,7 +266,7 @@ class Output:
 
 
 def output_option(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that say how an answer is shown; the command gets an ``Output``."""
+    """The options that choose the format of an answer; the command gets an ``Output``."""
     for decorate in (
         common_option(
             "--output",
@@ -331,12 +302,16 @@ def _output(context: click.Context, _parameter: click.Parameter, value: str) -> 
 
 
 def escape(text: str, keep: str = "") -> str:
-    """The text as it is: no markup to ``rich``, no command to a terminal."""
+    """The text without markup for ``rich`` and without commands for a terminal."""
     return markup.escape(printable(text, keep=keep))
 
 
+def _echo_json(value: dict[str, Any]) -> None:
+    click.echo(json_printable(to_json(value)))
+
+
 def _echo_all(lines: Iterable[str]) -> int:
-    """Prints each line when it is there; gives their number."""
+    """Prints each line as soon as it is there; returns their number."""
     count = 0
     for line in lines:
         click.echo(line)
@@ -345,7 +320,7 @@ def _echo_all(lines: Iterable[str]) -> int:
 
 
 def _echo_styled(text: str, *, bold: bool = False, dim: bool = False) -> None:
-    """A line in another weight, unless the user wants none: https://no-color.org."""
+    """Prints a styled line, or a plain one if the user wants that: https://no-color.org."""
     is_plain = bool(os.environ.get("NO_COLOR"))
     click.echo(text if is_plain else click.style(text, bold=bold or None, dim=dim or None))
 
@@ -359,14 +334,14 @@ def _csv_line(cells: Sequence[str]) -> str:
 
 
 def _leave_out_repeated(rows: list[list[str]]) -> None:
-    """Leaves the first cell of a row out if it is that of the row above: they are a group."""
+    """Empties the first cell of a row if it is the same as above: the rows are a group."""
     above = ""
     for row in rows:
         row[0], above = "" if row[0] == above else row[0], row[0]
 
 
 def _plain_fields(records: Sequence[Any]) -> Iterable[str]:
-    """The names of the fields that hold no records, of any of these."""
+    """The names of fields that hold no records."""
     for field in fields(records[0]):
         values = [getattr(record, field.name) for record in records]
         inner = (item for value in values if isinstance(value, tuple) for item in value)
@@ -375,9 +350,14 @@ def _plain_fields(records: Sequence[Any]) -> Iterable[str]:
 
 
 def _is_of_records(declared: object) -> bool:
-    """Whether a field is for records, of which there may be none: a tuple of no plain values."""
+    """Whether a field is declared for records, even if it has none: a tuple of no plain values."""
     text = str(declared)
     return text.startswith("tuple[") and not text.startswith(("tuple[str", "tuple[int"))
+
+
+def _numbers(columns: Iterable[Sequence[Any]]) -> frozenset[int]:
+    """The indexes of columns with numbers."""
+    return frozenset(index for index, values in enumerate(columns) if any(map(_is_number, values)))
 
 
 def _is_number(value: Any) -> bool:

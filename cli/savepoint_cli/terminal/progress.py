@@ -1,4 +1,4 @@
-"""Bars for what takes long, where a person watches; they go when it is done."""
+"""Bars for long work while a person watches; they disappear at its end."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rich.progress import (
     DownloadColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     TextColumn,
     TransferSpeedColumn,
 )
@@ -39,60 +40,105 @@ _PATIENCE_SECONDS = 2.0
 def writing(
     title: str, size: int, tasks: Callable[[], TaskCount] | None = None
 ) -> Iterator[Callable[[int], None]]:
-    """A bar for so many bytes that are copied, and one for the tasks of Spark.
+    """A bar for copied bytes, and one for the tasks of Spark if there are any.
 
-    Args:
-        title: What is done.
-        size: The bytes; gives what is to be called at each step.
-        tasks: Says how many tasks there are now, and how many of them are done.
+    Yields a function that takes the number of bytes copied since its last call.
     """
     label, bar = TextColumn("{task.description}"), BarColumn()
     copies = Progress(label, bar, DownloadColumn(), TransferSpeedColumn())
     jobs = Progress(label, bar, MofNCompleteColumn(), TextColumn("tasks"))
+    text = escape(without_secrets(title))
     with _shown(copies, jobs):
-        copying = copies.add_task(escape(without_secrets(title)), total=size, visible=size > 0)
-        with _polled(jobs, escape(without_secrets(title)), tasks):
+        copying = copies.add_task(text, total=size, visible=size > 0)
+        with nullcontext() if tasks is None else _polled(jobs, text, tasks):
             yield lambda done: copies.advance(copying, done)
 
 
 @contextmanager
 def steps(title: str, count: int) -> Iterator[Callable[[], None]]:
-    """A bar for so many steps; gives what is to be called after each."""
-    shown = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with _shown(shown):
-        task = shown.add_task(escape(without_secrets(title)), total=count)
-        yield lambda: shown.advance(task)
+    """A bar for a known number of steps; yields a function to call after each."""
+    with _bar(title, count, MofNCompleteColumn()) as advance:
+        yield lambda: advance(1)
+
+
+def counting(title: str, unit: str) -> AbstractContextManager[Callable[[int], None]]:
+    """A bar without an end; yields a function that takes how many more are done."""
+    return _bar(title, None, TextColumn("{task.completed:,.0f}"), TextColumn(unit))
 
 
 @contextmanager
-def counting(title: str, unit: str) -> Iterator[Callable[[int], None]]:
-    """A bar for what nobody has counted before; gives what is to be told how many more are done."""
-    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,.0f}")
-    shown = Progress(*columns, TextColumn(unit))
+def _bar(
+    title: str, total: int | None, *columns: ProgressColumn
+) -> Iterator[Callable[[int], None]]:
+    shown = Progress(TextColumn("{task.description}"), BarColumn(), *columns)
     with _shown(shown):
-        task = shown.add_task(escape(without_secrets(title)), total=None)
+        task = shown.add_task(escape(without_secrets(title)), total=total)
         yield lambda done: shown.advance(task, done)
 
 
-@contextmanager
 def compiling(
     compilation: Compilation, tell: Callable[[str], None] | None = None
-) -> Iterator[None]:
-    """Shows how far machine code is, where it takes longer than a person waits silently.
+) -> AbstractContextManager[None]:
+    """Shows the progress of machine code if it takes longer than a person waits silently.
 
-    Args:
-        compilation: Says what is compiled, and how far that is.
-        tell: Is told that as a text, again and again, from a thread of its own; by default a bar on
-            stderr shows it, if that is a terminal.
+    ``tell`` gets it as a text, again and again, in another thread; by default a bar shows it.
     """
-    is_over = Event()
 
-    def show() -> None:
+    def show(is_over: Event) -> None:
         while not is_over.wait(_PATIENCE_SECONDS):
             if compilation.has_begun:
-                _tell_of(compilation, is_over, tell)
+                _show_compilation(compilation, is_over, tell)
 
-    thread = Thread(target=show, daemon=True)
+    return _meanwhile(show)
+
+
+def _show_compilation(
+    compilation: Compilation, is_over: Event, tell: Callable[[str], None] | None
+) -> None:
+    title = f"Compiling machine code once per machine ({compilation.function})"
+    if tell is not None:
+        while not is_over.wait(_POLL_SECONDS):
+            tell(f"{title}: {compilation.done} of {compilation.total} functions ...")
+        return
+    done = 0
+    with _bar(title, compilation.total, MofNCompleteColumn(), TextColumn("functions")) as advance:
+        while not is_over.wait(_POLL_SECONDS):
+            advance(compilation.done - done)
+            done = compilation.done
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Says what is read if it takes longer than a person waits silently."""
+    if not Console(stderr=True).is_terminal:
+        yield
+        return
+    say = partial(click.echo, f"Reading {printable(path)} ...", err=True)
+    timer = Timer(_PATIENCE_SECONDS, say)
+    timer.daemon = True
+    _waiting.add(timer)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        _waiting.discard(timer)
+
+
+def hush() -> None:
+    """Keeps ``reading`` silent: the terminal shows something else now."""
+    while _waiting:
+        _waiting.pop().cancel()
+
+
+_waiting: set[Timer] = set()
+
+
+@contextmanager
+def _meanwhile(watch: Callable[[Event], None]) -> Iterator[None]:
+    """Runs ``watch`` in a thread until the block is over, which the event tells."""
+    is_over = Event()
+    thread = Thread(target=watch, args=(is_over,), daemon=True)
     thread.start()
     try:
         yield
@@ -101,56 +147,8 @@ def compiling(
         thread.join()
 
 
-def _tell_of(compilation: Compilation, is_over: Event, tell: Callable[[str], None] | None) -> None:
-    """Shows a compilation until it is over."""
-    title = f"Compiling machine code once per machine ({compilation.function})"
-    if tell is not None:
-        while not is_over.wait(_POLL_SECONDS):
-            tell(f"{title}: {compilation.done} of {compilation.total} functions ...")
-        return
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("functions")
-    )
-    with _shown(bar):
-        task = bar.add_task(title, total=compilation.total)
-        while not is_over.wait(_POLL_SECONDS):
-            bar.update(task, completed=compilation.done)
-
-
-def reading(path: str) -> AbstractContextManager[None]:
-    """Says what is read, where that takes longer than a person waits silently."""
-    return _said(f"Reading {printable(path)} ...")
-
-
-def hush() -> None:
-    """Says nothing more of what takes long: there is something else to be seen now."""
-    while _WAITING:
-        _WAITING.pop().cancel()
-
-
-_WAITING: set[Timer] = set()
-
-
-def _said(text: str) -> AbstractContextManager[None]:
-    is_seen = Console(stderr=True).is_terminal
-    return _delayed(partial(click.echo, text, err=True)) if is_seen else nullcontext()
-
-
-@contextmanager
-def _delayed(say: Callable[[], None]) -> Iterator[None]:
-    timer = Timer(_PATIENCE_SECONDS, say)
-    timer.daemon = True
-    _WAITING.add(timer)
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        _WAITING.discard(timer)
-
-
 class _Screen:
-    """All bars that are shown now: a terminal has one place for them."""
+    """The visible bars: a terminal has one place for all of them."""
 
     lock = Lock()
     bars: ClassVar[list[Progress]] = []
@@ -160,7 +158,7 @@ class _Screen:
 @contextmanager
 def _shown(*bars: Progress) -> Iterator[None]:
     hush()
-    # What programs read is stdout, so the bars are not there.
+    # Programs read stdout, so bars are shown on stderr.
     console = Console(stderr=True)
     if not console.is_terminal or os.environ.get("CI"):
         yield
@@ -183,27 +181,19 @@ def _shown(*bars: Progress) -> Iterator[None]:
             _Screen.bars[:] = [bar for bar in _Screen.bars if bar not in bars]
 
 
-@contextmanager
-def _polled(bars: Progress, title: str, tasks: Callable[[], TaskCount] | None) -> Iterator[None]:
-    """Asks for the tasks now and then, while something else waits for them."""
-    if tasks is None:
-        yield
-        return
-    is_over, task = Event(), bars.add_task(title, total=None)
+def _polled(
+    bars: Progress, title: str, tasks: Callable[[], TaskCount]
+) -> AbstractContextManager[None]:
+    """Asks for the number of tasks now and then, while another thread waits for them."""
+    task = bars.add_task(title, total=None)
 
-    def poll() -> None:
+    def poll(is_over: Event) -> None:
         while not is_over.wait(_POLL_SECONDS):
             try:
                 count = tasks()
             except JobError:
-                # What waits for the tasks tells why.
+                # The thread that waits for the tasks reports it.
                 return
             bars.update(task, completed=count.done, total=count.total or None)
 
-    thread = Thread(target=poll, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
+    return _meanwhile(poll)

@@ -1,1 +1,1 @@
-"""Where the files of a snapshot are: on which file system, and which may be followed."""
+"""Finds the files of a snapshot: on which file system they are, and which may be followed."""

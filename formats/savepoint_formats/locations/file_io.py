@@ -1,8 +1,8 @@
-"""Where the files of a snapshot are, on any file system of pyarrow.
+"""Finds the files of a snapshot on any file system of pyarrow.
 
 A handle names a file relative to the directory of ``_metadata``, by an absolute path, or holds
 the bytes itself. An absolute path breaks when a directory is moved: then the file is looked for
-where the same tail of its path lies beside, or above, the directory.
+beside the directory and above it, by ever shorter ends of its path.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pyarrow import fs
 from savepoint_formats.errors import NotASavepointError, SavepointNotFoundError, UnreachableError
 from savepoint_formats.locations.location import Location, is_local
 from savepoint_formats.locations.opened_files import OpenedFile
-from savepoint_formats.locations.own_directories import OwnDirectories, is_below, real_path
+from savepoint_formats.locations.own_directories import is_below, is_own, real_path
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.locations.state_file import StateFile
 from savepoint_formats.locations.stored_object import MAX_KEPT_SIZE
@@ -44,44 +44,28 @@ if TYPE_CHECKING:
 METADATA_FILE = "_metadata"
 
 MAX_METADATA_SIZE = 1 << 30
-"""More than any job manager wrote: it has state inline of at most 1 MiB for each handle."""
+"""More than any job manager wrote: handles have at most 1 MiB of state inline each."""
 
+# The first request, when the size is not known yet: the whole file, except for the largest jobs.
 _FIRST_METADATA = 8 << 20
-"""What is asked for before it is known how long it is: all of it, but for the largest jobs."""
 
 # A checkpoint is <base>/<job>/chk-<n>; its files lie in <job>/shared, <job>/taskowned, or in a
 # sibling of <job>. Higher up, a file of the same tail would be another job's.
 _ANCESTORS = 3
 
 
-class _Metadata:
-    """The ``_metadata`` file of a directory of an object store; where it is, the directory is."""
-
-    def __init__(self) -> None:
-        self.opened = OpenedFile((0, _FIRST_METADATA))
-
-    def is_below(self, filesystem: fs.FileSystem, path: str) -> bool:
-        """Whether the file is there and has bytes; other file systems are not asked."""
-        if filesystem.type_name != "s3" or posixpath.basename(path) == METADATA_FILE:
-            return False
-        return self.opened.has_bytes(Location(filesystem, posixpath.join(path, METADATA_FILE)))
-
-
 @dataclass(slots=True)
 class SnapshotDirectory:
     """The directory that holds ``_metadata``, and how handles lead from it to files.
 
-    Attributes:
-        location: The directory.
-        uri: What the user called it.
-        rules: What paths of handles are followed.
+    ``uri`` is the user's name for it.
     """
 
     location: Location
     uri: str
     rules: PathRules = field(default_factory=PathRules)
     _metadata: OpenedFile = field(default_factory=OpenedFile)
-    _found: dict[str, StateFile] = field(default_factory=dict)
+    _files: dict[str, StateFile] = field(default_factory=dict)
     _folders: dict[str, bool] = field(default_factory=dict)
     _unreachable: dict[tuple[str, str], str] = field(default_factory=dict)
 
@@ -90,16 +74,23 @@ class SnapshotDirectory:
         """The directory at ``path``, which may name the ``_metadata`` file itself.
 
         Raises:
-            SavepointNotFoundError: There is nothing, or no ``_metadata`` in it.
+            SavepointNotFoundError: There is nothing.
             NotASavepointError: It is a file of another name.
             UnreachableError: Its file system is not known, refuses, or does not answer.
         """
         uri, rules = path.rstrip("/") or "/", rules or PathRules()
-        metadata = _Metadata()
-        location = Location.of(uri, metadata.is_below)
+        metadata = OpenedFile((0, _FIRST_METADATA))
+
+        def has_metadata(filesystem: fs.FileSystem, path: str) -> bool:
+            # In an object store, a directory is there if its file is.
+            if filesystem.type_name != "s3" or posixpath.basename(path) == METADATA_FILE:
+                return False
+            return metadata.has_bytes(Location(filesystem, posixpath.join(path, METADATA_FILE)))
+
+        location = Location.of(uri, has_metadata)
         with reading_errors(path):
-            if metadata.is_below(location.filesystem, location.path):
-                return cls(location, uri, rules, metadata.opened)
+            if has_metadata(location.filesystem, location.path):
+                return cls(location, uri, rules, metadata)
             info = location.filesystem.get_file_info(location.path)
         if info.type == fs.FileType.NotFound:
             raise SavepointNotFoundError(f"{path} does not exist")
@@ -114,26 +105,21 @@ class SnapshotDirectory:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is on this machine, where nobody waits for an answer."""
+        """Whether it is on this machine, which answers at once."""
         return self.location.is_local
 
     @property
     def absolute_uri(self) -> str:
-        """What leads to the directory whatever the working directory has become since."""
+        """A path or URI that doesn't depend on the working directory."""
         return self.location.path if is_local(self.uri) else self.uri
 
     @property
     def metadata_path(self) -> str:
-        """What errors call the ``_metadata`` file."""
+        """The path of ``_metadata`` in errors."""
         return posixpath.join(self.uri, METADATA_FILE)
 
     def read_metadata(self) -> bytes:
-        """The bytes of ``_metadata``.
-
-        Raises:
-            SavepointNotFoundError: The directory has none.
-            NotASavepointError: It is larger than any that Flink writes.
-        """
+        """The bytes of ``_metadata``; ``SavepointNotFoundError`` if the directory has none."""
         location = self._below(METADATA_FILE)
         opened, self._metadata = self._metadata, OpenedFile()
         size = opened.size_of(location)
@@ -151,7 +137,7 @@ class SnapshotDirectory:
         return file.read(0, MAX_METADATA_SIZE)
 
     def list_files(self) -> dict[str, int]:
-        """Path below the directory -> size in bytes, of all files in it."""
+        """Maps the path of each file below the directory to its size in bytes."""
         selector = fs.FileSelector(self.location.path, allow_not_found=True, recursive=True)
         with reading_errors(self.uri):
             infos = self.location.filesystem.get_file_info(selector)
@@ -162,20 +148,14 @@ class SnapshotDirectory:
         }
 
     def relative(self, location: Location) -> str:
-        """The path of a file as seen from the directory, or its whole path if it is not in it."""
+        """The path of a file relative to the directory, or its whole path if it lies elsewhere."""
         below = posixpath.relpath(location.path, self.location.path)
         return location.path if below.startswith("..") else below
 
     def file(self, handle: StreamHandle, *, head: int = 0, tail: int = 0) -> StateFile:
-        """What a handle leads to.
+        """The file of a handle; its ``location`` is None if the file is missing.
 
-        Args:
-            handle: The handle.
-            head: How many of the first bytes the caller is going to read, if it knows that.
-            tail: How many of the last bytes, if not the first.
-
-        Returns:
-            Its ``location`` is None if that file is missing.
+        ``head`` and ``tail`` are the numbers of first or last bytes that the caller is going to read.
         """
         if isinstance(handle, InlineStream):
             return StateFile(handle.name, data=handle.data)
@@ -186,10 +166,11 @@ class SnapshotDirectory:
         start = handle.start if isinstance(handle, SegmentStream) else 0
         first = _first_range(start, handle.size, head, tail)
         path = handle.path
-        if isinstance(handle, RelativeFile):
-            whole = self._existing(path, [self._below(path)], first)
-        else:
-            whole = self._existing(path, self._candidates(path), first)
+        if path not in self._files:
+            is_relative = isinstance(handle, RelativeFile)
+            candidates = [self._below(path)] if is_relative else self._candidates(path)
+            self._files[path] = self._first_of(candidates, path, first)
+        whole = self._files[path]
         if isinstance(handle, SegmentStream):
             return replace(whole, start=start, size=handle.size)
         return replace(whole, declared_size=handle.size)
@@ -197,13 +178,8 @@ class SnapshotDirectory:
     def _below(self, path: str) -> Location:
         return Location(self.location.filesystem, posixpath.join(self.location.path, path))
 
-    def _existing(self, path: str, candidates: Iterable[Location], first: _Range) -> StateFile:
-        """The first of the candidates that is a file, and may be followed."""
-        if path not in self._found:
-            self._found[path] = self._looked_for(path, candidates, first)
-        return self._found[path]
-
-    def _looked_for(self, path: str, candidates: Iterable[Location], first: _Range) -> StateFile:
+    def _first_of(self, candidates: Iterable[Location], path: str, first: _Range) -> StateFile:
+        """The first of the candidates that is a file and may be followed."""
         problem = ""
         for candidate in candidates:
             if self.rules.is_strict and not self._is_own(candidate):
@@ -216,8 +192,9 @@ class SnapshotDirectory:
                 problem = problem or str(error)
                 continue
             if size is not None:
-                is_own = self._is_own(candidate)
-                return StateFile(path, location=candidate, is_own=is_own, opened=opened)
+                return StateFile(
+                    path, location=candidate, is_own=self._is_own(candidate), opened=opened
+                )
         try:
             allowed = self._allowed(path)
         except UnreachableError as error:
@@ -229,33 +206,31 @@ class SnapshotDirectory:
         return StateFile(path, problem=problem)
 
     def _size_of(self, candidate: Location, opened: OpenedFile) -> int | None:
-        """The size of a file of the savepoint's store; None if there is none."""
         folder = Location(candidate.filesystem, posixpath.dirname(candidate.path))
         if not self._folders.get(folder.path, True):
             return None
         size = opened.size_of(candidate)
         if size is None and folder.path not in self._folders:
-            # Files of a savepoint that was moved are many, and were in few folders.
+            # A savepoint that was moved has many files, and they were in few folders.
             self._folders[folder.path] = folder.is_directory()
         return size
 
     def _is_own(self, file: Location) -> bool:
-        """Whether a file of the savepoint's store lies in its directories, or in allowed ones."""
+        """Whether a file of the savepoint's store lies in its directories or in allowed ones."""
         allowed = (
             Location(self.location.filesystem, path_in_store(prefix.partition("?")[0]))
             for prefix in self.rules.allowed
             if store_of(prefix) == store_of(self.uri)
         )
         path = real_path(file)
-        return OwnDirectories.of(self.location).has(file) or any(
+        return is_own(file, self.location) or any(
             is_below(path, real_path(location)) for location in allowed
         )
 
     def _allowed(self, path: str) -> Location | None:
-        """Where a file of another store is, if the user allows to ask that.
+        """Where a file of another store is, if the user allows to ask that store.
 
-        Raises:
-            UnreachableError: The store does not answer; it is not asked again.
+        A store that does not answer is an ``UnreachableError``, and is not asked again.
         """
         prefix_and_rest, store = self.rules.prefix_of(path), store_of(path)
         if prefix_and_rest is None or store == store_of(self.uri):
@@ -273,7 +248,7 @@ class SnapshotDirectory:
         return file if is_inside else None
 
     def _through(self, prefix: str, rest: str) -> Location:
-        """A file below an allowed prefix; the prefix has the options of its store, if any."""
+        """A file below an allowed prefix, which may have options of its store."""
         if "?" not in prefix and scheme_of(prefix) == scheme_of(self.uri) == "s3":
             # The directory's file system carries the endpoint and the credentials.
             directory = Location(self.location.filesystem, path_in_store(prefix))
@@ -283,7 +258,7 @@ class SnapshotDirectory:
         return Location(directory.filesystem, path)
 
     def _candidates(self, path: str) -> Iterator[Location]:
-        """Where a file of an absolute path may be: there, or where its directory was moved to."""
+        """Where the file of an absolute path may be: there, or where its directory was moved to."""
         if store_of(path) == store_of(self.uri):
             yield Location(self.location.filesystem, path_in_store(path))
         parts = [part for part in path_of(path).split("/") if part]
@@ -295,15 +270,15 @@ class SnapshotDirectory:
 
 
 def _first_range(start: int, size: int, head: int, tail: int) -> _Range:
-    """The bytes of a piece of a file that are asked for first: all of it if it is small."""
+    """The range of a handle's bytes that is asked for first: all of them if they are few."""
     if max(head, tail) <= 0 or size <= 0:
         return None
     if size <= max(tail, MAX_KEPT_SIZE):
         return start, start + size
-    # A header that is longer is read by a second request.
-    return (
-        (start, start + min(head, MAX_KEPT_SIZE)) if head else (start + size - tail, start + size)
-    )
+    if not head:
+        return start + size - tail, start + size
+    # A longer header takes a second request.
+    return start, start + min(head, MAX_KEPT_SIZE)
 
 
 _STRICT = (

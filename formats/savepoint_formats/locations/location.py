@@ -26,7 +26,7 @@ _URI_IN_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A path on a file system; small and picklable."""
+    """A path on a file system; small and picklable. Methods that ask it raise ``UnreachableError``."""
 
     filesystem: fs.FileSystem
     path: str
@@ -35,12 +35,7 @@ class Location:
     def of(cls, uri: str, first: First | None = None) -> Self:
         """The location of a local path or a URI (``file:``, ``s3:``, ``hdfs:``, ``gs:``...).
 
-        Args:
-            uri: The path or URI.
-            first: Asks a store that has not answered yet, as in ``remote_file_system``.
-
-        Raises:
-            UnreachableError: The file system of this scheme is not known, or does not answer.
+        ``first`` asks a store that has not answered yet, as in ``remote_file_system``.
         """
         if scheme_of(uri) == "file":
             return cls(fs.LocalFileSystem(), path_in_store(uri))
@@ -52,25 +47,17 @@ class Location:
         return isinstance(self.filesystem, fs.LocalFileSystem)
 
     def file_size(self) -> int | None:
-        """The size in bytes of the file that is there; None if there is none.
-
-        Raises:
-            UnreachableError: The file system does not tell.
-        """
+        """The size in bytes of the file that is there; None if there is none."""
         info = self._info()
         return int(info.size) if info.type == fs.FileType.File else None
 
     def is_directory(self) -> bool:
-        """Whether a directory is there; on an object store, whether something is below it.
-
-        Raises:
-            UnreachableError: The file system does not tell.
-        """
+        """Whether a directory is there; on an object store, whether something is below it."""
         return bool(self._info().type == fs.FileType.Directory)
 
     def _info(self) -> fs.FileInfo:
         if "\0" in self.path:
-            # Nothing has such a path; it comes from a damaged handle.
+            # No file has such a path; it comes from a damaged handle.
             return fs.FileInfo(self.path, fs.FileType.NotFound)
         with reading_errors(self.path):
             return self.filesystem.get_file_info(self.path)
@@ -85,7 +72,7 @@ def path_text(path: PathText) -> str:
 
     Raises:
         TypeError: It is neither text nor a ``Path``, or a ``Path`` made of a URI.
-        SavepointNotFoundError: It is empty, as of a variable that is not set.
+        SavepointNotFoundError: It is empty, for example from a variable that is not set.
     """
     example = "such as 's3://jobs/savepoint-1a2b'"
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
@@ -99,7 +86,7 @@ def path_text(path: PathText) -> str:
 
 
 def absolute(path: str) -> str:
-    """What leads to the same place as a local path, or a URI, whatever the working directory is."""
+    """A path or URI that doesn't depend on the working directory."""
     return os.path.abspath(path) if is_local(path) else path
 
 

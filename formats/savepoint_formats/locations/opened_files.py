@@ -1,9 +1,8 @@
 """Files of a store that stay open.
 
-Whoever opens a file of a store asks how long it is: a request, and a wait, before the first byte. A
-state file is read piece by piece, so it is opened once in a process. To open it is also how an object
-store is asked whether it is there: it answers that and the size at once, and where boto3 is installed
-an S3 store gives the first bytes that are wanted besides.
+To open a file of a store is to ask for its size: a request, and a wait, before the first byte. A state
+file is read by many ranges, so it is opened once in a process. Opening also tells whether the file
+exists. With boto3 an S3 store answers that, the size, and the first wanted bytes by one request.
 """
 
 from __future__ import annotations
@@ -24,9 +23,7 @@ if TYPE_CHECKING:
 class OpenedFile:
     """A file that stays open in this process if it is in a store; another process opens it anew.
 
-    Args:
-        first: Which bytes of it are wanted first, if any are known to be: an S3 store gives them with
-            its answer whether the file is there.
+    ``first`` is the range that is wanted first, if it is known: S3 sends it with the size.
     """
 
     def __init__(self, first: tuple[int, int] | None = None) -> None:
@@ -34,20 +31,15 @@ class OpenedFile:
         self._file: pa.NativeFile | None = None
         self._object: StoredObject | None = None
         self.head: bytes | None = None
-        """The first bytes, if they were read and are few: a header is read by more than one."""
+        """The first bytes, if they are few: several readers want the header."""
         self.head_limit = 0
-        """How many of them were asked for."""
+        """Size of the request for ``head``."""
 
     def __reduce__(self) -> tuple[type[OpenedFile], tuple[tuple[int, int] | None]]:
         return OpenedFile, (self._first,)
 
     def size_of(self, location: Location) -> int | None:
-        """The bytes of the file; None if there is none.
-
-        Raises:
-            UnreachableError: The file system does not tell.
-            FileReplacedError: It has become another file since it was first read.
-        """
+        """The number of bytes; None if there is no file, ``UnreachableError`` if nobody knows."""
         if location.filesystem.type_name != "s3" or "\0" in location.path:
             return location.file_size()
         try:
@@ -56,15 +48,11 @@ class OpenedFile:
             return None
         except OSError:
             size = 0
-        # Objects without bytes may stand for directories; and a bucket is no file.
+        # Objects without bytes may stand for directories, and a bucket is no file.
         return size or location.file_size()
 
     def has_bytes(self, location: Location) -> bool:
-        """Whether there is such a file in a store, and it is not empty.
-
-        Raises:
-            OSError: The store does not tell.
-        """
+        """Whether a store has the file, and it is not empty; ``OSError`` if the store refuses."""
         try:
             return bool(self._size_of(location))
         except FileNotFoundError:
@@ -77,17 +65,11 @@ class OpenedFile:
             return int(file.size())
 
     def read(self, location: Location, start: int, end: int | None) -> bytes:
-        """The bytes between two positions, or as many as there are; to the end by default.
-
-        Raises:
-            FileNotFoundError: The file is gone.
-            FileReplacedError: It has become another one since it was first read.
-            OSError: It can't be read.
-        """
+        """The bytes between two positions, or as many as there are; to the end if ``end`` is None."""
         if (stored := self._stored(location)) is not None:
             return stored.read(start, end)
         with self.reading(location) as file:
-            # A damaged handle may lead anywhere, and memory is taken for all that is asked for.
+            # A damaged handle may lead anywhere, and pyarrow allocates the whole range.
             end = file.size() if end is None else min(end, file.size())
             return bytes(file.read_at(max(end - start, 0), min(start, end)))
 
@@ -98,12 +80,7 @@ class OpenedFile:
 
     @contextmanager
     def reading(self, location: Location) -> Iterator[pa.NativeFile]:
-        """The file, for reads that say where they begin.
-
-        Raises:
-            FileNotFoundError: It is gone.
-            OSError: It can't be read.
-        """
+        """The file, for reads at given positions."""
         filesystem, path = location.filesystem, location.path
         if location.is_local:
             with filesystem.open_input_file(path) as file:
@@ -114,7 +91,7 @@ class OpenedFile:
         try:
             yield self._file
         except OSError as error:
-            # It may have gone, or be another one, since it was opened.
+            # The file may be gone, or be another one, since it was opened.
             self._file = None
             if location.file_size() is None:
                 raise FileNotFoundError(path) from error

@@ -11,59 +11,37 @@ import os
 import posixpath
 import re
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyarrow import fs
-
     from savepoint_formats.locations.location import Location
 
 _CHECKPOINT = re.compile(r"chk-\d+")
 _SHARED = ("shared", "taskowned")
 
-# <job>/chk-<n> is the same where Flink spreads files over prefixes of an object store.
+# If Flink spreads files over prefixes of an object store, only <job>/chk-<n> is the same.
 _SPREAD = 2
 
 
-@dataclass(frozen=True, slots=True)
-class OwnDirectories:
-    """The directories of one snapshot.
+def is_own(file: Location, directory: Location) -> bool:
+    """Whether a file lies in the directories of the snapshot whose ``_metadata`` is in ``directory``."""
+    if not file.filesystem.equals(directory.filesystem):
+        return False
+    path, own = real_path(file), real_path(directory)
+    if is_below(path, own):
+        return True
+    job, name = posixpath.split(own)
+    if _CHECKPOINT.fullmatch(name) is None:
+        return False
+    return any(is_below(path, posixpath.join(job, shared)) for shared in _SHARED) or (
+        not file.is_local and _is_spread(path, own)
+    )
 
-    Attributes:
-        filesystem: The file system that they are on.
-        paths: Their paths; the first is that of ``_metadata``.
-    """
 
-    filesystem: fs.FileSystem
-    paths: tuple[str, ...]
-
-    @classmethod
-    def of(cls, directory: Location) -> Self:
-        """Those of the snapshot whose ``_metadata`` lies in a directory."""
-        path = real_path(directory)
-        job, name = posixpath.split(path)
-        shared = _SHARED if _CHECKPOINT.fullmatch(name) else ()
-        paths = (path, *(posixpath.join(job, directory) for directory in shared))
-        return cls(directory.filesystem, paths)
-
-    def has(self, file: Location) -> bool:
-        """Whether a file lies in one of them, or below."""
-        if not file.filesystem.equals(self.filesystem):
-            return False
-        path = real_path(file)
-        return any(is_below(path, directory) for directory in self.paths) or self._is_spread(path)
-
-    def _is_spread(self, path: str) -> bool:
-        """Whether an object is where Flink puts an entropy into the path of the checkpoint."""
-        own = self.paths[0].split("/")
-        parts = posixpath.dirname(path).split("/")
-        return (
-            self.filesystem.type_name != "local"
-            and _CHECKPOINT.fullmatch(own[-1]) is not None
-            and parts[0] == own[0]
-            and parts[-_SPREAD:] == own[-_SPREAD:]
-        )
+def _is_spread(path: str, own: str) -> bool:
+    """Whether an object is where Flink adds an entropy to the path of the checkpoint."""
+    directory, parts = own.split("/"), posixpath.dirname(path).split("/")
+    return parts[0] == directory[0] and parts[-_SPREAD:] == directory[-_SPREAD:]
 
 
 def is_below(path: str, directory: str) -> bool:

@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PathRules:
-    """What paths of handles are followed.
+    """Which paths of handles are followed.
 
-    Attributes:
-        allowed: Local directories and URIs; what lies below them is followed, too.
-        is_strict: Whether else nothing is followed out of the snapshot's own directories.
+    Files below ``allowed`` (local directories and URIs) always are. If the rules are strict, only the
+    snapshot's own directories are followed besides.
     """
 
     allowed: tuple[str, ...] = ()
@@ -36,11 +35,11 @@ class PathRules:
 
     @classmethod
     def of(cls, allowed: Iterable[PathText] = (), *, is_strict: bool = False) -> Self:
-        """The rules that a user gives.
+        """Checks what a user gives.
 
         Raises:
             TypeError: ``allowed`` is one text, whose letters would be directories.
-            ValueError: One of them is empty.
+            ValueError: A path is empty.
         """
         if isinstance(allowed, str | os.PathLike):
             raise TypeError(f"allow_paths is {allowed!r}, expected a list of directories and URIs")
@@ -50,7 +49,7 @@ class PathRules:
         return cls(tuple(_absolute(path_text(path)) for path in given), is_strict)
 
     def prefix_of(self, path: str) -> tuple[str, str] | None:
-        """The allowed directory that a path lies in, and its path from there on."""
+        """The allowed directory that a path lies in, and the path relative to it."""
         normal = posixpath.normpath(path_of(path) or "/")
         for prefix in self.allowed:
             directory = posixpath.normpath(path_of(prefix.partition("?")[0]) or "/")

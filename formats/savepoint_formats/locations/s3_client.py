@@ -1,7 +1,7 @@
-"""A client of an S3 store, for what pyarrow has no call for.
+"""A client of an S3 store, for requests that pyarrow can't make.
 
-boto3 is an extra (``pip install '.[s3]'``). It is given what the file system of
-pyarrow was made with, and finds credentials where that finds them.
+boto3 is an extra (``pip install '.[s3]'``). It gets the settings of pyarrow's file system, and finds
+credentials in the same places.
 """
 
 from __future__ import annotations
@@ -22,24 +22,20 @@ _CONNECT_SECONDS, _READ_SECONDS = 10, 20
 
 
 def client_of(filesystem: fs.FileSystem, seconds: int = _READ_SECONDS) -> Any:
-    """The client of a file system's store.
+    """The client of a file system's store; None if it is not on S3, or only pyarrow reaches it.
 
-    Args:
-        filesystem: The file system.
-        seconds: How long an answer may take, if the file system was told nothing else.
-
-    Returns:
-        None if it is none of S3, or only pyarrow reaches it.
+    ``seconds`` limits the time of an answer, unless the file system has a limit.
     """
     if not isinstance(filesystem, fs.S3FileSystem):
         return None
-    options = _options(filesystem)
-    # Of whose role it is, or by which proxy it goes, boto3 would have to be told more.
+    # The settings that the file system takes to another process.
+    options: dict[str, Any] = filesystem.__reduce__()[1][0]
+    # boto3 would need more settings for a role or a proxy.
     is_plain = not options["role_arn"] and not options["proxy_options"]["host"]
     if not is_plain or find_spec("boto3") is None:
         return None
     with _making:
-        # A process that was forked has no use for the connections of the other.
+        # A forked process can't use the connections of the other one.
         name = getpid(), repr(options), seconds
         if name not in _clients:
             _clients[name] = _made(options, seconds)
@@ -47,7 +43,7 @@ def client_of(filesystem: fs.FileSystem, seconds: int = _READ_SECONDS) -> Any:
 
 
 def is_signing(client: Any) -> bool:
-    """Whether it has credentials; nobody without them writes to a store."""
+    """Whether it has credentials, without which nobody writes to a store."""
     from botocore import UNSIGNED  # noqa: PLC0415  # an extra
 
     return client.meta.config.signature_version is not UNSIGNED
@@ -58,11 +54,11 @@ def _made(options: dict[str, Any], seconds: int) -> Any:
     from botocore import UNSIGNED  # noqa: PLC0415  # an extra
     from botocore.config import Config  # noqa: PLC0415  # an extra
 
-    # The session that boto3 has by default is for one thread.
+    # boto3's default session is for one thread.
     session = boto3.Session()
     settings: dict[str, Any] = {
         "retries": {"total_max_attempts": _TRIES, "mode": "standard"},
-        # Negative where the file system was told none.
+        # Negative if the file system has none.
         "connect_timeout": max(options["connect_timeout"], 0) or _CONNECT_SECONDS,
         "read_timeout": max(options["request_timeout"], 0) or seconds,
     }
@@ -83,9 +79,3 @@ def _made(options: dict[str, Any], seconds: int) -> Any:
         verify=options.get("tls_ca_file_path") or None,
         config=Config(**settings),
     )
-
-
-def _options(filesystem: fs.S3FileSystem) -> dict[str, Any]:
-    """What a file system was made with, as it goes to another process."""
-    options: dict[str, Any] = filesystem.__reduce__()[1][0]
-    return options

@@ -1,4 +1,4 @@
-"""A file, or a piece of one, that a handle of a snapshot leads to."""
+"""A file, or a range of one, that a handle of a snapshot leads to."""
 
 from __future__ import annotations
 
@@ -22,19 +22,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StateFile:
-    """A file, or a piece of one, that a handle leads to.
+    """A file, or a range of one, that a handle leads to.
+
+    Methods that read raise ``StateFileNotFoundError`` if the file is gone, ``UnreachableError`` if it
+    can't be read, and ``FileReplacedError`` if it is another one than when it was first read.
 
     Attributes:
-        path: Its path, or the name of inline bytes; what errors and listings show.
+        path: Its path, or the name of inline bytes, for errors and listings.
         data: The bytes, if they lie in ``_metadata``.
-        location: Where it is, if it is a file that is there.
-        start: First byte of the piece.
-        size: Bytes of the piece; None = to the end of the file.
+        location: Where it is; None if it is missing.
+        start: First byte of the range.
+        size: Bytes of the range; None = to the end of the file.
         is_own: Whether it lies in a directory of the savepoint's own, or one that is allowed.
-        problem: Why it was not followed, if that is why there is no location.
-        declared_size: Bytes of the whole file as its handle says; None if the handle does not say.
-        opened: What reads it.
-        ahead: What is read of it in large pieces, before it is asked for.
+        problem: Why the path was not followed, if that is why there is no location.
+        declared_size: Bytes of the whole file in its handle; None if the handle has none.
+        opened: Reads it.
+        ahead: Reads it by large requests, before the bytes are needed.
     """
 
     path: str
@@ -50,17 +53,15 @@ class StateFile:
 
     @property
     def local_path(self) -> str | None:
-        """Where it is on this machine, if it is a whole file there."""
+        """The path on this machine, if it is a whole file there."""
         if self.location is None or self.start or self.data is not None:
             return None
         return self.location.path if self.location.is_local else None
 
     def length(self) -> int:
-        """The number of bytes that there have to be; a file may be cut, which reading tells.
+        """The number of bytes that there must be; ``FormatError`` if the file has more.
 
-        Raises:
-            StateFileNotFoundError: The file is gone.
-            FormatError: It is longer than its handle says.
+        A file with fewer bytes is reported by the one who reads it.
         """
         if self.data is not None:
             return len(self.data)
@@ -77,13 +78,7 @@ class StateFile:
         return self.declared_size
 
     def read(self, start: int = 0, end: int | None = None) -> bytes:
-        """The bytes from ``start`` to ``end``, or as many as there are.
-
-        Raises:
-            StateFileNotFoundError: The file is gone.
-            UnreachableError: It can't be read.
-            FileReplacedError: It has become another file since it was first read.
-        """
+        """The bytes from ``start`` to ``end``, or as many as there are."""
         if self.data is not None:
             return self.data[start:end]
         if self.ahead is not None and end is not None:
@@ -96,30 +91,25 @@ class StateFile:
             return self.opened.read(location, self.start + start, last)
 
     def read_ahead(self, ranges: Iterable[tuple[int, int]]) -> StateFile:
-        """The file for who reads these ranges, first byte and end, in this order.
+        """The file for a reader of these ranges (start, end) in this order.
 
-        Of a store they are read in large pieces, and the next piece while one is decoded.
+        A store is asked by large requests, and for the next bytes while some are decoded.
         """
         if self.location is None or self.location.is_local:
             return self
         return replace(self, ahead=ReadAhead(ranges, replace(self, ahead=None).read))
 
     def read_soon(self, start: int, end: int) -> StateFile:
-        """The file for who reads this range next; a store is asked for it at once."""
+        """The file for a reader of this range; a store is asked for it at once."""
         file = self.read_ahead([(start, end)])
         if file.ahead is not None:
             file.ahead.begin()
         return file
 
     def head(self, limit: int) -> bytes:
-        """The bytes before ``limit``, or as many as there are; of a store they are asked for once.
-
-        Raises:
-            StateFileNotFoundError: The file is gone.
-            UnreachableError: It can't be read.
-        """
-        is_piece = self.start or self.size is not None
-        if self.location is None or self.local_path or is_piece:
+        """The bytes before ``limit``, or as many as there are; a store is asked for them once."""
+        is_range = self.start or self.size is not None
+        if self.location is None or self.local_path or is_range:
             return self.read(0, limit)
         if self.opened.head is None or self.opened.head_limit < limit:
             data = self.read(0, limit)
@@ -129,13 +119,7 @@ class StateFile:
         return self.opened.head[:limit]
 
     def chunks(self, size: int) -> Iterator[pa.Buffer]:
-        """The bytes of a file, so many at a time, for who is to pass them on.
-
-        Raises:
-            StateFileNotFoundError: The file is gone.
-            UnreachableError: It can't be read.
-            TruncatedError: It ends before the piece does.
-        """
+        """The bytes of a file in buffers of ``size``; ``TruncatedError`` if the file ends too early."""
         with self._reading() as location, OpenedFile().reading(location) as file:
             end = file.size() if self.size is None else self.start + self.size
             file.seek(self.start)
@@ -147,7 +131,7 @@ class StateFile:
 
     @contextmanager
     def _reading(self) -> Iterator[Location]:
-        """Where the whole file is; whoever reads it there gets errors that name the piece."""
+        """The location of the whole file; errors of reading it name ``path``."""
         if self.location is None:
             raise self._missing()
         with reading_errors(self.path):

@@ -1,13 +1,13 @@
-"""An object of an S3 store, read by ranges; nobody asks how long it is before its bytes are asked for.
+"""Reads ranges of an S3 object without asking for its size first.
 
 pyarrow asks for the size of each file that it opens: a request, and a wait, before the first byte. The
-answer to a range says the size as well. So who knows which bytes are wanted asks for those first.
+answer to a range has the size too, so the first wanted range is requested at once.
 
-| request           | answer                                                                      |
-|-------------------|-----------------------------------------------------------------------------|
-| GET, Range        | bytes, size of the object, tag of its content                               |
-| the next ones     | the same with ``If-Match``: refused (412) once the object is another        |
-| a range behind it | refused (416); then HEAD tells the size                                     |
+| request               | answer                                                                  |
+|-----------------------|-------------------------------------------------------------------------|
+| GET, Range            | bytes, size of the object, tag of its content                           |
+| the next ones         | also have ``If-Match``: refused (412) if the object is another one      |
+| GET beyond the end    | refused (416); then HEAD returns the size                               |
 """
 
 from __future__ import annotations
@@ -29,24 +29,21 @@ if TYPE_CHECKING:
     _Answer = dict[str, Any] | None
 
 MAX_KEPT_SIZE = 64 << 10
-"""Of an object; there may be a thousand of them."""
+"""Bytes of an object that stay in memory for free, since a thousand may be open."""
 
 MAX_KEPT_IN_ALL = 64 << 20
-"""Of all objects of which more is kept: the ends of tables have their indexes."""
+"""Bytes of all objects that keep more than that, such as the indexes at the ends of tables."""
 
-# The client tries again to get an answer, but not to read it to its end.
+# The client repeats requests, but not the reading of an answer.
 _TRIES = 3
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class StoredObject:
-    """An object, as it was when it was first asked for; threads may share it.
+    """An object as it was at the first request; threads may share it.
 
-    Attributes:
-        client: What asks the store.
-        bucket: Its bucket.
-        key: Its name there.
-        first: Which bytes are asked for first, if any are known to be wanted.
+    Methods raise ``FileNotFoundError``, ``FileReplacedError`` if the object has become another one,
+    or ``OSError``. ``first`` is the range of the first request, if it is known.
     """
 
     client: Any
@@ -61,30 +58,18 @@ class StoredObject:
 
     @classmethod
     def at(cls, location: Location, first: tuple[int, int] | None = None) -> Self | None:
-        """The object at a location; None if pyarrow alone reaches it."""
+        """The object at a location; None if only pyarrow reaches it."""
         bucket, _, key = location.path.partition("/")
         client = client_of(location.filesystem) if key else None
         return None if client is None else cls(client, bucket, key, first)
 
     def size(self) -> int:
-        """Its bytes.
-
-        Raises:
-            FileNotFoundError: There is no such object.
-            FileReplacedError: It has become another one.
-            OSError: The store refuses, or does not answer.
-        """
+        """The number of bytes."""
         with self._lock:
             return self._known_size()
 
     def read(self, start: int, end: int | None) -> bytes:
-        """The bytes between two positions, or as many as there are; to its end by default.
-
-        Raises:
-            FileNotFoundError: There is no such object.
-            FileReplacedError: It has become another one.
-            OSError: The store refuses, or does not answer.
-        """
+        """The bytes between two positions, or as many as there are; to the end if ``end`` is None."""
         with self._lock:
             if self._size is None and self.first is None and end is not None and start < end:
                 return self._get(start, end)
@@ -99,24 +84,23 @@ class StoredObject:
 
     @property
     def kept_size(self) -> int:
-        """How many of its bytes are at hand."""
+        """The number of bytes in memory."""
         return len(self._ready)
 
     def forget(self) -> None:
-        """Forgets the bytes that were asked for first."""
+        """Drops the bytes of the first request."""
         self._ready = b""
 
     def _known_size(self) -> int:
         if self._size is None and self.first is not None:
             self._start, end = self.first
             self._ready = self._get(self._start, end)
-            _kept.add(self)
+            _keep(self)
         if self._size is None:
             self._learn(self._asked(self.client.head_object, 0))
         return self._size or 0
 
     def _get(self, start: int, end: int, tries: int = _TRIES) -> bytes:
-        """The bytes between two positions, or as many as there are."""
         answer = self._asked(self.client.get_object, start, Range=f"bytes={start}-{end - 1}")
         if answer is None:
             self._learn(self._asked(self.client.head_object, 0))
@@ -131,18 +115,17 @@ class StoredObject:
             if tries > 1:
                 return self._get(start, end, tries - 1)
             raise OSError(str(error)) from error
-        # A store that knows no ranges gives the whole object.
+        # A store without ranges sends the whole object.
         return data if answer.get("ContentRange") else data[start:end]
 
     def _learn(self, answer: dict[str, Any] | None) -> None:
-        """Takes the size and the tag out of an answer."""
         if answer is not None:
             total = answer.get("ContentRange", "").rpartition("/")[2]
             self._size = int(total) if total.isdecimal() else answer["ContentLength"]
             self._tag = answer.get("ETag")
 
     def _asked(self, ask: Callable[..., dict[str, Any]], start: int, **options: str) -> _Answer:
-        """The answer of the store; None where a range begins behind the end."""
+        """The answer of the store; None if a range begins beyond the end."""
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415  # an extra
 
         if self._tag is not None:
@@ -164,27 +147,18 @@ class StoredObject:
             raise OSError(str(error)) from error
 
 
-class _Kept:
-    """The objects whose first bytes are kept for who reads them again; few bytes need no account."""
-
-    def __init__(self) -> None:
-        self._objects: list[ref[StoredObject]] = []
-        self._lock = Lock()
-
-    def add(self, stored: StoredObject) -> None:
-        """Keeps those of an object, and forgets those of the oldest that are too much."""
-        if stored.kept_size <= MAX_KEPT_SIZE:
-            return
-        with self._lock:
-            self._objects = [each for each in self._objects if each() is not None]
-            self._objects.append(ref(stored))
-            while sum(map(_kept_size, self._objects)) > MAX_KEPT_IN_ALL:
-                if (oldest := self._objects.pop(0)()) is not None:
-                    oldest.forget()
+# Objects that keep more than ``MAX_KEPT_SIZE``, the oldest first.
+_keeping: list[ref[StoredObject]] = []
+_changing = Lock()
 
 
-def _kept_size(stored: ref[StoredObject]) -> int:
-    return 0 if (kept := stored()) is None else kept.kept_size
-
-
-_kept = _Kept()
+def _keep(stored: StoredObject) -> None:
+    """Lets an object keep its first bytes, and drops those of the oldest ones beyond the limit."""
+    if stored.kept_size <= MAX_KEPT_SIZE:
+        return
+    with _changing:
+        alive = [each for reference in _keeping if (each := reference()) is not None]
+        alive.append(stored)
+        while sum(each.kept_size for each in alive) > MAX_KEPT_IN_ALL:
+            alive.pop(0).forget()
+        _keeping[:] = map(ref, alive)

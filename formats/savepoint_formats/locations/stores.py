@@ -1,8 +1,8 @@
 """The file systems that URIs name: each is asked once whether it answers, for a limited time.
 
-Libraries of object stores try again for minutes, some for a quarter of an hour, before they say that
-there is no network. And that of Azure ends the process, where it has no credentials and is asked to
-open a file; asked about one, it raises. So a file system is used only once it has answered.
+Libraries of object stores try again for minutes, some for a quarter of an hour, before they report
+that there is no network. Azure's library ends the process if it has no credentials and opens a file;
+if it is asked about a file, it raises. So a file system is used only after it has answered.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ AnswerT = TypeVar("AnswerT")
 CONTACT_SECONDS = 30.0
 """How long a file system may take for its first answer; a JVM for HDFS starts meanwhile."""
 
-# Flink's names of the S3 connectors; all of them lead to the same store. So do those of Azure.
+# Flink's connectors for S3 lead to the same store, and so do those for Azure.
 _SAME_SCHEMES = {"s3a": "s3", "s3n": "s3", "s3p": "s3", "abfss": "abfs"}
 
-# A single letter is none: C:/savepoint.
+# A single letter is no scheme: C:/savepoint.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 
-# Asked about where a URI names nothing but a bucket.
+# The name to ask for if a URI names only a bucket.
 _ANY_NAME = "_metadata"
 
-# URI without a path -> its file system and the path of its root, of those that have answered.
+# URI without a path -> file system and path of its root, if it has answered.
 _answered: dict[str, tuple[fs.FileSystem, str]] = {}
 
 
 def scheme_of(uri: str) -> str:
-    """What kind of file system a path or URI names; ``file`` for a local path."""
+    """The kind of file system of a path or URI; ``file`` for a local path."""
     scheme = _scheme(uri)
     return _SAME_SCHEMES.get(scheme, scheme) or "file"
 
@@ -55,17 +55,17 @@ def store_of(uri: str) -> tuple[str, str]:
     scheme, host = scheme_of(uri), _host_and_path(uri)[0].lower()
     if scheme == "file":
         return scheme, "" if host == "localhost" else host
-    # What stands in front of @ is a container in Azure, and who asks in the others.
+    # The text before @ is a container in Azure, and a user elsewhere.
     return scheme, host if scheme == "abfs" else host.rpartition("@")[2]
 
 
 def path_of(uri: str) -> str:
-    """The path of a path or URI. Nothing in it is an option: Flink has none, and no escapes."""
+    """The path of a path or URI; Flink knows neither options nor escapes in it."""
     return _host_and_path(uri)[1]
 
 
 def path_in_store(uri: str) -> str:
-    """The path of a URI as the file system of its store has it."""
+    """The path of a URI on the file system of its store."""
     host, path = _host_and_path(uri)
     match scheme_of(uri):
         case "s3" | "gs":
@@ -79,8 +79,7 @@ def path_in_store(uri: str) -> str:
 
 
 def _scheme(uri: str) -> str:
-    """The scheme as it is written, in small letters; empty for a local path."""
-    # The parser of Python's library refuses what is no URI, as the path of a damaged handle may be.
+    # Python's parser refuses texts that are no URI, such as the path of a damaged handle.
     match = _SCHEME.match(uri)
     return match[1].lower() if match else ""
 
@@ -100,12 +99,8 @@ def _host_and_path(uri: str) -> tuple[str, str]:
 def remote_file_system(uri: str, first: First | None = None) -> tuple[fs.FileSystem, str]:
     """The file system of a URI that is not local, and the path in it.
 
-    Args:
-        uri: The URI.
-        first: Asks a store that has not answered yet; if it finds nothing, the path is asked about.
-
-    Raises:
-        UnreachableError: It is not known, refuses, or does not answer in time.
+    A store that has not answered yet is asked by ``first``; if that finds nothing, by the path.
+    Raises ``UnreachableError`` if the store is not known, refuses, or does not answer in time.
     """
     base, path = _parts(uri)
     if base not in _answered:
@@ -117,25 +112,21 @@ def remote_file_system(uri: str, first: First | None = None) -> tuple[fs.FileSys
 
 @contextmanager
 def reading_errors(path: str) -> Iterator[None]:
-    """Says where it is that a file system can't be read.
-
-    Raises:
-        UnreachableError: In place of the errors of file systems.
-    """
+    """Turns errors of file systems into an ``UnreachableError`` that names the path."""
     try:
         yield
     except (OSError, pa.ArrowException, UnicodeEncodeError) as error:
-        # That of HDFS goes on for a page.
+        # HDFS writes a page.
         reason = str(error).partition("\n")[0]
         raise UnreachableError(f"{path} can't be read: {reason}") from error
 
 
 def _parts(uri: str) -> tuple[str, str]:
     """The URI of the store, with the options of ``uri``, and the path."""
-    # Flink does not escape paths: only ? means anything, and only where a user wrote it.
+    # Flink does not escape paths: only a ? that a user wrote has a meaning.
     uri, question, query = uri.partition("?")
     host, rest = _host_and_path(uri)
-    # pyarrow knows the schemes of Azure apart, by which the connection is encrypted.
+    # pyarrow encrypts the connection to Azure by the scheme.
     scheme = _scheme(uri)
     scheme = scheme if scheme == "abfss" else scheme_of(uri)
     return f"{scheme}://{quote(host, ':@[]')}/{question}{query}", rest.strip("/")
@@ -154,17 +145,23 @@ def _joined(root: str, path: str) -> str:
     return posixpath.join(root, path) if path else root.rstrip("/") or root
 
 
-def _in_time(ask: Callable[[], AnswerT], uri: str) -> AnswerT:
-    """An answer, if it comes in time; nothing can end a request of a library but its own end."""
+def started(call: Callable[[], AnswerT]) -> Future[AnswerT]:
+    """Runs a call in a thread that nobody has to wait for: it ends with the process."""
     answer: Future[AnswerT] = Future()
+    answer.set_running_or_notify_cancel()
 
     def run() -> None:
         try:
-            answer.set_result(ask())
-        except BaseException as error:  # it is raised where it is waited for
+            answer.set_result(call())
+        except BaseException as error:  # it is raised where the answer is awaited
             answer.set_exception(error)
 
     Thread(target=run, daemon=True).start()
+    return answer
+
+
+def _in_time(ask: Callable[[], AnswerT], uri: str) -> AnswerT:
+    answer = started(ask)
     try:
         return answer.result(CONTACT_SECONDS)
     except TimeoutError as error:

@@ -186,8 +186,8 @@ def _identity_ends(
             error = chunk.error(message, int(starts[entry]), UndecodableError)
             error.record = entry
             raise error
-    sizes = (keys.field(name).to_numpy().astype(np.int64) for name in ("key", "namespace"))
-    return starts + sum(sizes)
+    key, namespace = (keys.field(name).to_numpy() for name in ("key", "namespace"))
+    return starts + key.astype(np.int64) + namespace.astype(np.int64)
 
 
 class EntryDecoders:

@@ -6,12 +6,14 @@ import json
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
 from support.changed_metadata import renamed
 from support.commands import lines, run
+from support.sample_rows import SAMPLES
 
 from savepoint_cli.main import main
 from savepoint_formats.printable import printable
@@ -19,6 +21,9 @@ from savepoint_formats.printable import printable
 if TYPE_CHECKING:
     from pathlib import Path
 
+STATES = SAMPLES / "states-2.2.1-hashmap-canonical"
+ROWS = ("show", STATES, "stateful.keyed_state", "-n", "99", "--with-times")
+COLUMNS = ("--column", "recent_memo", "--column", "recent_memos", "--column", "recent_by_currency")
 UIDS = ("--uid", "currency_converter", "--uid", "summarize")
 
 
@@ -328,3 +333,35 @@ def test_sql_from_stdin_that_is_no_utf_8(currency: Path) -> None:
     result = CliRunner().invoke(main, ["query", str(currency)], input=b"SELECT '\xe9'")
     assert result.exit_code == 2
     assert result.stderr.splitlines()[-1] == "Error: stdin is no UTF-8: byte 8"
+
+
+def test_times_of_access_are_dates_or_numbers() -> None:
+    dated, raw = lines(*ROWS, *COLUMNS), lines(*ROWS, *COLUMNS, "--times", "raw")
+    assert [_with_numbers(row) for row in dated] == raw
+    assert any(row["recent_memo"] for row in raw)
+
+
+def test_other_columns_are_as_they_are() -> None:
+    columns = ("--column", "key", "--column", "last_seen", "--column", "average")
+    assert lines(*ROWS, *columns) == lines(*ROWS, *columns, "--times", "raw")
+
+
+def test_conditions_are_about_what_is_shown() -> None:
+    where = "recent_memo.timestamp > {}"
+    dated = lines(*ROWS, *COLUMNS, "--where", where.format("TIMESTAMPTZ '2000-01-01 00:00Z'"))
+    raw = lines(*ROWS, *COLUMNS, "--times", "raw", "--where", where.format(946684800000))
+    assert [_with_numbers(row) for row in dated] == raw
+    assert len(raw) > 0
+
+
+def _with_numbers(value: object) -> object:
+    """A value whose times of access are milliseconds."""
+    if isinstance(value, dict):
+        numbers = {name: _with_numbers(one) for name, one in value.items()}
+        if isinstance(value.get("timestamp"), str):
+            time = datetime.fromisoformat(value["timestamp"])
+            numbers["timestamp"] = (time - datetime.fromtimestamp(0, UTC)) // timedelta(
+                milliseconds=1
+            )
+        return numbers
+    return [_with_numbers(one) for one in value] if isinstance(value, list) else value

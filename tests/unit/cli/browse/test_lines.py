@@ -7,8 +7,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from savepoint_cli.browse.hex_dump import hex_lines
-from savepoint_cli.browse.lines import MOST_LINES, Line, bounded, cell_text, row_lines, value_lines
+from savepoint_cli.browse.lines import (
+    MOST_LINES,
+    Line,
+    bounded,
+    cell_text,
+    hex_lines,
+    row_lines,
+    value_lines,
+)
 
 
 def lines_of(value: Any, data_type: pa.DataType | None = None) -> list[tuple[int, str, str]]:

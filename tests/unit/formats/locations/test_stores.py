@@ -297,7 +297,7 @@ class Files:
 def test_ranges_of_a_store_are_read_in_large_pieces(
     s3_server: S3Server, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(read_ahead, "PIECE_SIZE", 30)
+    monkeypatch.setattr(read_ahead, "REQUEST_SIZE", 30)
     bucket, data = s3_server.bucket("pieces"), bytes(range(100))
     s3_server.put(bucket, "sp/_metadata", b"metadata")
     s3_server.put(bucket, "sp/state", data)

@@ -15,7 +15,7 @@ from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, WrongFileError
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.location import Location
-from savepoint_formats.locations.own_directories import OwnDirectories
+from savepoint_formats.locations.own_directories import is_own
 from savepoint_formats.locations.state_file import StateFile
 from savepoint_formats.metadata import (
     CheckpointMetadata,
@@ -159,8 +159,7 @@ class TestRawState:
         bucket = s3_server.bucket("entropy")
         s3_server.put(bucket, "flink/job/chk-1/_metadata", b"")
         location = Location.of(s3_server.uri(bucket, "flink/job/chk-1"))
-        own = OwnDirectories.of(location)
-        for path, is_own in {
+        for path, expected in {
             "flink/job/chk-1/a": True,
             "flink/job/shared/a": True,
             "x7/flink/job/chk-1/a": True,
@@ -168,8 +167,8 @@ class TestRawState:
             "flink/other/shared/a": False,
             "a": False,
         }.items():
-            assert own.has(Location(location.filesystem, f"{bucket}/{path}")) == is_own
-        assert not own.has(Location(location.filesystem, "other/flink/job/chk-1/a"))
+            assert is_own(Location(location.filesystem, f"{bucket}/{path}"), location) == expected
+        assert not is_own(Location(location.filesystem, "other/flink/job/chk-1/a"), location)
 
 
 def stolen(sample: str, kind: FileKind, secret: Path, out: Path) -> Path:

@@ -231,7 +231,7 @@ def test_the_command_takes_classes_and_leaves_states_out(tmp_path: Path) -> None
     ("options", "message"),
     [
         (["--skip-state", "shape"], "--skip-state shape: expected OPERATOR/STATE"),
-        (["--rename-class", "shop.Shape"], "--rename-class shop.Shape: expected OLD=NEW"),
+        (["--rename-class", "shop.Shape"], "'--rename-class': 'shop.Shape', expected OLD=NEW"),
         (["--rename-class", "shop.Shap=a.B"], "no serializer or value names class shop.Shap;"),
         (["--skip-state", "shapes/colour"], "has no state 'colour'"),
         (["--target", "1.20"], "'1.20' is not one of"),

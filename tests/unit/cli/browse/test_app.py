@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +13,7 @@ from support.sample_rows import SAMPLES, Sample, copy_of, file_of
 from support.terminal import Terminal
 from textual.widgets import Input, RichLog, Static, TabbedContent
 
-from savepoint_cli.browse.app import SavepointBrowser
+from savepoint_cli.browse.app import SavepointBrowser, answer
 from savepoint_cli.browse.details import Details
 from savepoint_cli.browse.heavy import Heavy
 from savepoint_cli.browse.places import PlacesTree
@@ -264,3 +265,42 @@ def test_on_a_terminal_it_shows_operators_until_q_is_pressed() -> None:
         terminal.wait_for("stateful")
         terminal.type("q")
         assert terminal.finish() == 0
+
+
+def test_the_loop_goes_on_while_a_call_runs() -> None:
+    async def run() -> str:
+        event = Event()
+        awaited = asyncio.create_task(answer(lambda: "so" if event.wait(60) else "stopped"))
+        await asyncio.sleep(0)
+        event.set()
+        return await awaited
+
+    assert asyncio.run(run()) == "so"
+
+
+def test_errors_are_raised_where_the_answer_is_awaited() -> None:
+    def fail() -> None:
+        raise ValueError("of a call")
+
+    with pytest.raises(ValueError, match="of a call"):
+        asyncio.run(answer(fail))
+
+
+def test_an_answer_that_is_not_wanted_holds_nobody_up() -> None:
+    event, is_done = Event(), Event()
+
+    def call() -> None:
+        event.wait(60)
+        is_done.set()
+
+    async def run() -> None:
+        awaited = asyncio.create_task(answer(call))
+        await asyncio.sleep(0)
+        awaited.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await awaited
+
+    asyncio.run(run())
+    assert not is_done.is_set()
+    event.set()
+    assert is_done.wait(60)

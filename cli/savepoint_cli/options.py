@@ -1,0 +1,294 @@
+"""The options that commands share, and the objects that commands get from them."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from savepoint_cli import completion
+from savepoint_cli.terminal import progress
+from savepoint_cli.terminal.help import Command, common_option
+from savepoint_cli.terminal.output import Output, output_option
+from savepoint_database.types.flink_units import milliseconds
+from savepoint_formats.errors import SavepointError
+from state_processor import Savepoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from savepoint_formats.layout import KryoClass
+
+    Function = Callable[..., None]
+
+
+def collected(
+    name: str, kind: type, *options: Callable[[Function], Function]
+) -> Callable[[Function], Function]:
+    """Gives a command options, and passes their values as one ``kind`` named ``name``."""
+
+    def decorate(command: Function) -> Function:
+        @wraps(command)
+        def call(**values: Any) -> None:
+            ours = {field.name: values.pop(field.name) for field in fields(kind)}
+            command(**values, **{name: kind(**ours)})
+
+        decorated: Function = call
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+def callback(parse: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """A callback of an option that parses its value, unless that is missing."""
+    return lambda _context, _parameter, value: None if value is None else parse(value)
+
+
+def pairs(
+    expected: str, parse: Callable[[str], Any] = str
+) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """A callback that makes a dict of repeated options such as ``count=sum``."""
+
+    def parsed(texts: tuple[str, ...]) -> dict[str, Any]:
+        values = {}
+        for text in texts:
+            name, _, value = text.rpartition("=")
+            if not (name and value):
+                raise click.BadParameter(f"{text!r}, expected {expected}")
+            values[name] = parse(value)
+        return values
+
+    return callback(parsed)
+
+
+def duration(text: str) -> timedelta:
+    """A duration in Flink's words, such as ``7d``."""
+    try:
+        return timedelta(milliseconds=milliseconds(text))
+    except (ValueError, OverflowError) as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def utf8_text(data: bytes, file: str) -> str:
+    """The text of a user's file; another encoding than UTF-8 is a wrong call."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"{file} is no UTF-8: byte {error.start}") from error
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Reports a ``ValueError`` as a wrong call."""
+    try:
+        yield
+    except SavepointError:
+        raise
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The savepoint of a command, and how it is opened."""
+
+    path: str
+    kryo_classes: tuple[KryoClass, ...] | None
+    key_types: dict[str, str]
+    allow_paths: tuple[str, ...]
+    strict_paths: bool
+    uids: tuple[str, ...]
+    listed_uids: list[str] | None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The keyword arguments of ``Savepoint.open``."""
+        return {
+            "uids": (*self.uids, *(self.listed_uids or ())),
+            "allow_paths": self.allow_paths,
+            "strict_paths": self.strict_paths,
+            "key_types": self.key_types,
+            "kryo_classes": self.kryo_classes or (),
+        }
+
+    def open(self) -> Savepoint:
+        """Opens it; answers call its operators by short names from then on."""
+        savepoint = Savepoint.open(self.path, **self.settings)
+        shown = click.get_current_context().params.get("output")
+        if isinstance(shown, Output):
+            shown.shorten(savepoint.short_ids())
+        return savepoint
+
+
+def _uids(path: Path) -> list[str]:
+    lines = (line.strip() for line in utf8_text(path.read_bytes(), str(path)).splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def _classes(path: str) -> tuple[KryoClass, ...]:
+    from savepoint_database.types.class_descriptions import described_classes  # noqa: PLC0415  # YAML is slow
+
+    with click.open_file(path, "rb") as file:
+        return described_classes(utf8_text(file.read(), file.name), file.name)
+
+
+allow_path = common_option(
+    "--allow-path",
+    "allow_paths",
+    multiple=True,
+    metavar="PREFIX",
+    help="A directory or URI of another store, where files may lie. Repeatable.",
+)
+strict_paths = common_option(
+    "--strict-paths",
+    is_flag=True,
+    help="Follow nothing out of the savepoint's own directories, unless it is allowed.",
+)
+opening_only = collected(
+    "opening",
+    Opening,
+    click.argument("path", shell_complete=completion.paths),
+    common_option(
+        "--classes",
+        "--kryo-classes",
+        "kryo_classes",
+        type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+        metavar="FILE",
+        callback=callback(_classes),
+        help="Classes whose objects Kryo wrote, described in YAML as savepoint classes prints it.",
+    ),
+    common_option(
+        "--key-type",
+        "key_types",
+        multiple=True,
+        metavar="OPERATOR=TYPE",
+        callback=pairs("an operator and a type, as summarize=STRING"),
+        shell_complete=completion.followed("=", completion.operators),
+        help="The type of an operator's keys, where no file tells it, such as"
+        " orders='TUPLE<STRING, LONG>'. Repeatable.",
+    ),
+    allow_path,
+    strict_paths,
+    common_option(
+        "--uid",
+        "uids",
+        multiple=True,
+        metavar="UID",
+        help="The uid of an operator, to be shown instead of its hash. Repeatable.",
+    ),
+    common_option(
+        "--uids-file",
+        "listed_uids",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        callback=callback(_uids),
+        help="A file with a uid per line, as if each were given by --uid.",
+    ),
+)
+"""The argument PATH and the options that say how the savepoint is opened."""
+
+
+def inspection(
+    name: str | None = None, kind: type[Command] = Command
+) -> Callable[[Function], Command]:
+    """Makes a command about the savepoint at PATH that prints an answer.
+
+    A terminal shows what is read if that takes long.
+    """
+
+    def decorate(function: Function) -> Command:
+        @wraps(function)
+        def patient(opening: Opening, **values: Any) -> None:
+            with progress.reading(opening.path):
+                function(opening=opening, **values)
+
+        return click.command(name, cls=kind)(opening_only(output_option(patient)))
+
+    return decorate
+
+
+operator = click.argument("operator", shell_complete=completion.operators)
+state = click.argument("state", shell_complete=completion.states)
+table = click.argument("table", shell_complete=completion.tables)
+optional_table = click.argument("table", required=False, shell_complete=completion.tables)
+columns = click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="COLUMN",
+    callback=callback(lambda given: given or None),
+    shell_complete=completion.columns,
+    help="Only this column. Repeatable.",
+)
+keys = click.option(
+    "--key",
+    "keys",
+    metavar="KEY",
+    multiple=True,
+    callback=callback(lambda given: given or None),
+    help="Only the row of this key. Repeatable.",
+)
+nanoseconds = common_option(
+    "--nanoseconds",
+    type=click.Choice(["refuse", "struct", "text", "truncate"]),
+    default="refuse",
+    show_default=True,
+    help="What becomes of times with more digits than microseconds.",
+)
+undescribed_subclasses = common_option(
+    "--undescribed-subclasses",
+    type=click.Choice(["refuse", "bytes", "rest"]),
+    default="refuse",
+    show_default=True,
+    help="What becomes of POJOs of subclasses that no snapshot describes, and with `rest` of what lies"
+    " behind any value that can't be decoded, where nobody can tell the two apart.",
+)
+times = click.option(
+    "--times",
+    type=click.Choice(["dates", "raw"]),
+    default="dates",
+    show_default=True,
+    callback=callback(lambda given: "dates" if given == "dates" else "numbers"),
+    help="Times of timers and of TTL as dates in UTC, or as milliseconds.",
+)
+
+
+def operator_option(text: str, *, required: bool = False) -> Callable[[Function], Function]:
+    """The option that names an operator."""
+    return click.option(
+        "--operator",
+        metavar="OPERATOR",
+        required=required,
+        shell_complete=completion.operators,
+        help=text,
+    )
+
+
+def merge_option(text: str) -> Callable[[Function], Function]:
+    """The option that says how instances of local state become one value."""
+    return click.option(
+        "--merge",
+        multiple=True,
+        metavar="STATE=RULE",
+        callback=pairs("such as count=sum"),
+        shell_complete=completion.followed("=", completion.states),
+        help=f"{text} Repeatable.",
+    )
+
+
+def count_option(*names: str, default: int, text: str) -> Callable[[Function], Function]:
+    """An option that limits how many of something are shown."""
+    return click.option(
+        *names,
+        metavar="COUNT",
+        type=click.IntRange(min=0),
+        default=default,
+        show_default=True,
+        help=text,
+    )
