@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.entry_spans import key_groups_at
 from savepoint_formats.errors import FormatError, UnstableHashError, within
 from savepoint_formats.hashing.key_hash import (
     given_hashes,
@@ -82,16 +81,6 @@ class NewKeyGroups:
             chunk, keys, hashes = self._hashed_piece(piece)
             self._check(piece.key_groups, chunk, keys, hashes)
         return key_groups_of(hashes, self._after)
-
-    def of_keys(self, state: State, chunk: Chunk, keys: Spans, prefix_size: int) -> KeyGroups:
-        """The key groups of keys in a chunk, with their prefixes; errors as of ``of``."""
-        groups = key_groups_at(chunk, keys.starts, prefix_size)
-        if self._before == self._after:
-            return groups.astype(np.uint16)
-        with within(f"state {state.name!r}"):
-            hashed = self._hashed(state, chunk, Spans(keys.starts + prefix_size, keys.ends))
-            self._check(groups, chunk, *hashed)
-        return key_groups_of(hashed[1], self._after)
 
     def expected(self, piece: StatePiece) -> KeyGroups:
         """The right key group of each entry in its own savepoint; errors as of ``of``."""
