@@ -1,4 +1,4 @@
-"""Packages of extras, which are imported where they are used.
+"""Packages that only extras install, imported where they are used.
 
 If a package is missing, the error names the extra to install.
 """

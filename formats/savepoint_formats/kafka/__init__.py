@@ -1,6 +1,6 @@
-"""State of Flink's Kafka connector up to release 4.0.1; to Flink it is bytes.
+"""State of Flink's Kafka connector, which is bytes to Flink.
 
-Tests have what 3.4.0-1.20, 4.0.1-2.0 and a consumer of 1.17.2 write.
+Releases up to 4.0.1; tests have what 3.4.0-1.20, 4.0.1-2.0 and a consumer of 1.17.2 write.
 
 | state                            | of                               | an element is                   |
 |----------------------------------|----------------------------------|---------------------------------|

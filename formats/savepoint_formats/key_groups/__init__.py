@@ -1,1 +1,1 @@
-"""Key groups, subtasks and ids of operators."""
+"""Key groups and subtasks, and ids of operators."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.entry_spans import key_groups_at
 from savepoint_formats.errors import FormatError, UnstableHashError, within
 from savepoint_formats.hashing.key_hash import (
     given_hashes,
@@ -34,7 +33,6 @@ from savepoint_formats.layout import (
 )
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
-from savepoint_formats.program.kernel import DONE, NewGroupsJob, find_new_groups
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 from savepoint_formats.state_files.state import StateKind, key_layout, namespace_layout
 from savepoint_formats.tables.visible import visible_key
@@ -84,29 +82,6 @@ class NewKeyGroups:
             self._check(piece.key_groups, chunk, keys, hashes)
         return key_groups_of(hashes, self._after)
 
-    def of_keys(self, state: State, chunk: Chunk, keys: Spans, prefix_size: int) -> KeyGroups:
-        """The key groups of keys in a chunk, with their prefixes; errors as of ``of``."""
-        if self._before == self._after:
-            return key_groups_at(chunk, keys.starts, prefix_size).astype(np.uint16)
-        with within(f"state {state.name!r}"):
-            hashed = self._hashed(state, chunk, Spans(keys.starts + prefix_size, keys.ends))
-            groups = np.empty(len(keys), np.uint16)
-            job = NewGroupsJob(
-                data=chunk.address,
-                size=len(chunk),
-                starts=keys.starts.ctypes.data,
-                prefix_size=prefix_size,
-                hashes=hashed[1].ctypes.data,
-                total=len(keys),
-                before=self._before,
-                after=self._after,
-                key_groups=groups.ctypes.data,
-            )
-            status, _ = find_new_groups(job)
-            if status != DONE:
-                self._check(key_groups_at(chunk, keys.starts, prefix_size), chunk, *hashed)
-        return groups
-
     def expected(self, piece: StatePiece) -> KeyGroups:
         """The right key group of each entry in its own savepoint; errors as of ``of``."""
         with within(f"state {piece.state.name!r}"):
@@ -125,7 +100,7 @@ class NewKeyGroups:
         if state.name not in self._places:
             self._places[state.name] = KeyPlaces.of(state, self._kryo)
         keys = self._places[state.name].keys(chunk, entries)
-        return keys, np.ascontiguousarray(self._hashes(key_layout(state), chunk, keys), np.int32)
+        return keys, self._hashes(key_layout(state), chunk, keys)
 
     def _hashes(self, layout: Layout, chunk: Chunk, keys: Spans) -> NDArray[np.int32]:
         if self._hash_keys is None and _is_sql_row(layout):

@@ -19,22 +19,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from savepoint_formats.entries.stored_entries import RunEntries, joined_runs, runs
+from savepoint_formats.entries.stored_entries import runs
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
-from savepoint_formats.program.spans import Spans
-from savepoint_formats.sources.entry_source import EntrySource
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
 
-    from savepoint_formats.entries.entry_spans import Part
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
@@ -43,7 +38,6 @@ if TYPE_CHECKING:
     from savepoint_formats.pass_through.deleted_keys import DeletedKeys
     from savepoint_formats.pass_through.recoded_entries import RecodedStates
     from savepoint_formats.sources.entry_source import SourceSettings
-    from savepoint_formats.state_files.state import State
     from savepoint_formats.state_files.state_piece import StatePiece
 
 
@@ -84,14 +78,8 @@ def stored_runs(
     of entries of a heap file or changelog are unknown.
     """
     source = keyed_source(directory, handle, key, settings)
-    key_groups_of = _new_key_groups(settings, target, hash_keys)
-    if isinstance(source, EntrySource) and target.keeps_entries:
-        parts = source.blocks(frozenset(target.state_ids), key_groups)
-        prefix = prefix_size(settings.max_parallelism)
-        yield from _runs_of_parts(parts, source.states, prefix, target, key_groups_of)
-    else:
-        pieces = source.pieces(frozenset(target.state_ids), key_groups)
-        yield from _runs(pieces, settings, target, key_groups_of)
+    pieces = source.pieces(frozenset(target.state_ids), key_groups)
+    yield from _runs(pieces, settings, target, hash_keys)
 
 
 def raw_timer_runs(
@@ -105,48 +93,19 @@ def raw_timer_runs(
     """Timers among raw keyed state as runs of timer queues; arguments as of ``stored_runs``."""
     source = RawKeyedSource(directory, handle, settings.kryo, settings.max_parallelism)
     pieces = source.pieces(frozenset(target.state_ids), key_groups)
-    yield from _runs(pieces, settings, target, _new_key_groups(settings, target, hash_keys))
-
-
-def _new_key_groups(
-    settings: SourceSettings, target: PassThrough, hash_keys: HashKeys | None
-) -> NewKeyGroups:
-    before, after = settings.max_parallelism, target.max_parallelism
-    return NewKeyGroups(before, after, settings.kryo, hash_keys)
-
-
-def _runs_of_parts(
-    parts: Iterable[Part],
-    states: Iterable[State],
-    prefix: int,
-    target: PassThrough,
-    new_key_groups: NewKeyGroups,
-) -> Iterator[pa.RecordBatch]:
-    """Copies each entry of the chunks once."""
-    new_prefix = prefix_size(target.max_parallelism)
-    wanted = [state for state in states if state.name in target.state_ids]
-    for chunk, by_state in parts:
-        entries = []
-        for state in wanted:
-            if state.name not in by_state or not len(by_state[state.name]):
-                continue
-            arrays = (np.ascontiguousarray(of, np.int64) for of in by_state[state.name].arrays())
-            key_starts, key_ends, value_starts, value_ends = arrays
-            keys, values = Spans(key_starts, key_ends), Spans(value_starts, value_ends)
-            groups = new_key_groups.of_keys(state, chunk, keys, prefix)
-            number = target.state_ids[state.name]
-            entries.append(RunEntries(number, groups, chunk.data, keys, chunk.data, values, prefix))
-        if entries:
-            yield joined_runs(entries, new_prefix, target.max_parallelism)
+    yield from _runs(pieces, settings, target, hash_keys)
 
 
 def _runs(
     pieces: Iterator[StatePiece],
     settings: SourceSettings,
     target: PassThrough,
-    new_key_groups: NewKeyGroups,
+    hash_keys: HashKeys | None,
 ) -> Iterator[pa.RecordBatch]:
     prefix = prefix_size(target.max_parallelism)
+    new_key_groups = NewKeyGroups(
+        settings.max_parallelism, target.max_parallelism, settings.kryo, hash_keys
+    )
     if target.deleted is not None:
         pieces = target.deleted.without(pieces, settings.kryo)
     for piece in pieces:

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import FormatError, HashCodeError, UnstableHashError
 from savepoint_formats.hashing.java_hash import java_hash
-from savepoint_formats.key_groups.ranges import key_group, prefix_size
+from savepoint_formats.key_groups.ranges import key_group
 from savepoint_formats.layout import (
     Int,
     Layout,
@@ -30,7 +29,6 @@ from savepoint_formats.layout import (
     VoidNamespace,
 )
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
-from savepoint_formats.program.spans import Spans
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.state_files.state_piece import StatePiece
 from savepoint_formats.values.state_entries import EntryWriter, entry_key
@@ -53,17 +51,6 @@ def piece_of(state: State, keys: Sequence[bytes], groups: Sequence[int]) -> Stat
     values = pa.array([b""] * len(keys), pa.large_binary())
     entries = StoredEntries(pa.array(keys, pa.large_binary()), values)
     return StatePiece(state, entries, np.array(groups, np.uint16))
-
-
-def in_a_chunk(piece: StatePiece, prefix_size: int) -> tuple[Chunk, Spans]:
-    """The keys behind their prefixes, as a file has them; the last of a run has its first bit set."""
-    keys = []
-    for group, key in zip(piece.key_groups.tolist(), piece.entries.keys.to_pylist(), strict=True):
-        keys.append(bytearray(group.to_bytes(prefix_size, "big") + key))
-    keys[-1][0] |= 0x80
-    ends = np.cumsum([len(key) for key in keys])
-    starts = np.append(0, ends[:-1])
-    return Chunk(np.frombuffer(b"".join(keys), np.uint8), "a-file", 1000), Spans(starts, ends)
 
 
 def state_of(kind: StateKind, key: Layout, namespace: Layout, user_key: Layout) -> State:
@@ -111,7 +98,6 @@ def test_a_key_is_told_from_all_that_lies_around_it(data: st.DataObject, kind: S
     groups = NewKeyGroups(BEFORE, AFTER, None, None)
     expected = [key_group(one, AFTER) for one in hashes]
     assert groups.of(piece).tolist() == expected
-    assert groups.of_keys(state, *in_a_chunk(piece, 1), 1).tolist() == expected
 
 
 @pytest.mark.parametrize("before", [100, BEFORE, AFTER])
@@ -120,24 +106,14 @@ def test_a_key_is_told_from_all_that_lies_around_it(data: st.DataObject, kind: S
     keys=st.lists(INTS, min_size=1),
     after=st.integers(1, 1 << 15) | st.sampled_from([1, 256, 1 << 15]),
 )
-def test_keys_in_a_chunk_have_the_key_groups_of_any_others(
+def test_any_number_of_key_groups_may_become_any_other(
     before: int, keys: list[int], after: int
 ) -> None:
     state = state_of(StateKind.VALUE, Int(), VoidNamespace(), Long())
     stored = [written(Int(), key) + b"\0" for key in keys]
     piece = piece_of(state, stored, [key_group(key, before) for key in keys])
-    size = prefix_size(before)
-    found = NewKeyGroups(before, after, None, None).of_keys(state, *in_a_chunk(piece, size), size)
+    found = NewKeyGroups(before, after, None, None).of(piece)
     assert found.tolist() == [key_group(key, after) for key in keys]
-
-
-def test_where_max_parallelism_stays_keys_in_a_chunk_tell_their_key_groups() -> None:
-    state = state_of(StateKind.VALUE, UNKNOWN, VoidNamespace(), Long())
-    chunk, keys = in_a_chunk(piece_of(state, [b"some", b"thing"], [77, 5]), 1)
-    assert NewKeyGroups(BEFORE, BEFORE, None, None).of_keys(state, chunk, keys, 1).tolist() == [
-        77,
-        5,
-    ]
 
 
 def test_where_max_parallelism_stays_nothing_is_decoded() -> None:
@@ -154,8 +130,6 @@ def test_a_hash_code_that_explains_not_where_a_key_was_is_an_error() -> None:
     wrong = f"lies in key group {right + 1}; by its hash code, 5, it belongs to {right}"
     with pytest.raises(UnstableHashError, match=f"00 05 {wrong}.*in state 'state'"):
         NewKeyGroups(BEFORE, AFTER, None, None).of(piece)
-    with pytest.raises(UnstableHashError, match=f"00 05 {wrong}.*in state 'state'"):
-        NewKeyGroups(BEFORE, AFTER, None, None).of_keys(state, *in_a_chunk(piece, 1), 1)
 
 
 POJO = Pojo("com.shop.Customer", ("age",), (Nullable(Int()),))
@@ -218,5 +192,3 @@ def test_a_stored_key_of_too_few_bytes_is_an_error(size: int) -> None:
     piece = piece_of(state, [bytes(size)], [1])
     with pytest.raises((FormatError, UnstableHashError)):
         NewKeyGroups(BEFORE, AFTER, None, None).of(piece)
-    with pytest.raises((FormatError, UnstableHashError)):
-        NewKeyGroups(BEFORE, AFTER, None, None).of_keys(state, *in_a_chunk(piece, 1), 1)
