@@ -86,7 +86,7 @@ class StateRows:
 class EntryDecoder:
     """Decodes the entries of a state in canonical files and RocksDB.
 
-    Hidden values are null. ``hides`` says what may be among the bytes of an undecodable value.
+    Hidden values are null. ``hides`` are contents that may hide among the bytes of an undecodable value.
     """
 
     def __init__(
@@ -186,8 +186,9 @@ def _identity_ends(
             error = chunk.error(message, int(starts[entry]), UndecodableError)
             error.record = entry
             raise error
-    sizes = (keys.field(name).to_numpy().astype(np.int64) for name in ("key", "namespace"))
-    return starts + sum(sizes)
+    key_sizes, namespace_sizes = (keys.field(name).to_numpy() for name in ("key", "namespace"))
+    ends: NDArray[np.int64] = starts + key_sizes + namespace_sizes
+    return ends
 
 
 class EntryDecoders:
