@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from savepoint_formats.program.spans import Spans
 
-
 RUN_SCHEMA = pa.schema({"key_group": pa.int32(), "run": pa.large_binary()})
 """Runs of a key group of the new savepoint, one behind the other."""
 

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.read_options import ReadOptions
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
-
 # Types whose layout no other Java class with another hash has. A LongValue is written like a Long
 # and has another hash, but Flink's keyBy doesn't take it for a Long.
 _HASHED = (layouts.Boolean, layouts.Byte, layouts.Short, layouts.Int, layouts.Long, layouts.Text)

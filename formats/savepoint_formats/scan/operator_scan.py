@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
-
 PIECE_SIZE = 16 << 20
 """Bytes of a file that make one batch, unless a single element is larger."""
 

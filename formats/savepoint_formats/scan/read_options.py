@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from savepoint_formats.program.merge_rules import MergeInstances
     from savepoint_formats.values.hidden_ends import Hides
 
-
 UndescribedSubclasses = Literal["refuse", "bytes", "rest"]
 """Treatment of a POJO of a subclass that its serializer's snapshot does not describe.
 
@@ -135,12 +134,12 @@ class ReadOptions:
 
     @property
     def hides(self) -> Hides:
-        """What may be among the bytes of an undecodable value."""
+        """Contents that may hide among the bytes of an undecodable value."""
         return _HIDES[self.undescribed_subclasses]
 
     @property
     def hides_unwanted(self) -> Hides:
-        """What may be among the bytes of undecodable values that no column shows."""
+        """Contents that may hide in undecodable values that no column shows."""
         return "all" if self.hides == "all" else "fields"
 
     def added(self) -> tuple[str, ...]:

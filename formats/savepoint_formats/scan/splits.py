@@ -50,6 +50,12 @@ if TYPE_CHECKING:
 
     Sizes = NDArray[np.int64]
 
+MAX_SHARES = 16
+"""Limit per key group, because each task walks over the entries of all shares."""
+
+# Tables of RocksDB are opened to measure key groups if there are more splits than this, and if they
+# are as large as a key group that is divided.
+_FEW_SPLITS = 2
 
 REASON = "reason"
 """Key of a column's metadata: the reason why some values are bytes."""
@@ -170,14 +176,6 @@ def has_changelogs(operator: OperatorState) -> bool:
     return any(
         isinstance(subtask.managed_keyed_state, ChangelogHandle) for subtask in operator.subtasks
     )
-
-
-MAX_SHARES = 16
-"""Limit per key group, because each task walks over the entries of all shares."""
-
-# Tables of RocksDB are opened to measure key groups if there are more splits than this, and if they
-# are as large as a key group that is divided.
-_FEW_SPLITS = 2
 
 
 @dataclass(frozen=True, slots=True)

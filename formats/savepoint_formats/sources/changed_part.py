@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     Entries = dict[str, list[tuple[bytes, bytes]]]
     """Name of a state -> keys with their key groups, and values."""
 
-
 _NO_VALUE = b"\0"
 
 

@@ -166,8 +166,8 @@ class ChangelogSource:
         self, key_groups: KeyGroupRange, waiting: WaitingChanges
     ) -> Iterator[tuple[BaseSource, KeyGroupRange, bool]]:
         """Each base with key groups of it, and whether any of these has changes."""
-        for base, held in self._bases:
-            wanted = held.intersection(self._own(key_groups))
+        for base, materialized in self._bases:
+            wanted = materialized.intersection(self._own(key_groups))
             if isinstance(base, HeapSource):
                 # Key groups without changes are decoded from the file as it is.
                 for is_changed, run in groupby(wanted, waiting.__contains__):

@@ -13,7 +13,7 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_spans import EntrySpans
 from savepoint_formats.errors import within
 from savepoint_formats.key_groups.ranges import PORTION_SIZE, WHOLE, Share
-from savepoint_formats.sources.large_key_groups import HELD_SIZE, portions
+from savepoint_formats.sources.large_key_groups import GATHERED_SIZE, portions
 from savepoint_formats.sources.state_rows import EntryDecoders
 from savepoint_formats.state_files.rocksdb.sst_merge import Room
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
+_SPARE_ROOM = 1 << 20
+"""Bytes for entries of neighbouring key groups, which blocks hold too."""
 
 BATCH_SIZE = 8 << 20
 """Bytes of state in a batch."""
@@ -56,7 +58,7 @@ class SourceSettings:
         portion_size: Bytes of the largest key group that is decoded at once; None for any.
         hidden: States whose values nobody wants: they are null, and need not be decodable.
         has_open_pojos: Whether undecodable POJOs become their bytes and the reason.
-        hides: What may be among the bytes of an undecodable value.
+        hides: Contents that may hide among the bytes of an undecodable value.
         shows_undecided: Whether a change whose key has no certain end is a row of its own, with all
             bytes of the change as its key.
         has_divided_rows: Whether entries of a key may come in several batches: each is a row.
@@ -141,7 +143,7 @@ class EntrySource:
             self.settings.share.of_numbers(count),
             self.decoders.identities,
             self._path,
-            held=max(1, HELD_SIZE // portion_size),
+            at_once=max(1, GATHERED_SIZE // portion_size),
         )
 
 
@@ -184,10 +186,6 @@ class CanonicalSource(EntrySource):
     def blocks(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
         for block in self.entries.blocks(key_groups, self.block_size, self.settings.share):
             yield block.part(self._names, names)
-
-
-_SPARE_ROOM = 1 << 20
-"""Bytes for entries of neighbouring key groups, which blocks hold too."""
 
 
 class RocksDbSource(EntrySource):

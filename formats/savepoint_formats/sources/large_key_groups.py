@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     Identities = Callable[[str, Chunk, EntrySpans], tuple[Positions, Positions]]
     Sizes = NDArray[np.int32]
 
+GATHERED_SIZE = 96 << 20
+"""Bytes of the portions that one pass over a key group gathers."""
+
 
 class Memory:
     """One allocation for many small arrays; larger needs than ``size`` get memory of their own.
@@ -120,10 +123,6 @@ def _borders(sizes: Positions) -> list[int]:
     return [0, *np.cumsum(sizes).tolist()]
 
 
-HELD_SIZE = 96 << 20
-"""Bytes of the portions that one pass over a key group gathers."""
-
-
 def portions(
     blocks: Callable[[], Iterator[Part]],
     size: int,
@@ -132,14 +131,14 @@ def portions(
     identities: Identities,
     path: str,
     *,
-    held: int,
+    at_once: int,
 ) -> Iterator[Part]:
     """Reads a key group of ``size`` bytes portion by portion; a key's entries are in one portion.
 
     ``blocks`` reads the key group from its beginning, ``identities`` finds the borders of
-    identities, and each pass gathers ``held`` of the ``chosen`` portions.
+    identities, and each pass gathers ``at_once`` of the ``chosen`` portions.
     """
-    passes = -(-len(chosen) // held)
+    passes = -(-len(chosen) // at_once)
     for wanted in (chosen[number::passes] for number in range(passes)):
         gathered: list[dict[str, list[CopiedEntries]]] = [{} for _ in wanted]
         memory = Memory(size * len(wanted) // count)

@@ -65,6 +65,10 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.raw_timers import TimerService
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
+_BATCH_SIZE = 16 << 20
+"""Bytes of a file that make one batch, unless a single section is larger."""
+
+_SIGN_BIT = 0x80
 
 KEYS = 8
 """Number of keys of a service that are checked."""
@@ -107,12 +111,6 @@ class TimerKeyGroups:
         displaced = self.displaced
         have_each_others = sorted(displaced) == sorted(displaced.values())
         return bool(displaced) and (have_each_others or 2 * len(displaced) <= len(self._named))
-
-
-_BATCH_SIZE = 16 << 20
-"""Bytes of a file that make one batch, unless a single section is larger."""
-
-_SIGN_BIT = 0x80
 
 
 class RawKeyedSource:

@@ -86,7 +86,7 @@ class StateRows:
 class EntryDecoder:
     """Decodes the entries of a state in canonical files and RocksDB.
 
-    Hidden values are null. ``hides`` says what may be among the bytes of an undecodable value.
+    Hidden values are null. ``hides`` are contents that may hide among the bytes of an undecodable value.
     """
 
     def __init__(

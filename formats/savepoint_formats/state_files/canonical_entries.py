@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     Placed: TypeAlias = tuple[Section, int, int]
     """A section, and where in a chunk it begins and ends."""
 
-
 ID_SIZE = 2
 """The bytes of a state's id, in front of each run."""
 
@@ -240,7 +239,7 @@ def is_canonical(file: StateFile, handle: KeyGroupsHandle, header: KeyedBackendH
     """Whether a file has the canonical format, and not that of the heap.
 
     Handles of native snapshots, and all handles up to Flink 1.12, may lead to either. A heap file
-    has an offset for every key group; a file is canonical if its sections parse as such.
+    has an offset for every key group; a file is canonical if its sections parse as canonical ones.
     """
     is_told = handle.type is KeyedHandleType.CANONICAL_SAVEPOINT
     if is_told or NOTHING_WRITTEN in handle.groups.offsets:

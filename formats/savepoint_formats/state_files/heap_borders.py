@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     Skip = Callable[[int, int, int], int]
 
-
 _HEAD_SIZE = 6
 _MOST_TRIALS = 1 << 20
 """Number of places to try before a key group is given up."""

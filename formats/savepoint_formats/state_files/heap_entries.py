@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.state import State
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
-
 _KEY_GROUP_SIZE = 4
 _STATE_HEAD_SIZE = 6
 

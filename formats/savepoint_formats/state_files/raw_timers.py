@@ -122,7 +122,7 @@ def first_section(file: StateFile, handle: KeyGroupsHandle) -> tuple[Section, by
 
 
 def has_timers(data: bytes) -> bool:
-    """Whether the section of a key group, of which ``data`` may be the begin, holds timers."""
+    """Whether the section of a key group, of which ``data`` may be the start, holds timers."""
     return bool(data) and MARKER.startswith(data[: len(MARKER)])
 
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class StateKind(StrEnum):
-    """What a state is to the job that made it."""
+    """Kind of a state in the job that made it."""
 
     VALUE = "value"
     LIST = "list"
@@ -107,7 +107,7 @@ class State:
 
     @property
     def job_kind(self) -> StateKind:
-        """What the state is to the job."""
+        """Kind of the state in the job."""
         return self.local_kind or self.kind
 
     @property

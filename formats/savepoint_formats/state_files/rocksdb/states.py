@@ -41,6 +41,11 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.rocksdb.sst_merge import Room
     from savepoint_formats.state_files.rocksdb.sst_scan import Bounds, Living
 
+DEFAULT_CHUNK_SIZE = 1 << 24
+"""Bytes of keys and values; the cost per chunk is small then."""
+
+_AHEAD = 64 << 20
+"""Approximate bytes of a store's tables in memory during a read of a whole handle."""
 
 _SST_SUFFIX = ".sst"
 _MANIFEST = "MANIFEST-"
@@ -141,13 +146,6 @@ class SstFiles:
 
 def _number(name: str) -> int:
     return int(name.removesuffix(_SST_SUFFIX))
-
-
-DEFAULT_CHUNK_SIZE = 1 << 24
-"""Bytes of keys and values; the cost per chunk is small then."""
-
-_AHEAD = 64 << 20
-"""Approximate bytes of a store's tables in memory during a read of a whole handle."""
 
 
 class RocksDbState:

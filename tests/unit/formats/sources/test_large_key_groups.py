@@ -116,7 +116,7 @@ def spans_of(entries: list[tuple[bytes, bytes]]) -> tuple[Chunk, EntrySpans]:
     st.integers(1, 5),
 )
 def test_every_entry_is_in_one_portion_with_all_of_its_key(
-    entries: list[tuple[bytes, bytes]], count: int, held: int
+    entries: list[tuple[bytes, bytes]], count: int, at_once: int
 ) -> None:
     chunk, spans = spans_of(entries)
     found: list[tuple[bytes, bytes]] = []
@@ -128,7 +128,7 @@ def test_every_entry_is_in_one_portion_with_all_of_its_key(
         range(count),
         lambda _name, _chunk, one: (one.key_starts, one.key_ends),
         "file",
-        held=held,
+        at_once=at_once,
     ):
         data = part.data.tobytes()
         own = [
