@@ -105,9 +105,9 @@ class _Source:
         file = operator.directory.file(handle.stream)
         data = bytearray(file.read())
         splits = iter([split for index, split in self.splits if index == subtask.index])
-        pieces = read_elements(file, handle, self.state, is_compressed=False, size=len(data))
-        for piece in pieces:
-            places = zip(piece.starts + piece.base, piece.ends + piece.base, strict=True)
+        chunks = read_elements(file, handle, self.state, is_compressed=False, size=len(data))
+        for chunk in chunks:
+            places = zip(chunk.starts + chunk.base, chunk.ends + chunk.base, strict=True)
             for start, end in places:
                 self._write(data, start, end, _moved(next(splits), wanted))
         stream = InlineStream(f"{operator.id}-{subtask.index}", bytes(data))
