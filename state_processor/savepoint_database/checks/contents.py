@@ -119,8 +119,8 @@ class OperatorContents:
                     continue
                 size = sum(max(stream.size, 0) for stream in streams)
                 for key_groups in pieces_of(handle, handle.key_groups, PART_SIZE):
-                    share = size * len(key_groups) // len(handle.key_groups)
-                    yield Part(self, number, KeyedEntries(place, key_groups), share)
+                    own_size = size * len(key_groups) // len(handle.key_groups)
+                    yield Part(self, number, KeyedEntries(place, key_groups), own_size)
 
     def _is_readable(self, streams: Iterable[StreamHandle]) -> bool:
         return self.unreadable.isdisjoint(self.directory.file(stream).path for stream in streams)

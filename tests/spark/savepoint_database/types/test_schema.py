@@ -1,4 +1,4 @@
-"""What Arrow's values become on their way to Spark, and to people."""
+"""Arrow's values on their way to Spark, and to people."""
 
 from __future__ import annotations
 

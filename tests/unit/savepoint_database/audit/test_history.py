@@ -1,4 +1,4 @@
-"""What a key had over the snapshots of a directory."""
+"""History of a key over the snapshots of a directory."""
 
 from __future__ import annotations
 

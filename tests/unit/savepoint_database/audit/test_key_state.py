@@ -1,4 +1,4 @@
-"""All that one key has, beside all rows of all tables."""
+"""State of one key, compared with all rows of all tables."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _COLOURS = """() => {
 
 @dataclass
 class Opened:
-    """What a browser made of a page."""
+    """A page as a browser shows it."""
 
     requests: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
@@ -59,7 +59,7 @@ def context_of(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
 
 
 def opened(browser: Browser, file: Path, scheme: str, width: int = _WIDTH) -> Opened:
-    """What is there to see of a file, for those who like it light or dark."""
+    """A file in a browser, in light or dark colours."""
     seen = Opened()
     viewport = {"width": width, "height": 900}
     with context_of(browser, color_scheme=scheme, viewport=viewport) as context:
@@ -79,7 +79,7 @@ def opened(browser: Browser, file: Path, scheme: str, width: int = _WIDTH) -> Op
 
 
 def luminance(colour: list[int]) -> float:
-    """Of sRGB, as the guidelines for contrast (WCAG 2) say."""
+    """Relative luminance of sRGB, by the guidelines for contrast (WCAG 2)."""
     linear = [
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
         for part in (value / 255 for value in colour)

@@ -1,4 +1,4 @@
-"""What state weighs: the same as rows that are read tell, or bytes that are counted by hand."""
+"""Sizes of state are those of the rows that are read, or of bytes counted by hand."""
 
 from __future__ import annotations
 

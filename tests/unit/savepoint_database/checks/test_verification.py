@@ -1,4 +1,4 @@
-"""What is wrong with a savepoint is named, in whatever structure it is; what is whole stays so."""
+"""Faults of a savepoint are named, in every structure; whole savepoints have none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Flink needs of a header to restore a state, and of an operator to find it, is looked at."""
+"""Headers have what Flink needs to restore a state, and operators what it needs to find it."""
 
 from __future__ import annotations
 

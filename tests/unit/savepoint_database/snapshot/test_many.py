@@ -1,4 +1,4 @@
-"""As many operators and states as no job has: memory and time grow as the files do."""
+"""Far more operators and states than any job has: memory and time grow with the files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What queries tell of the tables that there are, and of those that can't be read."""
+"""Queries list all tables, also those that can't be read."""
 
 from __future__ import annotations
 

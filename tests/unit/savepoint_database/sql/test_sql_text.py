@@ -14,7 +14,7 @@ from savepoint_formats.key_groups.operator_id import OperatorId
 
 
 def operator(uid: str, *tables: str) -> Any:
-    """What names need of an operator; its tables are those of a savepoint otherwise."""
+    """A stand-in for an operator with these tables."""
     named = tuple(SimpleNamespace(name=name) for name in tables)
     id_ = str(OperatorId.from_uid(uid))
     return SimpleNamespace(uid=uid, id=id_, name=uid, tables=named, unread_tables={})

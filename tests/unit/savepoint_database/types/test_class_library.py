@@ -95,7 +95,7 @@ def test_they_tell_what_flink_takes_as_a_pojo(library: ClassLibrary) -> None:
 def test_what_an_object_extends_may_be_what_its_collection_is_declared_of(
     library: ClassLibrary,
 ) -> None:
-    """So a class is a POJO by itself only where it extends nothing, or where a field names it."""
+    """A class alone is a POJO only if it extends nothing, or if a field names it."""
     of_object = {one.class_name: one for one in library.described(["pojos.Pojos$Child"])}
     child = of_object["pojos.Pojos$Child"]
     assert (child.is_pojo, child.superclass) == (True, "pojos.Pojos$Base")
