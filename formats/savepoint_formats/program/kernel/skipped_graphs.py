@@ -139,6 +139,9 @@ def skip_graph(  # noqa: PLR0912, PLR0915 - a case per kind
             marker, position = kryo_varint(position, end)
             if position < 0 or (marker == 0 and lead != OR_NULL):
                 return REFUSED
+            # An object that is never referred to has a flag in place of a number.
+            if marker > 1 and not is_tracked:
+                return REFUSED
         if marker == 0:
             continue
         if is_tracked:
