@@ -1,4 +1,4 @@
-"""Hash codes over what varies in size: texts, bytes and lists, by the kernel."""
+"""Hash codes of texts, bytes and lists, computed by the kernel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FRAME_SIZE = 4
 
 
 def text_hashes(texts: pa.Array) -> Hashes:
-    """Those of Java's strings.
+    """Hash codes of Java's strings.
 
     Raises:
         ValueError: A text is not in UTF-8.
@@ -31,27 +31,24 @@ def text_hashes(texts: pa.Array) -> Hashes:
 
 
 def bytes_hashes(items: pa.Array) -> Hashes:
-    """Those of binary rows, given without the size in front; a column's form of ``bytes_hash``."""
+    """Hash codes of binary rows without the size in front: ``java_hash.bytes_hash`` for columns."""
     return _of_items(hash_bytes, items.cast(pa.large_binary()), start=_MURMUR_SEED)
 
 
 def framed_hashes(items: pa.Array) -> Hashes:
-    """Those of binary rows as serializers write them: i32 size, then the row.
+    """Hash codes of binary rows as serializers write them: i32 size, then the row.
 
     Raises:
-        ValueError: One has no size in front.
+        ValueError: A row is null or has no size in front.
     """
     framed = items.cast(pa.large_binary())
     return _of_items(hash_bytes, framed, start=_MURMUR_SEED, skip=_FRAME_SIZE)
 
 
 def list_hashes(elements: Hashes, sizes: NDArray[np.int64], start: int = 1) -> Hashes:
-    """The 31-chains of lists.
+    """The 31-chains of lists, given the hash codes of all elements and the lengths of the lists.
 
-    Args:
-        elements: The hash codes of the elements of all lists, one behind the other.
-        sizes: How many elements each list has.
-        start: The hash code of an empty list.
+    ``start`` is the hash code of an empty list.
     """
     elements = np.ascontiguousarray(elements, np.int32)
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -1,7 +1,7 @@
-"""Shapes of ``hashCode``: how the classes of Java programs make a hash code of their fields.
+"""Shapes of ``hashCode``: how classes of Java programs combine the hash codes of their fields.
 
-A shape has a family, which says how hash codes are combined, and the fields in their order. As
-text it is what a Java programmer would say, and that text is parsed back::
+A shape has a rule that combines hash codes (its family), and the fields in their order. Its text is
+what a Java programmer would say, and can be parsed::
 
     Objects.hash(id, name)
     record(id, address: record(city, street))
@@ -20,11 +20,11 @@ text it is what a Java programmer would say, and that text is parsed back::
 | xor             | 0     | state xor hash                   | by hand                               |
 | sum             | 0     | state + hash                     | by hand                               |
 
-A case class has the name that it was declared with, such as ``product of Key(id, name)``; one with
-a field of floating point is not covered, whose hash code in Scala is that of an equal integer.
+A case class has the name of its declaration, such as ``product of Key(id, name)``. Case classes with
+a field of floating point are not covered, because Scala hashes such numbers like equal integers.
 
 The hash code of one field alone is that of a record with it. A boolean has the hash code 1231 or
-1237, unless a family writes primitive ones in another way.
+1237, unless a family hashes primitive booleans in another way.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ class HashFamily:
     """How hash codes of fields are combined.
 
     Attributes:
-        name: What it is called.
+        name: Its name in texts of shapes.
         start: The state before the first field.
-        factor: What the state is multiplied by before each field.
+        factor: The factor of the state before each field.
         mix: How a field is added.
         null: The hash code of a field that is null.
-        booleans: The hash codes of true and false that the family may have, the usual ones first.
+        booleans: Possible hash codes of true and false, the usual ones first.
     """
 
     name: str
@@ -80,7 +80,7 @@ class HashFamily:
     booleans: tuple[tuple[int, int], ...] = (BOXED, (1, 0))
 
     def combined(self, fields: Sequence[Hashes]) -> Hashes:
-        """The hash codes of objects by those of their fields, in order; of any shape."""
+        """The hash codes of objects, given those of their fields in order."""
         state = np.full(fields[0].shape, self.start, np.uint32)
         for field in fields:
             hashes = np.ascontiguousarray(field).view(np.uint32)
@@ -111,11 +111,7 @@ FAMILIES = (
 
 
 def product_of(name: str) -> HashFamily:
-    """Case classes of a name, as Scala hashes them since 2.13: the name comes first.
-
-    Args:
-        name: That of the class without its package and the objects around it.
-    """
+    """Case classes since Scala 2.13, which hash the class name first, without package and owner."""
     code = 0
     for unit in utf16_units(name):
         code = (31 * code + unit) & 0xFFFFFFFF
@@ -125,12 +121,12 @@ def product_of(name: str) -> HashFamily:
 
 @dataclass(frozen=True, slots=True)
 class HashShape:
-    """What a class makes its hash code of.
+    """The rule and the fields of a ``hashCode``.
 
     Attributes:
         family: How the hash codes of the fields are combined.
-        fields: The fields in the order in which they are hashed: each its name and, where it is a
-            structure with a hash code of its own making, the shape of that.
+        fields: Names of the fields in the order of hashing, each with the shape of its own
+            ``hashCode`` if it is a structure.
         booleans: The hash codes of true and false.
     """
 
@@ -140,10 +136,10 @@ class HashShape:
 
     @staticmethod
     def parse(text: str) -> HashShape:
-        """The shape of a text, as ``str`` gives it.
+        """The shape of a text that ``str`` gives.
 
         Raises:
-            ValueError: It is none; the message says where, and lists the families.
+            ValueError: The text is no shape; the message says where, and lists the families.
         """
         return _Parser(text).shape_to_end()
 
@@ -166,7 +162,7 @@ _BOOLEANS = re.compile(r"\s+with\s+booleans\s+(-?\d+)/(-?\d+)\s*$")
 
 
 class _Parser:
-    """Reads ``family(field, field: family(field))``, and the hash codes of booleans behind it."""
+    """Parses ``family(field, field: family(field))`` and the hash codes of booleans behind it."""
 
     def __init__(self, text: str) -> None:
         self.text, self.position = text, 0

@@ -1,11 +1,11 @@
-"""The ``hashCode`` of a class, inferred from keys whose key groups a savepoint has.
+"""Infers the ``hashCode`` of a class from keys whose key groups are known.
 
-A key lies in the key group that its hash code says. So a guess at a ``hashCode`` can be proved: a
-wrong one explains the key group of one key with a chance of 1 to max parallelism, and those of all
-keys with that chance to the power of their number. All shapes of ``hash_shapes`` are tried, over
-all fields and some of them, in all orders, of many as many as takes seconds; one is taken only if it explains every key.
+A key lies in the key group that its hash code gives. So a guess at a ``hashCode`` can be proved: a
+wrong guess explains the key group of one key with a chance of 1 to max parallelism, and the key groups
+of n keys with the n-th power of that chance. All shapes of ``hash_shapes`` are tried, over all or some
+fields, in all orders as far as seconds allow. A shape is taken only if it explains every key.
 
-A first look at few keys is taken for many candidates at once; few stand it.
+Many candidates at once are tried with few keys first, which most of them fail.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     Hashes = NDArray[np.int32]
 
 SAMPLE_SIZE = 20_000
-"""Keys that are enough for a guess; all others must then agree with it."""
+"""Keys that are enough for a guess; all other keys must agree with it."""
 
 _RECORD = next(family for family in FAMILIES if family.name == "record")
 _GREATEST_CHANCE_LOG10 = -9
@@ -63,10 +63,10 @@ class InferredHashCode:
     """A ``hashCode`` that explains the key groups of keys; it computes hash codes.
 
     Attributes:
-        shape: What the hash code is made of.
-        layout: That of the keys.
-        keys: How many keys of different hash codes it was proved by.
-        max_parallelism: The number of key groups among which they lie.
+        shape: The rule and fields of the hash code.
+        layout: The layout of the keys.
+        keys: Number of different hash codes that prove it.
+        max_parallelism: The number of key groups.
     """
 
     shape: HashShape
@@ -75,7 +75,7 @@ class InferredHashCode:
     max_parallelism: int
 
     def __call__(self, keys: pa.Array) -> Hashes:
-        """The hash codes of keys, as the column ``key`` shows them."""
+        """The hash codes of values of the column ``key``."""
         return shape_hashes(self.shape, self.layout, keys)
 
     def __str__(self) -> str:
@@ -97,13 +97,7 @@ class _Choice:
 def inferred_hash_code(
     layout: Layout, keys: pa.Array, key_groups: NDArray[np.uint16], max_parallelism: int
 ) -> InferredHashCode:
-    """The ``hashCode`` of a class of keys.
-
-    Args:
-        layout: That of the keys, a POJO or another structure.
-        keys: Keys of a savepoint, as the column ``key`` shows them.
-        key_groups: The key group of each.
-        max_parallelism: The number of key groups.
+    """The ``hashCode`` of a class of keys, which are values of the column ``key``.
 
     Raises:
         UnstableHashError: No shape explains all keys, several do, or the keys are too few.
@@ -129,7 +123,7 @@ def inferred_hash_code(
 
 def _blanks(layout: Layout) -> Iterator[HashShape]:
     if _is_tuple(layout):
-        # Flink's tuples are chained as records are; a class within may have booleans of its own.
+        # Flink chains tuples like records; a class within may have booleans of its own.
         kinds = chain([BOXED], *(family.booleans for family in FAMILIES))
         yield from (HashShape(_RECORD, (), booleans) for booleans in dict.fromkeys(kinds))
         return
@@ -150,7 +144,7 @@ def _families(layout: Layout) -> tuple[HashFamily, ...]:
 
 
 def _named_product(layout: Layout) -> HashFamily | None:
-    """That of a case class whose name is known."""
+    """The rule of a case class whose name is known."""
     match layout:
         case layouts.Nullable(inner):
             return _named_product(inner)
@@ -162,7 +156,7 @@ def _named_product(layout: Layout) -> HashFamily | None:
 
 
 def _choices(blank: HashShape, layout: Layout, column: pa.Array) -> Iterator[_Choice]:
-    """The fields whose hash codes can be computed; several ones of a nested structure."""
+    """Ways to hash each field; there are several for a nested structure."""
     fields = structure(layout) or {}
     for index, (name, field) in enumerate(fields.items()):
         values = pc.struct_field(column, name)
@@ -175,7 +169,7 @@ def _choices(blank: HashShape, layout: Layout, column: pa.Array) -> Iterator[_Ch
 
 
 def _nested_blanks(blank: HashShape, owner: Layout, layout: Layout) -> Iterator[HashShape]:
-    """The families of a structure within a key: that of the key, but any within a tuple."""
+    """Shapes without fields for a structure in a key: as the key's own, or any in a tuple."""
     if _is_tuple(owner):
         for family in _families(layout):
             if blank.booleans in (*family.booleans, BOXED):
@@ -187,7 +181,7 @@ def _nested_blanks(blank: HashShape, owner: Layout, layout: Layout) -> Iterator[
 
 
 def _nested_shapes(blanks: Iterator[HashShape], layout: Layout) -> Iterator[HashShape | None]:
-    """What a structure within a key may have for a shape; None is that of its type."""
+    """Shapes that a structure in a key may have; None is the hash code of its type."""
     yield None
     fields = structure(layout)
     if fields is None or any(structure(field) is not None for field in fields.values()):
@@ -210,9 +204,9 @@ def _tuple_orders(choices: Sequence[_Choice]) -> Iterator[tuple[int, ...]]:
 
 
 def _orders(choices: Sequence[_Choice]) -> Iterator[tuple[int, ...]]:
-    """Which fields are hashed, and in which order: all fields first, then fewer.
+    """Orders of hashed fields: all fields first, then fewer.
 
-    Of many fields not all orders are tried: those of few of them, and the order that they have.
+    With many fields, only few of them are tried in all orders.
     """
     by_field: dict[int, list[int]] = {}
     for index, choice in enumerate(choices):
@@ -229,7 +223,7 @@ def _orders(choices: Sequence[_Choice]) -> Iterator[tuple[int, ...]]:
 
 
 def _batches(orders: Iterator[tuple[int, ...]]) -> Iterator[list[tuple[int, ...]]]:
-    """Candidates of one length each, some thousands at a time."""
+    """Batches of candidates of one length."""
     batch: list[tuple[int, ...]] = []
     for order in orders:
         if batch and (len(batch) == _CANDIDATES_AT_ONCE or len(order) != len(batch[0])):
@@ -265,11 +259,7 @@ def _survivors(
 def _proved(
     fitting: list[HashShape], tried: int, layout: Layout, keys: pa.Array, max_parallelism: int
 ) -> InferredHashCode:
-    """The shape that was found.
-
-    Raises:
-        UnstableHashError: There is none, there are several, or it may be so by chance.
-    """
+    """The only shape; raises ``UnstableHashError`` if there are others, or chance explains it."""
     if not fitting:
         raise UnstableHashError(
             f"none of {tried:,} usual shapes of hashCode explains the key groups of its"
@@ -289,5 +279,5 @@ def _proved(
 
 
 def _plainest(shapes: list[HashShape]) -> HashShape:
-    """The first of those that mean the same; booleans are left out where there are none."""
+    """The first of equivalent shapes, preferably with usual booleans."""
     return min(shapes, key=lambda shape: shape.booleans != BOXED)

@@ -1,4 +1,4 @@
-"""The hash codes that Java gives to keys, which decide on their key groups.
+"""Java's hash codes of keys, which decide on their key groups.
 
 All sums and products wrap to 32 bits; fold(x) is the low half of a long, xor its high half.
 
@@ -29,11 +29,11 @@ All sums and products wrap to 32 bits; fold(x) is the low half of a long, xor it
 | Utf8: StringData; Framed: RawValue    | MurmurHash3 of the bytes                               |
 | Kryo of some classes of the JDK       | as above; UUID: fold of both halves' xor               |
 
-The rest has hash codes of the user's making, or of none: enums and arrays differ in each JVM. A
-layout does not tell ``LongValue`` from ``Long`` (43 more), nor ``DoubleValue`` (31 more) and
-``BooleanValue`` (1 and 0), a Scala Either from a Java one, a Row of named fields from one of
-positions, nor a class behind an ``ExternalSerializer`` from its row; where such keys can occur,
-compare with the key groups of keys that the savepoint has.
+Other classes have hash codes of the user's code, or unstable ones: those of enums and arrays differ in
+each JVM. A layout does not tell ``LongValue`` from ``Long`` (43 more), ``DoubleValue`` (31 more) or
+``BooleanValue`` (1 and 0); a Scala Either from a Java one; a Row with names from one with positions;
+a class behind an ``ExternalSerializer`` from its row. If such keys can occur, compare with the key
+groups of keys in the savepoint.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _SIGN = 0x80000000
 _TRUE, _FALSE = 1231, 1237
 NULL_VALUE = 53
 NONE_HASH = 2433880
-"""That of Scala's ``None``, which is that of its name."""
+"""The hash code of Scala's ``None``: that of its name."""
 
 PRODUCT_SEED = 0xCAFEBABE
 _MURMUR_SEED = 42
@@ -80,10 +80,10 @@ _YEAR_BITS = 0xFFFFF800
 
 
 def java_hash(layout: Layout, value: Value) -> int:  # noqa: PLR0912 - the table of layouts
-    """The hash code of a key, in the form that ``values.read_value`` gives.
+    """The hash code of a key that ``values.read_value`` gives.
 
     Raises:
-        UnstableHashError: It does not depend on the value alone, or on code of the user.
+        UnstableHashError: The hash code depends on more than the value, or on code of the user.
     """
     if value is None and not isinstance(layout, layouts.Marker | layouts.Nullable):
         return 0
@@ -140,7 +140,7 @@ def java_hash(layout: Layout, value: Value) -> int:  # noqa: PLR0912 - the table
 
 
 def bytes_hash(data: bytes) -> int:
-    """The hash code of a binary row, given without the size in front of it.
+    """The hash code of a binary row without the size in front.
 
     Flink: ``MurmurHashUtil.hashUnsafeBytes``.
     """
@@ -244,12 +244,12 @@ def _date_time_hash(value: Value) -> int:
 
 
 def is_tuple(names: tuple[str, ...]) -> bool:
-    """Whether a structure of such fields is a tuple of Flink."""
+    """Whether a structure with these fields is a tuple of Flink."""
     return names == tuple(f"f{index}" for index in range(len(names)))
 
 
 def is_case_class(names: tuple[str, ...]) -> bool:
-    """Whether a structure of such fields is a tuple or a case class of Scala."""
+    """Whether a structure with these fields is a tuple or case class of Scala."""
     return names == tuple(f"_{index + 1}" for index in range(len(names)))
 
 
@@ -266,7 +266,7 @@ def _row_hash(row: layouts.MaskedStruct, value: dict[str, Value]) -> int:
 
 
 def _deep_hash(layout: Layout, value: Value) -> int:
-    """The part of a Row's hash code that a field has.
+    """A field's contribution to a Row's hash code.
 
     Flink: ``RowUtils.deepHashCodeInternal``.
     """
@@ -365,4 +365,4 @@ KRYO_LAYOUTS: dict[str, Layout] = {
     "java.time.LocalTime": layouts.LocalTime(),
     "java.time.LocalDateTime": layouts.LocalDateTime(),
 }
-"""Classes that Kryo writes -> a layout whose values are of the same class."""
+"""Class that Kryo writes -> a layout with values of the same class."""

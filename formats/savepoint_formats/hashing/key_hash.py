@@ -1,11 +1,8 @@
-"""The hash codes that Java gives to keys, column by column.
+"""Java's hash codes of columns of keys.
 
-``java_hash`` is the meaning, and its table the list of what has a hash code; here the same is
-computed for all keys at once. Only numbers without bounds, ``BigInteger`` and ``BigDecimal``, and
-UUIDs are hashed one by one. The content of SQL's rows, arrays and maps is encoded first: their
-hash code is that of their bytes.
-
-Keys that are null are hashed as Java has a null in a tuple: to 0.
+``java_hash`` defines them for a value. ``BigInteger``, ``BigDecimal`` and UUIDs are hashed one by one.
+SQL's rows, arrays and maps are encoded first, because their hash code is that of their bytes. Null has
+the hash code 0, as in Java's tuples.
 """
 
 from __future__ import annotations
@@ -65,15 +62,11 @@ _INT = np.iinfo(np.int32)
 
 
 def key_hashes(layout: Layout, column: pa.Array) -> Hashes:
-    """The hash code of each key.
-
-    Args:
-        layout: That of keys.
-        column: Keys, of the type that ``arrow_type`` gives; rows may do without their kind.
+    """The hash code of each key of a column, whose rows may lack their kind.
 
     Raises:
-        UnstableHashError: It does not depend on the value alone, or on code of the user.
-        ColumnTypeError: The column is of another type.
+        UnstableHashError: A hash code depends on more than the value, or on code of the user.
+        ColumnTypeError: The column has another type than the layout.
     """
     try:
         return _hashes(layout, column)
@@ -85,14 +78,10 @@ def key_hashes(layout: Layout, column: pa.Array) -> Hashes:
 
 
 def given_hashes(hash_keys: HashKeys, keys: pa.Array) -> Hashes:
-    """The hash code of each key, as a function of the user gives them.
-
-    Args:
-        hash_keys: The function; any integers will do that Java has as ``int``.
-        keys: Keys, as users see them.
+    """The hash code of each key by a function of the user, which may return any integers.
 
     Raises:
-        HashCodeError: They are no such integers, or not one for each key.
+        HashCodeError: The result is not one Java ``int`` per key.
     """
     codes = np.asarray(hash_keys(keys))
     if codes.shape != (len(keys),) or (codes.dtype.kind not in "iu" and len(keys)):
@@ -113,18 +102,9 @@ def given_hashes(hash_keys: HashKeys, keys: pa.Array) -> Hashes:
 def hashed_key_groups(
     layout: Layout, keys: pa.Array, max_parallelism: int, hash_keys: HashKeys | None
 ) -> NDArray[np.uint16]:
-    """The key group of each key.
+    """The key group of each key, by the function of the user or else by the layout.
 
-    Args:
-        layout: That of keys.
-        keys: Keys, as users see them.
-        max_parallelism: How many key groups there are.
-        hash_keys: Gives their hash codes, if it is the user who knows them; else they follow from
-            the layout.
-
-    Raises:
-        UnstableHashError: See ``key_hashes``.
-        HashCodeError: See ``given_hashes``.
+    Raises errors of ``key_hashes`` and ``given_hashes``.
     """
     hashes = key_hashes(layout, keys) if hash_keys is None else given_hashes(hash_keys, keys)
     return key_groups_of(hashes, max_parallelism)
@@ -149,7 +129,7 @@ def _hashes(layout: Layout, column: pa.Array) -> Hashes:
 
 
 def _of_present(column: pa.Array, hashes_of: Callable[[pa.Array], Hashes]) -> Hashes:
-    """The hash codes of what is not null, and 0 for what is."""
+    """Hash codes of a column; 0 for null."""
     if not column.null_count and len(column):
         return hashes_of(column)
     hashes = np.zeros(len(column), np.int32)
@@ -197,7 +177,7 @@ def _hashes_of_values(layout: Layout, column: pa.Array) -> Hashes:  # noqa: PLR0
 
 
 def _columns(names: Iterable[str], column: pa.StructArray) -> list[pa.Array]:
-    """The fields of these names; null where the structure is."""
+    """The fields with these names; null if the structure is null."""
     fields = dict(zip((field.name for field in column.type), column.flatten(), strict=True))
     return [fields[name] for name in names]
 
@@ -226,7 +206,7 @@ def _row_hashes(row: layouts.MaskedStruct, column: pa.StructArray) -> Hashes:
 
 
 def _deep_hashes(layout: Layout, column: pa.Array) -> Hashes:
-    """The part of a Row's hash code that a field has; a column's form of ``java_hash``'s."""
+    """A field's contribution to a Row's hash code."""
     return _of_present(column, partial(_deep_hashes_of_values, layout))
 
 
@@ -267,7 +247,7 @@ def _scala_hashes(layout: Layout, column: pa.Array) -> Hashes:
 
 
 def as_scala_numbers(layout: Layout, column: pa.Array, hashes: Hashes) -> Hashes:
-    """The hash codes of a column, but for longs that are ints: Scala gives them those of ints."""
+    """Replaces hash codes of longs that are ints, which Scala hashes like ints."""
     if not isinstance(layout, layouts.Long):
         return hashes
     numbers = column.fill_null(0).to_numpy()
@@ -303,7 +283,7 @@ def _entry_sums(hashes_of: HashesOf, layout: layouts.MapOf, column: pa.Array) ->
 
 
 def _extent(column: pa.Array) -> tuple[int, NDArray[np.int64]]:
-    """Where the elements of lists begin among all that Arrow has, and how many each list has."""
+    """Where the elements of lists begin in Arrow's array, and the length of each list."""
     offsets = column.offsets.to_numpy().astype(np.int64)
     return int(offsets[0]), np.diff(offsets)
 

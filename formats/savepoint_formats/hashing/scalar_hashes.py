@@ -1,7 +1,6 @@
 """Hash codes of columns of single values: numbers, texts, times.
 
-Each function is the column's form of the rule that ``java_hash`` has for the layout. No value is
-null.
+Each function applies a rule of ``java_hash`` to a column without nulls.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ _EPOCH_IN_ERAS = 719_468
 
 
 def scalar_hashes(layout: Layout, column: pa.Array) -> Hashes:
-    """The hash codes of a column of one of ``SCALAR_HASHES``.
+    """The hash codes of a column with a layout of ``SCALAR_HASHES``.
 
     Raises:
-        ColumnTypeError: The column is of another type.
+        ColumnTypeError: The column has another type than the layout.
     """
     expected = arrow_type(layout)
     is_large = column.type == pa.large_utf8() and expected == pa.utf8()
@@ -58,7 +57,7 @@ def fold(numbers: Longs) -> Hashes:
 
 
 def _numbers(column: pa.Array) -> Longs:
-    """The integers that Arrow keeps."""
+    """The integers of Arrow's buffer."""
     integers = column.view(pa.int64() if column.type.bit_width == 64 else pa.int32())
     return _values(integers).astype(np.int64, copy=False)
 
@@ -89,7 +88,7 @@ def _doubles(_: Layout, column: pa.Array) -> Hashes:
 
 
 def _canonical(column: pa.Array, kind: type[np.floating]) -> NDArray[np.floating]:
-    """The numbers, with but one NaN."""
+    """The numbers with Java's only NaN."""
     values = _values(column)
     return np.where(np.isnan(values), kind(np.nan), values)
 
@@ -105,7 +104,7 @@ def _utf8(_: Layout, column: pa.Array) -> Hashes:
 
 
 def one_by_one(layout: Layout, column: pa.Array) -> Hashes:
-    """Numbers without bounds and UUIDs, which are texts: the scalar rule for each."""
+    """Applies ``java_hash`` to each value."""
     hashes = (java_hash(layout, value) for value in column.to_pylist())
     return np.fromiter(hashes, np.int32, len(column))
 
@@ -127,7 +126,7 @@ def _seconds_and_nanos(column: pa.StructArray) -> tuple[Longs, Longs]:
 
 
 def _millis_and_nanos(column: pa.StructArray) -> tuple[Longs, Longs]:
-    """The milliseconds of precise times, and the nanoseconds of the last."""
+    """The milliseconds of precise times, and the nanoseconds of the last millisecond."""
     seconds, nanos = _seconds_and_nanos(column)
     return seconds * 1_000 + nanos // 1_000_000, nanos % 1_000_000
 
@@ -159,7 +158,7 @@ def _days_hashes(days: Longs) -> Hashes:
 
 
 def _dates_from_days(days: Longs) -> tuple[Longs, Longs, Longs]:
-    """Year, month and day; a column's form of ``times.date_from_days``."""
+    """Year, month and day: ``times.date_from_days`` for a column."""
     eras, days_of_era = np.divmod(days + _EPOCH_IN_ERAS, _DAYS_PER_ERA)
     leaps = days_of_era // 1460 - days_of_era // 36_524 + days_of_era // 146_096
     years_of_era = (days_of_era - leaps) // 365

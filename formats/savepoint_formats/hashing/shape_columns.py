@@ -1,4 +1,4 @@
-"""Hash codes of columns by the shape of a ``hashCode``."""
+"""Hash codes of columns whose ``hashCode`` has a known shape."""
 
 from __future__ import annotations
 
@@ -28,15 +28,10 @@ if TYPE_CHECKING:
 
 
 def shape_hashes(shape: HashShape, layout: Layout, column: pa.StructArray) -> Hashes:
-    """The hash codes of values whose class has a ``hashCode`` of this shape.
-
-    Args:
-        shape: The shape.
-        layout: That of the values, a structure or a POJO.
-        column: The values, a struct per row.
+    """The hash codes of structures or POJOs whose ``hashCode`` has this shape.
 
     Raises:
-        UnstableHashError: There is no such field, or nobody knows the hash code of one.
+        UnstableHashError: A field does not exist, or its hash code is unknown.
     """
     known = structure(layout)
     if known is None:
@@ -50,7 +45,7 @@ def shape_hashes(shape: HashShape, layout: Layout, column: pa.StructArray) -> Ha
 
 
 def structure(layout: Layout) -> Mapping[str, Layout] | None:
-    """The fields of a structure or a POJO; None of what is neither."""
+    """The fields of a structure or a POJO; None for other layouts."""
     match layout:
         case layouts.Nullable(inner):
             return structure(inner)
@@ -62,10 +57,10 @@ def structure(layout: Layout) -> Mapping[str, Layout] | None:
 def field_hashes(
     owner: HashShape, layout: Layout, column: pa.Array, shape: HashShape | None
 ) -> Hashes:
-    """The hash codes of a field, as the class that has it computes them.
+    """The hash codes of a field in the ``hashCode`` of its owner.
 
     Raises:
-        UnstableHashError: Nobody knows them.
+        UnstableHashError: They are unknown.
     """
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -86,7 +81,7 @@ def field_hashes(
 
 
 def _as_list(layout: Layout) -> Layout:
-    """An array as a list: what a class's hashCode takes of it is that of ``Arrays.hashCode``."""
+    """An array as a list, because a class hashes it by ``Arrays.hashCode``."""
     return replace(layout, is_array=False) if isinstance(layout, layouts.Repeated) else layout
 
 

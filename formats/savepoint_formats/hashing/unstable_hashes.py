@@ -1,7 +1,7 @@
-"""Keys whose hash code nobody can tell from their value, and why.
+"""Reasons why a hash code does not follow from a key's value.
 
-Enums and arrays have another one in each JVM, classes of the user one of their own making. Of some
-layouts one can't tell what they are the layout of, such as lists and arrays, which hash otherwise.
+Those of enums and arrays differ in each JVM, and classes of the user have code of their own. Some
+layouts belong to several classes with different hash codes, such as lists and arrays.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PRIMITIVES = (
 
 
 def unstable(layout: Layout) -> UnstableHashError:
-    """Why keys of this layout are such."""
+    """The error for keys of this layout."""
     return UnstableHashError(_reason(layout))
 
 
@@ -50,14 +50,14 @@ def _reason(layout: Layout) -> str:
 
 
 def half_a_pair() -> UnstableHashError:
-    """Of a text, or a character, with half a surrogate pair, which a column shows as others."""
+    """The error for texts with half a surrogate pair, which a column shows as other characters."""
     return UnstableHashError(
         "a key with half a surrogate pair, whose text in a column is not that of Java"
     )
 
 
 def check_field_of_row(layout: Layout) -> None:
-    """Raises ``UnstableHashError`` if a value of this layout makes a Row such a key."""
+    """Raises ``UnstableHashError`` if a Row with this field has no stable hash code."""
     match layout:
         case layouts.Repeated(element) if isinstance(element, _PRIMITIVES):
             raise UnstableHashError("a list or an array inside a row; their hash codes differ")
@@ -66,13 +66,13 @@ def check_field_of_row(layout: Layout) -> None:
 
 
 def check_field_of_case_class(layout: Layout) -> None:
-    """Raises ``UnstableHashError`` if a value of this layout makes a case class such a key."""
+    """Raises ``UnstableHashError`` if a case class with this field has no stable hash code."""
     if isinstance(layout, layouts.Float | layouts.Double):
         raise UnstableHashError("a case class with a float or a double")
 
 
 def check_null(sql: LogicalType) -> None:
-    """Raises ``UnstableHashError`` if a null of this type makes a row of SQL such a key."""
+    """Raises ``UnstableHashError`` if a row of SQL with this null has no stable hash code."""
     is_decimal = sql.root == "DECIMAL" and sql.precision > 18
     is_timestamp = sql.root.startswith("TIMESTAMP") and sql.precision > 3
     if is_decimal or is_timestamp:

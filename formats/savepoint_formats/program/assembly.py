@@ -1,8 +1,7 @@
-"""Lays a layout flat: the instructions of each node, in the order in which its bytes lie.
+"""Lays a layout flat: the instructions of each node, in the order of its bytes.
 
-A node has one column, which it shares with the nodes that only wrap it. Where a value is null,
-the columns of texts and lists under it repeat their last end (``PAD``), for each row must have
-one; numbers may have any value there.
+A node has one column, which it shares with nodes that only wrap it. If a value is null, columns of
+texts and lists under it repeat their last end (``PAD``), because each row must have an end.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ _NULLABLE_BYTES: dict[type[Layout], tuple[Op, float]] = {
 
 
 class InexpressibleError(Exception):
-    """No program can read the layout, unless it is the last thing of its record."""
+    """No program can read the layout, unless it ends its record."""
 
 
 def program(
@@ -86,13 +85,12 @@ def program(
 
     Args:
         layout: A layout, or one of the nodes of ``state_entries``.
-        kryo: What is known of the Kryo that wrote its object graphs.
-        hides: What may be among the bytes of a value that cannot be decoded, if nobody can tell
-            where it ends. Anything else is an error.
-        reads_graphs: Whether it is to have instructions for object graphs.
+        kryo: The Kryo that wrote its object graphs.
+        hides: Content that undecodable bytes may hide if their end is unknown.
+        reads_graphs: Whether to emit instructions for object graphs.
 
     Raises:
-        UndecodableError: It has no Arrow type, because it nests too deep.
+        UndecodableError: The layout nests too deep for an Arrow type.
     """
     assembly = Assembly(kryo, has_graphs=reads_graphs)
     assembled = assembly.assembled(layout, hides=hides)
@@ -102,16 +100,16 @@ def program(
 
 
 def written_program(layout: Layout) -> Program:
-    """The program that writes a layout, whose object graphs are for the Kryo that they name.
+    """The program that writes a layout; its object graphs name the Kryo that reads them.
 
     Raises:
-        UndecodableError: It has no Arrow type, because it nests too deep.
+        UndecodableError: The layout nests too deep for an Arrow type.
     """
     return Assembly(written_dialect(layout), writes=True).assembled(layout, hides="all")
 
 
 class Assembly(Listing):
-    """Knows which instructions a layout is."""
+    """Emits the instructions of a layout."""
 
     def __init__(
         self,
@@ -138,10 +136,10 @@ class Assembly(Listing):
         return self.finished(layout, self._kryo, self._classes.finished(ops), hides=hides)
 
     def value(self, layout: Layout, draft: Draft, *, is_last: bool) -> None:
-        """The instructions of a value; ``is_last`` says that it ends where its record does.
+        """Emits a value; ``is_last`` if it ends where its record does.
 
         Raises:
-            InexpressibleError: There are none, and it is not the last.
+            InexpressibleError: There are no instructions, and it is not the last.
         """
         ops, drafts, needs_end = len(self.ops), len(self.drafts), self.needs_end
         try:
@@ -206,10 +204,9 @@ class Assembly(Listing):
             self.emit(Op.SKIP_GRAPH, table, int(self._kryo.is_5))
             return
         dialect = written_dialect(layout) if self._writes else self._kryo
-        given = draft, self, self._classes
         if not self._has_graphs or dialect is None:
             raise InexpressibleError
-        if not assemble_graph(layout, dialect, *given, writes=self._writes):
+        if not assemble_graph(layout, dialect, draft, self, self._classes, writes=self._writes):
             raise InexpressibleError
 
     def _in_order(self, parts: Sequence[Layout], drafts: Sequence[Draft], is_last: bool) -> None:
@@ -220,25 +217,19 @@ class Assembly(Listing):
         if can_be_empty(element):
             raise InexpressibleError
         column = self.elements(draft, 1 / max(1, least_size(element)))
-        with_count = self.emit(Op.LIST, draft.number)
-        start = self.here()
-        self.value(element, column, is_last=False)
-        self.emit(Op.NEXT, draft.number, start)
-        with_count[2] = self.here()
+        with self.repeated(Op.LIST, draft):
+            self.value(element, column, is_last=False)
 
     def _map(self, key: Layout, value: Layout, draft: Draft) -> None:
         if can_be_empty(key) and can_be_empty(value):
             raise InexpressibleError
         entry = self.elements(draft, 1 / max(1, least_size(key) + least_size(value)))
         keys, values = self.fields(entry, ("key", "value"))
-        with_count = self.emit(Op.LIST, draft.number)
-        start = self.here()
-        self.value(key, keys, is_last=False)
-        if not is_nullable_key(key):
-            self._check_key(keys)
-        self.value(value, values, is_last=False)
-        self.emit(Op.NEXT, draft.number, start)
-        with_count[2] = self.here()
+        with self.repeated(Op.LIST, draft):
+            self.value(key, keys, is_last=False)
+            if not is_nullable_key(key):
+                self._check_key(keys)
+            self.value(value, values, is_last=False)
 
     def _check_key(self, keys: Draft) -> None:
         if keys.storage == Storage.NOTHING:
@@ -248,11 +239,8 @@ class Assembly(Listing):
 
     def _masked_repeated(self, element: Layout, draft: Draft) -> None:
         column = self.elements(draft, 8)
-        with_count = self.emit(Op.MASKED_LIST, draft.number)
-        start = self.here()
-        self._masked(element, column, is_last=False)
-        self.emit(Op.NEXT, draft.number, start)
-        with_count[2] = self.here()
+        with self.repeated(Op.MASKED_LIST, draft):
+            self._masked(element, column, is_last=False)
         self.emit(Op.UNMASK, draft.number)
 
     def _masked(self, layout: Layout, draft: Draft, *, is_last: bool) -> None:
@@ -296,7 +284,7 @@ class Assembly(Listing):
 
     def _pojo(self, layout: layouts.Pojo, draft: Draft, is_last: bool) -> None:
         flag = self.emit(Op.POJO, draft.number)
-        # What is not decoded is left to the general path: here that column is all null.
+        # Undecoded bytes are left to the general path: here their column is all null.
         undecoded = [UNDECODED] if layout.is_open else []
         if has_subclasses(layout):
             self._own_class(layout, draft, undecoded, is_last)

@@ -1,8 +1,7 @@
 """The buffers that the kernel fills, and the Arrow arrays that they become.
 
-They have room for the most that so many records of so many bytes can hold, and do not grow. All
-lie in one piece of memory; what is not filled is never touched, so that the system provides
-pages for what the records really hold, and no more.
+They have room for the most that the records can hold, and do not grow. All lie in one block of
+memory. What is not filled is never touched, so that the system provides pages only for real content.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 _ALIGNMENT = 64
 _MAX_OFFSET = (1 << 31) - 1
 _LEAST_CAPACITY = 32
-"""The kernel wants this much for a text of digits, however short its input."""
+"""Bytes that the kernel needs for a text of digits, however short its input is."""
 
 _VALUES, _OFFSETS, _VALIDITY, _CAPACITY = range(ENTRY_SIZE // 8)
 
@@ -38,13 +37,7 @@ _KINDS = np.frombuffer("".join(ROW_KINDS).encode(), np.uint16)
 
 
 class Buffers:
-    """Memory for the columns of a program.
-
-    Args:
-        program: The program.
-        rows: How many records there is room for.
-        size: How many bytes they may have in all.
-    """
+    """Memory for the columns of ``rows`` records that have ``size`` bytes in all."""
 
     def __init__(self, program: Program, rows: int, size: int) -> None:
         self.program = program
@@ -64,12 +57,10 @@ class Buffers:
                 self._memory[position : position + 8] = 0  # the first row begins at 0
 
     def array(self, rows: int, pieces: Pieces) -> pa.Array:
-        """The first rows of all columns.
+        """The rows that the kernel has filled.
 
-        Args:
-            rows: How many records the kernel has filled in.
-            pieces: Gives the values of a column that takes the general path, of the pieces
-                between these positions; without a piece, the end is -1.
+        ``pieces`` gives the values of a column of the general path between positions; a null has
+        the end -1.
         """
         return self._array(0, rows, pieces)
 
@@ -112,7 +103,7 @@ class Buffers:
         return pa.Array.from_buffers(column_type, rows, [validity, *parts], children=children)
 
     def _row_kinds(self, number: int, rows: int) -> pa.Array:
-        """Texts of one size, without a loop."""
+        """Texts of one size."""
         offsets = np.arange(0, _KIND_SIZE * (rows + 1), _KIND_SIZE, dtype=np.int32)
         content = _KINDS[self._bytes(number, _VALUES, rows)]
         return pa.Array.from_buffers(
@@ -137,7 +128,7 @@ class Buffers:
 
 
 def memory_size(program: Program, rows: int, size: int) -> int:
-    """How much memory such buffers are; most of it is never touched."""
+    """Bytes of such buffers; most of them are never touched."""
     return sum(part_size for _, _, part_size in _parts(program, rows, size))
 
 
@@ -147,7 +138,7 @@ def _capacities(program: Program, size: int) -> Iterator[int]:
 
 
 def _parts(program: Program, rows: int, size: int) -> Iterator[tuple[int, int, int]]:
-    """Column, part and size of each piece of memory."""
+    """Column, number and size of each buffer."""
     capacities = list(_capacities(program, size))
     for number, column in enumerate(program.columns):
         own_rows = rows if column.parent == PER_RECORD else capacities[column.parent]

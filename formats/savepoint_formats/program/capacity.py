@@ -1,4 +1,4 @@
-"""How many bytes columns can become at most, which is the capacity that the kernel needs."""
+"""The most bytes that columns can become: the room that the kernel needs."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _SIZES: dict[Op, int] = {
     Op.EXACT_NUMBER: 15,
     Op.OPTIONAL: 10,
 }
-"""The bytes of an instruction; of what is padded, with the padding."""
+"""The bytes that an instruction writes, padding included."""
 
 _DENSITIES: dict[Op, float] = {
     Op.TEXT: 1.5,  # four bytes of UTF-8 are two units of three bytes
@@ -88,7 +88,7 @@ _DENSITIES: dict[Op, float] = {
     Op.ASCII_TEXT: 1.5,
     Op.COUNTED_BYTES: 1,
 }
-"""What a byte of the column becomes."""
+"""The bytes that a byte of the column becomes."""
 
 _ELEMENT_SIZES: dict[Op, int] = {
     Op.LIST: 0,
@@ -98,16 +98,15 @@ _ELEMENT_SIZES: dict[Op, int] = {
     Op.PAIRED_ARRAY: 9,
     Op.ELEMENTS: 0,
 }
-"""Mask, comma or slot of an element."""
-
+"""The bytes of an element's mask, comma or slot."""
 
 _NAMED = 6
-"""A class by its name, without the name."""
+"""The bytes around a class name."""
 
 
 def capacity(program: Program, sources: SourceColumns) -> int:
-    """The bytes that the rows of these columns can become at most."""
-    # The instructions up to there run once for each of so many rows; the innermost is the last.
+    """The most bytes that the rows of these columns can become."""
+    # Each loop: the instruction where it ends, and its rows; the innermost is the last.
     loops = [(len(program.ops), len(sources.columns[0].rows))]
     total = 0.0
     leads = _leads(program)
@@ -127,7 +126,7 @@ def capacity(program: Program, sources: SourceColumns) -> int:
 
 
 def _leads(program: Program) -> dict[int, int]:
-    """The bytes of the classes that lead an object, or the elements of a list, by instruction."""
+    """Instruction -> bytes of the class in front of its object or elements."""
     if program.graph_classes is None:
         return {}
     sizes = (program.graph_classes.table[:, 2] + _NAMED).tolist()

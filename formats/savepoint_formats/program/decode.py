@@ -1,8 +1,8 @@
-"""Records to Arrow: the kernel where it can, the general path for what it leaves.
+"""Decodes records to Arrow: by the kernel, and by the general path where the kernel refuses.
 
-The kernel refuses a record that it does not take, be it damaged or merely rare; the general path
-decides which, so that a value means the same on both paths and an error is worded in one place. A few
-records all take the general path: that is done before the kernel would be compiled.
+The kernel refuses records that are damaged or merely rare. The general path decides which, so that
+values are the same on both paths, and an error is worded in one place. A few records all take the
+general path, which is faster than compiling the kernel.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
     Positions = npt.NDArray[np.int64]
 
 _MOST_DISTRUSTED = 16
-"""Described objects of a record that are tried without their descriptions, one after the other."""
+"""Described objects of a record that are tried without their descriptions."""
 
 _RECORD_WORK = 32
-"""A record is as much work as so many bytes, beside its own."""
+"""Bytes whose work equals that of a record, beside its own bytes."""
 
 _LARGEST = (1 << 31) - 1
-"""The most bytes that a record may have: what Arrow can count, and Flink in all that it counts."""
+"""The most bytes of a record; neither Arrow nor Flink can count more."""
 
 _HIDDEN: dict[Hides, tuple[bool, bool]] = {
     "nothing": (False, False),
@@ -61,7 +61,7 @@ _HIDDEN: dict[Hides, tuple[bool, bool]] = {
 """Whether elements may be hidden, and whether fields may be."""
 
 MAX_MEMORY = 256 << 20
-"""Of the buffers of one walk; an array of more records is put together from several."""
+"""The most bytes of the buffers of one walk."""
 
 
 def decode(
@@ -70,25 +70,21 @@ def decode(
     """Decodes records that lie anywhere in a chunk.
 
     Args:
-        program: How they lie.
-        chunk: Where they lie.
-        starts: The position of each one's first byte.
-        ends: The position behind each one's last byte.
-        along: What else lies in the last one, if the two cannot be separated.
-
-    Returns:
-        Their values, of the type of the program.
+        program: Their instructions.
+        chunk: Their bytes.
+        starts: Positions of the first bytes.
+        ends: Positions behind the last bytes.
+        along: What else lies in the last record, if the two cannot be separated.
 
     Raises:
-        FormatError: A record is none of the program's layout, or has bytes left.
-        UndecodableError: A value in one hides where it ends, and so what lies behind it.
+        FormatError: A record does not have the program's layout, or has bytes left.
+        UndecodableError: A value hides where it ends, and so the values behind it.
         ValueError: A record lies outside of the chunk.
     """
     spans = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(ends, np.int64)
     if spans[0].shape != spans[1].shape:
         raise ValueError(f"{len(starts)} starts and {len(ends)} ends")
     count = len(spans[0])
-    # Of numbers nobody needs to add up how many bytes there are.
     size = (
         program.record_size * count
         if program.record_size is not None
@@ -100,7 +96,7 @@ def decode(
 def decode_what_fits(
     program: Program, chunk: Chunk, starts: Positions, ends: Positions
 ) -> tuple[pa.Array, Positions]:
-    """The records that the kernel takes, and which they are; arguments are those of ``decode``.
+    """Decodes the records that the kernel takes, and returns their numbers, too.
 
     Raises:
         ValueError: A record lies outside of the chunk.
@@ -114,20 +110,11 @@ def decode_what_fits(
 def decode_sequence(
     program: Program, chunk: Chunk, position: int, count: int
 ) -> tuple[pa.Array, int]:
-    """Decodes records that lie back to back.
-
-    Args:
-        program: How they lie.
-        chunk: Where they lie.
-        position: Of the first one.
-        count: How many there are.
-
-    Returns:
-        Their values, of the type of the program, and the position behind the last one.
+    """Decodes records that lie back to back; returns the position behind them, too.
 
     Raises:
-        FormatError: A record is none of the program's layout.
-        UndecodableError: A record has no end that one could tell.
+        FormatError: A record does not have the program's layout.
+        UndecodableError: The end of a record is not known.
         ValueError: The position lies outside of the chunk.
     """
     size = chunk.size_from(position)
@@ -140,12 +127,7 @@ def decode_sequence(
 
 
 class GraphMemory:
-    """What the kernel needs for object graphs of Kryo.
-
-    Attributes:
-        job: The addresses.
-        walk: The walk that knows all that is beside them.
-    """
+    """Memory for object graphs of Kryo, and the walk that knows the values beside them."""
 
     def __init__(self, classes: GraphClasses) -> None:
         self.walk = walk_kryo_among_others if classes.has_others else walk_kryo
@@ -156,7 +138,7 @@ class GraphMemory:
 
 
 class _Decoding:
-    """Where a decoding is."""
+    """A decoding in progress."""
 
     def __init__(
         self,
@@ -183,7 +165,7 @@ class _Decoding:
         self._graphs = None if classes is None else GraphMemory(classes)
 
     def run(self, size: int) -> pa.Array:
-        """All records, which have ``size`` bytes at most."""
+        """Decodes all records, which have ``size`` bytes at most."""
         has_no_end = self.spans is None and self.program.needs_end
         kernel = walk if self._graphs is None else self._graphs.walk
         if has_no_end or kernel.is_spared(size + _RECORD_WORK * self.count):
@@ -198,7 +180,7 @@ class _Decoding:
             rows, capacity = self._room(size, scale)
             arrays.append(self._walk(Buffers(self.program, rows, capacity)))
             if self.record == before:
-                # Not even the first fits: only bytes that several values share grow so much.
+                # Not even the first record fits, because several values have the same bytes.
                 if capacity < size:
                     scale *= 2
                 else:
@@ -206,7 +188,7 @@ class _Decoding:
         return self._merged(arrays)
 
     def _fixed(self, size: int) -> pa.Array | None:
-        """All records at once, where all have the size that the program expects."""
+        """All records at once, if all have the size that the program expects."""
         record_size = self.program.record_size
         if record_size is None or not self.spans or self.record == self.count:
             return None
@@ -234,7 +216,6 @@ class _Decoding:
         return buffers.array(row, self._pieces)
 
     def _take(self, job: Walk) -> tuple[int, int, int, int]:
-        """The walk that knows all that is in the program."""
         if self._graphs is not None:
             return self._graphs.walk(job, self._graphs.job)
         return walk_texts(job) if self.spans and self.program.is_text else walk(job)
@@ -257,7 +238,7 @@ class _Decoding:
         )
 
     def _read_refused(self) -> None:
-        """The next record, by the general path, unless it is left."""
+        """Reads the next record by the general path, or leaves it."""
         if self.leaves:
             self.refused.append(self.record)
             self.record += 1
@@ -289,7 +270,7 @@ class _Decoding:
     def _read(
         self, layout: Layout, view: DataInputView, end: int, *, is_whole: bool = False
     ) -> tuple[EntryReader, Any]:
-        """A value; a described object is not believed where what lies behind it does not fit."""
+        """A value. A description is not believed if the bytes behind its object do not fit."""
         has_end = self.spans is not None or is_whole
         distrusted = set[int]()
         while True:
@@ -316,7 +297,7 @@ class _Decoding:
     def _separated(
         self, layout: Layout, reader: EntryReader, value: Any, *, has_along: bool
     ) -> tuple[EntryReader, Any]:
-        """A value that has something behind what cannot be decoded, if that fits in one way only."""
+        """A value with other values behind undecodable bytes, if only one way to divide them fits."""
         view, kryo = reader.view, self.program.kryo
         view.position = 0
         for distrusted in () if has_along else (reader.distrusted, EVERYWHERE):
@@ -337,7 +318,7 @@ class _Decoding:
         return reader, value
 
     def _pieces(self, column: Column, starts: Positions, ends: Positions) -> pa.Array:
-        """The values of a column that another program reads, or the general path."""
+        """The values of a column for another program, or for the general path."""
         assert column.layout is not None
         if int((ends - starts)[ends >= 0].sum()) > len(self.chunk):
             raise self.chunk.error(
@@ -351,7 +332,7 @@ class _Decoding:
         return pa.array(values, column.type)
 
     def _inner_records(self, inner: Program, starts: Positions, ends: Positions) -> pa.Array:
-        """The values of a column that are records of a program of their own."""
+        """The values of a column that have a program of their own."""
         rows = np.flatnonzero(ends >= 0)
         try:
             values = decode(inner, self.chunk, starts[rows], ends[rows])
@@ -376,7 +357,7 @@ class _Decoding:
         return value
 
     def _is_in_record(self, error: FormatError, position: int) -> None:
-        """Tells an error the record that has this position."""
+        """Adds the record at this position to an error."""
         assert self.spans is not None
         is_around = (self.spans[0] <= position) & (position <= self.spans[1])
         error.record = int(np.flatnonzero(is_around)[-1])

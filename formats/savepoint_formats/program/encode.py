@@ -1,7 +1,7 @@
-"""Arrow to records: the kernel where it can, the general path for what it leaves.
+"""Encodes Arrow as records: by the kernel, and by the general path where the kernel refuses.
 
-The kernel refuses a value that it does not take, be it wrong or merely rare; the general path
-decides which, so that a value means the same on both paths.
+The kernel refuses values that are wrong or merely rare. The general path decides which, so that
+values are the same on both paths.
 """
 
 from __future__ import annotations
@@ -14,16 +14,10 @@ import pyarrow as pa
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.errors import (
-    ColumnTypeError,
-    FormatError,
-    NullValueError,
-    UnencodableError,
-)
+from savepoint_formats.errors import ColumnTypeError, FormatError, NullValueError, UnencodableError
 from savepoint_formats.program.assembly import program, written_program
 from savepoint_formats.program.capacity import capacity
 from savepoint_formats.program.decode import decode
-from savepoint_formats.program.distinct import records_of_doubles
 from savepoint_formats.program.kernel import (
     DONE,
     NAME_TABLE,
@@ -53,7 +47,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kinds.codec import Value
 
 _SLACK = 16
-"""Bytes behind the room, for zeros are written in whole words."""
+"""Bytes behind the data, because zeros are written in whole words."""
 
 _NO_ROWS = np.empty(0, np.int64)
 
@@ -65,12 +59,13 @@ _CHANGED = (
 
 _RAW = (layouts.Kryo, layouts.JavaObject, layouts.Opaque)
 
+_INTEGERS = {1: pa.int8(), 2: pa.int16(), 4: pa.int32(), 8: pa.int64()}
+
 
 class Encoder:
-    """Encodes columns as a serializer does; small, and can be pickled.
+    """Encodes columns as a serializer does, given its layout or a node of ``state_entries``.
 
-    Args:
-        layout: What the serializer writes; or one of the nodes of ``state_entries``.
+    It is small and can be pickled.
 
     Raises:
         UndecodableError: It has no Arrow type, because it nests too deep.
@@ -87,10 +82,7 @@ class Encoder:
         return self._program.type
 
     def encode(self, column: pa.Array) -> pa.LargeBinaryArray:
-        """The bytes of each value.
-
-        Args:
-            column: The values, of ``type``; fields that cannot be null may say so.
+        """The bytes of each value; fields of the column's type may be declared not nullable.
 
         Raises:
             NullValueError: A null for which the serializer has no bytes.
@@ -102,7 +94,7 @@ class Encoder:
             raise ColumnTypeError(f"a column of {column.type}, expected {self.type}")
         if not len(column):
             return pa.array([], pa.large_binary())
-        # The kernel sees only fields, which are null beside the bytes that are to be copied.
+        # The kernel sees only fields, which are null beside bytes to copy.
         rows = np.flatnonzero(_has_undecoded(column)) if self._is_open else _NO_ROWS
         if not len(rows):
             return _Encoding(self._program, column).run()
@@ -116,7 +108,7 @@ class Encoder:
         return pa.concat_arrays([encoded, self._copied(column, rows)]).take(pa.array(order))
 
     def _copied(self, column: pa.Array, rows: NDArray[np.int64]) -> pa.LargeBinaryArray:
-        """The bytes of values that were not decoded; read again they are what these rows are."""
+        """The bytes of values that were not decoded. Reading them must give the same rows again."""
         lost = column.take(pa.array(rows))
         values = zip(plain_values(lost), rows.tolist(), strict=True)
         pieces = [_written(self.layout, value, "$", row) for value, row in values]
@@ -136,14 +128,12 @@ class Encoder:
 
 
 def encode_what_fits(prepared: Program, column: pa.Array) -> tuple[pa.LargeBinaryArray, list[int]]:
-    """The bytes of each value that the kernel takes, and the rows of those that it does not.
+    """The bytes of each value that the kernel takes, and the rows that it refuses.
 
-    Args:
-        prepared: The program, which leaves nothing to the general path.
-        column: The values, of its type.
+    The program must leave nothing to the general path.
 
     Raises:
-        UnencodableError: One is none of its layout.
+        UnencodableError: A value does not fit the layout.
     """
     if not len(column):
         return pa.array([], pa.large_binary()), []
@@ -153,12 +143,7 @@ def encode_what_fits(prepared: Program, column: pa.Array) -> tuple[pa.LargeBinar
 
 
 class _WrittenGraphs:
-    """What the kernel needs for objects of Kryo.
-
-    Attributes:
-        job: The addresses.
-        write: The kernel that knows all that is beside them.
-    """
+    """Memory for objects of Kryo, and the kernel that knows the values beside them."""
 
     def __init__(self, classes: GraphClasses) -> None:
         self.write = write_graphs_among_others if classes.has_others else write_graphs
@@ -170,7 +155,7 @@ class _WrittenGraphs:
 
 
 class _Encoding:
-    """Where an encoding is."""
+    """An encoding in progress."""
 
     def __init__(self, prepared: Program, column: pa.Array) -> None:
         self.program = prepared
@@ -183,14 +168,14 @@ class _Encoding:
         self.graphs = None if classes is None else _WrittenGraphs(classes)
 
     def run(self) -> pa.LargeBinaryArray:
-        """All values, of both paths."""
+        """Encodes all values on both paths."""
         columns = self.walk()
         for record in sorted(columns):
             self._write_refused(record, columns[record])
         return self._merged()
 
     def walk(self) -> dict[int, int]:
-        """Writes what the kernel takes; the other records, and the column that each is refused for."""
+        """Runs the kernel; returns the refused records, and the column that each is refused for."""
         registers = np.zeros((self.program.slots, REGISTERS_SIZE // 8), np.int64)
         job = RecordsJob(
             ops=self.program.ops.ctypes.data,
@@ -201,7 +186,7 @@ class _Encoding:
             total=len(self.column),
             record=0,
         )
-        columns = dict.fromkeys(records_of_doubles(self.sources), len(self.program.columns))
+        columns = dict.fromkeys(_records_of_doubles(self.sources), len(self.program.columns))
         while True:
             status, record, number = self._write(job)
             if status == DONE:
@@ -211,24 +196,21 @@ class _Encoding:
             job = job._replace(record=record + 1)
 
     def _write(self, job: RecordsJob) -> tuple[int, int, int]:
-        """The kernel that knows all that is in the program."""
         if self.graphs is None:
             return write_records(job)
         return self.graphs.write(job, self.graphs.job)
 
     def _write_refused(self, record: int, number: int) -> None:
-        """A record, by the general path."""
         (value,) = plain_values(self.column[record : record + 1])
         columns = self.program.columns
         path = columns[number].path if number < len(columns) else columns[0].path
         self.refused[record] = _written(self.program.layout, value, path, record)
 
     def array(self) -> pa.LargeBinaryArray:
-        """What the kernel has written; nothing of what it has not."""
+        """The records of the kernel; refused ones are empty."""
         return large_binary(self.offsets, self.data)
 
     def _merged(self) -> pa.LargeBinaryArray:
-        """The records of both paths, in their order."""
         array, count = self.array(), len(self.column)
         if not self.refused:
             return array
@@ -238,8 +220,42 @@ class _Encoding:
         return pa.concat_arrays([array, others]).take(pa.array(order))
 
 
+def _records_of_doubles(sources: SourceColumns) -> list[int]:
+    """The records that may have an element twice in a set, or a key twice in a map.
+
+    Nested elements are not compared: a record with two of them is one of these.
+    """
+    records: set[int] = set()
+    for number, column in enumerate(sources.program.columns):
+        if not column.is_distinct or number not in sources.columns:
+            continue
+        array = sources.columns[number].array
+        keys = array.keys if pa.types.is_map(array.type) else array.values
+        rows = _rows_of_doubles(array, keys)
+        of_rows = sources.records(number, rows)
+        records.update(of_rows[of_rows >= 0].tolist())
+    return sorted(records)
+
+
+def _rows_of_doubles(array: pa.Array, keys: pa.Array) -> NDArray[np.int64]:
+    """The rows of a list with two elements that may be equal."""
+    offsets = np.asarray(array.offsets).astype(np.int64)
+    counts = np.diff(offsets)
+    if not len(counts) or counts.max() <= 1:
+        return np.empty(0, np.int64)
+    if pa.types.is_nested(keys.type):
+        return np.flatnonzero(counts > 1)
+    keys = keys[offsets[0] : offsets[-1]]
+    if pa.types.is_floating(keys.type):
+        keys = keys.view(_INTEGERS[keys.type.byte_width])
+    indexes = keys.dictionary_encode("encode").indices.to_numpy()
+    rows = np.repeat(np.arange(len(counts)), counts)
+    pairs = np.sort(rows * (int(indexes.max()) + 1) + indexes)
+    return np.unique(pairs[1:][pairs[1:] == pairs[:-1]] // (int(indexes.max()) + 1))
+
+
 def _has_undecoded(array: pa.Array) -> NDArray[np.bool_]:
-    """Which values have bytes of what was not decoded."""
+    """Which values have undecoded bytes."""
     has_bytes = np.zeros(len(array), np.bool_)
     if pa.types.is_struct(array.type):
         for field, part in zip(array.type, array.flatten(), strict=True):
@@ -254,14 +270,14 @@ def _has_undecoded(array: pa.Array) -> NDArray[np.bool_]:
 
 
 def _pieces(column: Column, array: pa.Array, records: list[int]) -> pa.LargeBinaryArray:
-    """The bytes of values that take the general path; none for values that no record has."""
+    """The bytes of values that take the general path; empty for values outside of records."""
     layout = column.layout
     assert layout is not None
     if isinstance(layout, _RAW) and array.type in (OBJECT_TYPE, UNDECODED_TYPE):
         return array.field("bytes").cast(pa.large_binary())
     if program(layout, written_dialect(layout)).columns[0].storage != Storage.PIECES:
         return _inner_records(column, array, records)
-    # A null that the layout does not know is that of a flag, which the kernel writes.
+    # If the layout knows no null, the kernel writes a flag for it.
     is_flagged = column.is_nullable and not knows_null(layout)
     pieces = [
         b""
@@ -273,7 +289,7 @@ def _pieces(column: Column, array: pa.Array, records: list[int]) -> pa.LargeBina
 
 
 def _inner_records(column: Column, array: pa.Array, records: list[int]) -> pa.LargeBinaryArray:
-    """The bytes of values that are records of a program of their own."""
+    """The bytes of values that have a program of their own."""
     assert column.layout is not None
     rows = np.flatnonzero((np.array(records) >= 0) & np.asarray(array.is_valid()))
     try:
@@ -300,7 +316,7 @@ def _written(layout: Layout, value: Value, path: str, row: int) -> bytes:
 
 
 def _is_like(given: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether both are laid out in the same way; fields may be nullable or not."""
+    """Whether both types are equal, except that fields may be nullable or not."""
     nested = (pa.types.is_struct, pa.types.is_list, pa.types.is_map)
     if not any(is_kind(given) and is_kind(wanted) for is_kind in nested):
         return bool(given == wanted)

@@ -1,4 +1,4 @@
-"""What lies in the objects of Kryo's classes, as the kernel passes over it: see ``skipped_graphs``."""
+"""Tables of the content of Kryo's objects, which the kernel passes over: see ``skipped_graphs``."""
 
 from __future__ import annotations
 
@@ -63,18 +63,13 @@ _OBJECTS_OF_2: dict[str, int] = {
 
 
 def _part_of(primitive: str) -> Part:
-    """A value of a primitive type."""
     parts = CLASSES[_BOXED[primitive]].parts[1]
     assert parts is not None  # of all wrappers they are known
     return parts[0]
 
 
 class GraphTables:
-    """The tables of the layouts of a program.
-
-    Attributes:
-        known: What is known of the classes of each layout.
-    """
+    """The tables of the layouts of a program; ``known`` has the known classes of each layout."""
 
     def __init__(self) -> None:
         self.known: list[KnownClasses] = []
@@ -89,16 +84,16 @@ class GraphTables:
         return self.known.index(known)
 
     def addresses(self) -> npt.NDArray[np.int64]:
-        """Where all tables are, as long as this object is held."""
+        """The addresses of all tables; they are valid while this object lives."""
         return np.array([table.addresses() for table in self._tables], np.int64)
 
     def class_name(self, number: int) -> str | None:
-        """The class of a number; None if several layouts have numbers."""
+        """The class of a number; None if there are several layouts."""
         return self._tables[0].names[number] if len(self._tables) == 1 else None
 
 
 def is_unknown(name: str, known: KnownClasses) -> bool:
-    """Whether nobody knows what objects of a class have in them."""
+    """Whether the content of a class's objects is unknown."""
     return not (
         described_body(name, known)
         or known_body(name, known)
@@ -108,7 +103,7 @@ def is_unknown(name: str, known: KnownClasses) -> bool:
 
 
 class _Table:
-    """What is known of the classes of a layout."""
+    """The table of a layout."""
 
     def __init__(self, known: KnownClasses) -> None:
         self._known = known
@@ -133,12 +128,12 @@ class _Table:
         self._held[0][:, 1] += self._name_bytes.ctypes.data
 
     def addresses(self) -> tuple[int, ...]:
-        """Of classes, their count, and of parts, fields and arguments."""
+        """Addresses of classes, parts, fields and arguments; behind the first is the classes' count."""
         classes, *others = self._held
         return (classes.ctypes.data, len(classes), *(table.ctypes.data for table in others))
 
     def _usual_names(self) -> list[str]:
-        """The classes that may come by their names or numbers, those of the user first."""
+        """Classes that may come by name or number; classes of the user come first."""
         known = self._known
         names = [*known.user]
         for described in known.user.values():

@@ -1,8 +1,8 @@
-"""Lays objects of Kryo flat: the instructions that read the graphs of a class into its column.
+"""Lays objects of Kryo flat: instructions that read the graphs of a class into its column.
 
-A program has room for what the description of a class says, and refuses a record that has something else:
-an object of another class, a collection that comes again, a class that is not known. What one object
-may be is one of a few classes, each of which leads to the instructions of its body.
+A program follows the description of a class. It refuses a record with an unknown class, an object of
+another class, or a collection that comes again. An object may have one of a few classes; each leads to
+the instructions of its body.
 
 | declared                                 | classes                     | instructions               |
 |------------------------------------------|-----------------------------|----------------------------|
@@ -10,12 +10,13 @@ may be is one of a few classes, each of which leads to the instructions of its b
 | class of ``SINGLES``, described enum     | itself; those of constants  | its own                    |
 | described class                          | itself                      | those of its fields        |
 | collection, map                          | any that is known           | ELEMENTS, those of one     |
-| array                                    | itself                      | the same                   |
+| array                                    | itself                      | ELEMENTS, those of one     |
 | any other, and a class inside itself     | none: it must be null       |                            |
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint_formats.layout import TypeArgument
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.graph import Arguments
 
     Declared = KryoField | TypeArgument
-    Alternative = tuple[Sequence[str], Callable[[], None]]
+    Alternative = tuple[Sequence[str], Callable[[], object]]
 
 _BOXED = {primitive: wrapper for wrapper, primitive in WRAPPERS.items()}
 _ARRAYS_LIST = "java.util.Arrays$ArrayList"
@@ -82,16 +83,7 @@ def assemble_graph(
     *,
     writes: bool,
 ) -> bool:
-    """The instructions of a layout's graphs; whether there are any.
-
-    Args:
-        layout: The layout.
-        dialect: The Kryo that wrote them, or is to read them.
-        draft: Their column.
-        listing: Gets the instructions.
-        classes: Gets the classes that occur.
-        writes: Whether they are to be written.
-    """
+    """Emits the instructions of a layout's graphs, if there are any; whether there are."""
     name = layout.class_name
     assembly = _GraphAssembly(layout, dialect, listing, classes, writes=writes)
     if not is_described(layout) and (name not in SINGLES or name not in KRYO_TYPES):
@@ -102,7 +94,7 @@ def assemble_graph(
 
 
 class _GraphAssembly:
-    """Knows which instructions an object is."""
+    """Emits the instructions of objects."""
 
     def __init__(
         self,
@@ -138,20 +130,15 @@ class _GraphAssembly:
 
             self._object(draft, BY_CLASS, [(_names_of_enum(described), body)])
         else:
-            fields = [(name,), lambda: self._fields(described, draft, (name,))]
-            self._object(draft, BY_CLASS, [tuple(fields)])  # type: ignore[list-item]
+            fields = lambda: self._fields(described, draft, (name,))  # noqa: E731
+            self._object(draft, BY_CLASS, [((name,), fields)])
 
     def _value(
         self, declared: Declared, draft: Draft, lead: int, known: Arguments, around: tuple[str, ...]
     ) -> None:
         """An object of a declared type.
 
-        Args:
-            declared: The type.
-            draft: Its column.
-            lead: What leads it.
-            known: What Kryo knows of its arguments.
-            around: The described classes that it is in.
+        ``known`` are the type arguments that Kryo knows, ``around`` the described classes around it.
         """
         if declared.type.startswith("["):
             self._array(declared, draft, lead, known, around)
@@ -160,7 +147,7 @@ class _GraphAssembly:
             if self._writes:
                 self._expect(draft, before=True)
             body = [((OPTIONAL,), lambda: self._value(value, draft, BY_CLASS, (), around))]
-            self._object(draft, lead, body)  # type: ignore[arg-type]
+            self._object(draft, lead, body)
         elif len(declared.arguments) == 1:
             self._collection(declared, draft, lead, known, around)
         elif len(declared.arguments) == 2:
@@ -173,10 +160,10 @@ class _GraphAssembly:
         single = SINGLES.get(name)
         if described is not None and described.constants:
             constant = [(_names_of_enum(described), lambda: self._constant(described, draft))]
-            self._object(draft, lead, constant)  # type: ignore[arg-type]
+            self._object(draft, lead, constant)
         elif described is not None and name not in around:
             fields = [((name,), lambda: self._fields(described, draft, (*around, name)))]
-            self._object(draft, lead, fields)  # type: ignore[arg-type]
+            self._object(draft, lead, fields)
         elif single is None or described is not None or self._is_foreign(name):
             self._null(name, draft, lead)
         else:
@@ -185,13 +172,13 @@ class _GraphAssembly:
             self._object(draft, lead, [((name,), lambda: self._single(single, draft))])
 
     def _expect(self, draft: Draft, *, before: bool) -> None:
-        """Refuses null, which is known before it is written, but behind it where it is read."""
+        """Refuses null: before the value if it is written, behind it if it is read."""
         draft.is_nullable = True
         if before == self._writes:
             self._emit(Op.KEY, draft.number)
 
     def _is_foreign(self, name: str) -> bool:
-        """Whether the bytes of a known class are not what they are elsewhere."""
+        """Whether a known class has bytes of its own here."""
         return name in self._known.user or bool(self._known.custom.get(name))
 
     def _single(self, single: Single, draft: Draft) -> None:
@@ -204,7 +191,7 @@ class _GraphAssembly:
         if self._writes and single.op == Op.ASCII_TEXT and not single.is_any_text:
             self._emit(Op.REFUSE)
         instructions = [*single.parts[self._is_5], (single.op, draft.number, argument)]
-        # A value is taken apart before its parts are written.
+        # A value is divided before its parts are written.
         if self._writes:
             instructions.insert(0, instructions.pop())
         for instruction in instructions:
@@ -305,8 +292,9 @@ class _GraphAssembly:
         name, component = declared.type, declared.type[1:]
         if component == "B":
             draft.storage, draft.density = Storage.BYTES, 1
-            body = lambda: self._emit(Op.COUNTED_BYTES, draft.number)  # noqa: E731
-            self._object(draft, lead, [((name,), body)])  # type: ignore[list-item]
+            self._object(
+                draft, lead, [((name,), lambda: self._emit(Op.COUNTED_BYTES, draft.number))]
+            )
             return
         column = self._listing.elements(draft, 1)
         primitive = CODES.get(component)
@@ -334,7 +322,7 @@ class _GraphAssembly:
         forms: tuple[dict[int, list[str]], list[str]],
         elements: Callable[[], None],
     ) -> None:
-        """A collection of any of these forms, or empty; its elements are the same for all of them."""
+        """A collection of any of these forms, or empty; all have the same elements."""
         usual = WRITTEN_CLASSES.get(declared, declared)
         heads: list[tuple[list[int], list[int]]] = []
 
@@ -343,16 +331,13 @@ class _GraphAssembly:
             if self._writes:
                 self._emit(Op.CASE)
 
-        def nothing() -> None:
-            self._emit(Op.PAD, draft.number)
-
         of_forms, empty = forms
         alternatives: list[Alternative] = [
-            (sorted(names, key=lambda name: name != usual), lambda form=form: head(form))  # type: ignore[misc]
+            (sorted(names, key=lambda name: name != usual), partial(head, form))
             for form, names in sorted(of_forms.items(), key=lambda pair: usual not in pair[1])
         ]
         if empty:
-            alternatives.append((empty, nothing))
+            alternatives.append((empty, lambda: self._emit(Op.PAD, draft.number)))
         if self._writes:
             alternatives = [([usual], alternatives[0][1])]
         ends = self._object_heads(draft, lead, alternatives)
@@ -366,21 +351,18 @@ class _GraphAssembly:
         self._end_object(draft, ends)
 
     def _class_of_elements(self, start: int) -> tuple[int, int]:
-        """The class of the elements that are written from an instruction on, and their column."""
+        """Class and column of the elements that are written from an instruction on."""
         ops = self._listing.ops
         place = next((at for at in range(start, len(ops)) if ops[at][0] == Op.OBJECT), None)
         return (0, 0) if place is None else (ops[place + 2][1], ops[place][1])
 
-    # --- what leads an object -----------------------------------------------------------------
-
-    def _object(self, draft: Draft, lead: int, alternatives: list[Alternative]) -> None:
-        """An object, or null."""
+    def _object(self, draft: Draft, lead: int, alternatives: Sequence[Alternative]) -> None:
         self._end_object(draft, self._object_heads(draft, lead, alternatives))
 
     def _object_heads(
-        self, draft: Draft, lead: int, alternatives: list[Alternative]
+        self, draft: Draft, lead: int, alternatives: Sequence[Alternative]
     ) -> tuple[list[int], list[list[int]]]:
-        """What leads an object, and its bodies; the CASE of null, and those that jump to the end."""
+        """Emits leads and bodies of an object; returns the CASE of null, and the jumps to the end."""
         draft.is_nullable = True
         if self._writes:
             alternatives = [(names[:1], body) for names, body in alternatives[:1]]
@@ -405,12 +387,11 @@ class _GraphAssembly:
             end[2] = self._listing.here()
 
     def _null(self, name: str, draft: Draft, lead: int) -> None:
-        """Null; an object of the class has no column."""
-        refuse = [((name,), lambda: self._emit(Op.REFUSE))]
-        self._object(draft, lead, refuse)  # type: ignore[arg-type]
+        """Null, because an object of the class has no column."""
+        self._object(draft, lead, [((name,), lambda: self._emit(Op.REFUSE))])
 
 
 def _names_of_enum(described: KryoClass) -> list[str]:
-    """The classes of constants: that of the enum, or one of their own."""
+    """The classes of constants: the enum, or a class per constant."""
     name = described.class_name
     return [name, *(f"{name}${index + 1}" for index in range(len(described.constants)))]

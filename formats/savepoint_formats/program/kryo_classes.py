@@ -1,4 +1,4 @@
-"""The classes that occur in a program's graphs of Kryo, as the kernel finds them in the bytes."""
+"""Classes in a program's graphs of Kryo, in the form that the kernel looks for in the bytes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class GraphClasses:
     """The classes of a program.
 
     Attributes:
-        names: The bytes of their names, one behind the other.
-        table: A row of four numbers per class; where its name is counts from the first of them.
-        has_others: Whether the program has values beside graphs, other than numbers.
+        names: The bytes of all names.
+        table: Four numbers per class, see ``kryo_objects``; the name is a position in ``names``.
+        has_others: Whether the program has ``OTHER_OPS``.
     """
 
     names: npt.NDArray[np.uint8]
@@ -38,14 +38,14 @@ class GraphClasses:
     has_others: bool
 
     def with_addresses(self) -> npt.NDArray[np.int64]:
-        """The table, in which names have addresses, as long as the names are held."""
+        """The table with addresses of names; they are valid while this object lives."""
         table = self.table.copy()
         table[:, 1] += self.names.ctypes.data
         return table
 
 
 class ClassTable:
-    """The classes of a program in the making."""
+    """The classes of an unfinished program."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[int, str], int] = {}
@@ -54,7 +54,7 @@ class ClassTable:
         self._users: list[KnownClasses] = []
 
     def use(self, known: KnownClasses) -> None:
-        """What is known of the classes that are numbered next."""
+        """Sets the known classes among which ``number`` looks next."""
         self._users.append(known)
 
     def number(self, name: str) -> int:
@@ -77,7 +77,7 @@ class ClassTable:
         self._names += data
 
     def finished(self, ops: set[int]) -> GraphClasses | None:
-        """The classes, if there are any, of a program with these instructions."""
+        """The classes of a program with these instructions; None without graphs."""
         if Op.GRAPH not in ops:
             return None
         names = np.frombuffer(bytes(self._names), np.uint8)

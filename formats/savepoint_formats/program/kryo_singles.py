@@ -1,7 +1,4 @@
-"""Which instructions read a class of Kryo whose objects are single values, and what they fill.
-
-They follow from the table of classes in ``values/kryo/known_classes.py``.
-"""
+"""Instructions for classes of Kryo whose objects are single values, from ``known_classes``."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ _STORAGES = {
     Op.SECONDS_AND_NANOS: Storage.STRUCT,
     Op.DATE_AND_CLOCK: Storage.STRUCT,
 }
-"""What a column is that is not of numbers; a struct is a time with nanoseconds."""
+"""Storages of columns that are not numbers; a struct is a time with nanoseconds."""
 
 _DENSITIES = {
     Op.UNIT: 1.5,  # two bytes are three of UTF-8
@@ -43,15 +40,15 @@ _ANY_TEXT = "java.lang.String"
 
 @dataclass(frozen=True, slots=True)
 class Single:
-    """How a class is read.
+    """Instructions of a class.
 
     Attributes:
         op: The instruction that ends a value.
-        storage: What its column is.
-        argument: Of the instruction, but for times with nanoseconds; in 2.24, and in 5.6.
-        parts: The instructions before it; in 2.24, and in 5.6.
-        density: The most that a byte becomes.
-        is_any_text: Whether any text is one; the general path knows which are.
+        storage: The storage of its column.
+        argument: Argument of ``op`` in 2.24 and in 5.6; times with nanoseconds have another one.
+        parts: The instructions before ``op`` in 2.24 and in 5.6.
+        density: The most bytes of the column per byte of input.
+        is_any_text: Whether any text is a value; else the general path decides.
     """
 
     op: Op
@@ -85,7 +82,6 @@ def _single(name: str, row: ClassRow, value: SingleValue) -> Single:
 
 
 def _instructions(parts: Parts, places: tuple[int, ...]) -> Instructions:
-    """Those of a value that is made of parts; none of any other."""
     return tuple(
         _instruction(part, place) for part, place in zip(parts, places, strict=bool(places))
     )

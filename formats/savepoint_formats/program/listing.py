@@ -1,7 +1,8 @@
-"""A program in the making: instructions and columns, as far as they are known."""
+"""Instructions and columns of an unfinished program."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from savepoint_formats.program.program import ON_SLOTS, Column, Program, Storage
 from savepoint_formats.values.kinds.times import NANOS, SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 PER_RECORD = -1
-"""The parent of columns that have a row per record."""
+"""Parent of columns with a row per record."""
 
 
 @dataclass(slots=True, eq=False)
 class Draft:
-    """A column in the making; its attributes are those of ``Column``."""
+    """An unfinished column with the attributes of ``Column``."""
 
     number: int
     path: str
@@ -48,10 +49,7 @@ class Draft:
 
 
 class Listing:
-    """Instructions and columns, as far as they are known.
-
-    Slots that are no column's are numbered from -1 down until all columns are known.
-    """
+    """Instructions and columns; slots without a column are numbered from -1 down at first."""
 
     def __init__(self) -> None:
         self.ops: list[list[int]] = []
@@ -59,10 +57,8 @@ class Listing:
         self.extra_slots = 0
         self.needs_end = False
 
-    # --- tools --------------------------------------------------------------------------------
-
     def emit(self, op: Op, number: int = 0, argument: int = 0) -> list[int]:
-        """Appends an instruction; its argument may be set when it is known."""
+        """Appends an instruction; its argument may be set later."""
         self.ops.append([op, number, argument])
         return self.ops[-1]
 
@@ -71,23 +67,23 @@ class Listing:
         return len(self.ops)
 
     def slot(self) -> int:
-        """A slot of its own."""
+        """A new slot without a column."""
         self.extra_slots += 1
         return -self.extra_slots
 
     def column(self, path: str, data_type: pa.DataType, parent: int) -> Draft:
-        """A column, of which not much is known yet."""
+        """A new column."""
         self.drafts.append(Draft(len(self.drafts), path, data_type, parent))
         return self.drafts[-1]
 
     def absent(self, draft: Draft) -> None:
-        """The instructions for a null where no flag was read."""
+        """Emits a null without a flag."""
         draft.is_nullable = True
         self.emit(Op.ABSENT, draft.number)
         self.pads(draft)
 
     def pads(self, draft: Draft) -> None:
-        """What a null needs besides its bit, so that nothing is left to chance."""
+        """Emits the content of a null, so that no byte is arbitrary."""
         match draft.storage:
             case Storage.NUMBERS:
                 self.emit(Op.ZERO, draft.number, draft.type.byte_width)
@@ -106,7 +102,7 @@ class Listing:
                     self.pads(child)
 
     def after_null(self, flag: list[int], draft: Draft, padding: int = 0) -> None:
-        """Ends the value behind an instruction that jumps if it is null."""
+        """Ends a value behind an instruction that jumps if the value is null."""
         draft.is_nullable = True
         goto = self.emit(Op.GOTO)
         flag[2] = self.here()
@@ -128,7 +124,7 @@ class Listing:
         return list(draft.children)
 
     def precise(self, draft: Draft) -> Draft:
-        """The column of the seconds of a time with nanoseconds; theirs is the next one."""
+        """The column of a precise time's seconds; the next column has the nanoseconds."""
         seconds, nanos = self.fields(draft, (SECONDS, NANOS))
         seconds.storage = nanos.storage = Storage.NUMBERS
         return seconds
@@ -147,6 +143,17 @@ class Listing:
         draft.children = (element,)
         return element
 
+    @contextmanager
+    def repeated(self, op: Op, draft: Draft, size: int = 0) -> Iterator[None]:
+        """Repeats the instructions of the context per element; ``size`` is that of an array's slot."""
+        with_count = self.emit(op, draft.number)
+        if size:
+            self.emit(Op.CASE, size)
+        start = self.here()
+        yield
+        self.emit(Op.NEXT, draft.number, start)
+        with_count[2] = self.here()
+
     def finished(
         self,
         layout: Layout,
@@ -155,7 +162,7 @@ class Listing:
         *,
         hides: Hides,
     ) -> Program:
-        """The program."""
+        """The program of these instructions and columns."""
         return Program(
             layout=layout,
             ops=_table(self.ops, len(self.drafts)),
@@ -188,13 +195,13 @@ def _finished(draft: Draft) -> Column:
 
 
 def _record_size(ops: list[int]) -> int | None:
-    """What all records of these instructions have in bytes; None if they can differ."""
+    """Bytes of every record; None if records can differ."""
     sizes = [FIXED_SIZES.get(Op(op)) for op in ops]
     return None if None in sizes else sum(size for size in sizes if size)
 
 
 def _table(ops: list[list[int]], columns: int) -> npt.NDArray[np.int32]:
-    """The instructions, with slots numbered behind the columns."""
+    """The instructions; slots are numbered behind the columns."""
     table = np.array(ops, np.int32)
     on_slots = np.isin(table[:, 0], list(ON_SLOTS)) & (table[:, 1] < 0)
     table[on_slots, 1] = columns - 1 - table[on_slots, 1]

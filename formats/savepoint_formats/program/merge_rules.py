@@ -1,13 +1,12 @@
-"""Rules by which several values become one: the instances of a key in local keyed state.
+"""Rules that merge values: the instances of a key in local keyed state.
 
-| rule     | of what                                | makes                                         |
-|----------|----------------------------------------|-----------------------------------------------|
-| sum      | numbers, and structs of numbers        | the sum, of structs that of each field        |
-| min, max | what has an order, and structs of such | the least or greatest, of structs of each     |
-|          |                                        | field                                         |
-| concat   | lists                                  | one list of the elements of all               |
+| rule     | values                                | result                                          |
+|----------|---------------------------------------|-------------------------------------------------|
+| sum      | numbers, structs of numbers           | the sum, in structs of each field               |
+| min, max | ordered values, structs of such       | the least or greatest, in structs of each field |
+| concat   | lists                                 | one list of all elements                        |
 
-A sum that its type does not hold is an error. Nulls in fields of structs count for nothing.
+A sum that its type does not hold is an error. Nulls in fields of structs are ignored.
 """
 
 from __future__ import annotations
@@ -25,21 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     MergeInstances = Callable[[pa.ListArray], pa.Array]
-    """Of lists, none of them null or empty, the value that the elements of each make.
-
-    It raises ``MergeError`` for those that make none.
-    """
+    """Merges the elements of each list; no list is null or empty. Raises ``MergeError``."""
 
 _EXACT = 2.0**62
-"""A sum of doubles below it says that the sum of the same longs has not wrapped."""
+"""If the sum as doubles is below this, the sum of longs has not wrapped."""
 
 
 def merge_rule(name: str, element_type: pa.DataType) -> MergeInstances:
-    """The rule of this name.
-
-    Args:
-        name: ``sum``, ``min``, ``max`` or ``concat``.
-        element_type: The type of the values that it is to merge.
+    """The rule ``sum``, ``min``, ``max`` or ``concat`` for values of a type.
 
     Raises:
         ValueError: There is no such rule.
@@ -86,7 +78,7 @@ def _aggregated(function: str, lists: pa.ListArray) -> pa.Array:
 
 
 def _fields(lists: pa.ListArray) -> list[pa.ListArray]:
-    """Of lists of structs a list of each field."""
+    """A list of each field of lists of structs."""
     collections = Collections(lists)
     offsets = pa.array(np.append(0, np.cumsum(collections.lengths)), pa.int32())
     return [pa.ListArray.from_arrays(offsets, column) for column in collections.elements.flatten()]

@@ -1,6 +1,6 @@
 """A layout laid flat: a table of instructions, and the columns that they fill.
 
-``str(program)`` prints both; of ``Struct(("id", "tags"), (Nullable(Long()), Repeated(Text())))``::
+``str(program)`` prints both, here for ``Struct(("id", "tags"), (Nullable(Long()), Repeated(Text())))``::
 
     0 NULL            column 1   -> 3          0 struct    $: struct<id: int64, tags: ...>
     1 LONG            column 1                 1 numbers   $.id: int64
@@ -11,9 +11,9 @@
     6 NEXT            column 2   -> 5
     7 END
 
-What no program can express (object graphs of Kryo and Java, Avro's blocks) is one instruction,
-REST, which leaves the bytes up to the end of the record to the general path: a column of it if
-it is the last one, or else the whole record.
+A layout that no program can express (object graphs of Java, Avro's blocks) is one instruction, REST.
+It leaves the bytes up to the end of the record to the general path: a column if that is the last
+one, else the whole record.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Storage(IntEnum):
-    """What buffers a column has, besides that of its nulls."""
+    """Buffers of a column, besides that of its nulls."""
 
     NOTHING = 0
     """None: every value is null."""
@@ -60,22 +60,22 @@ class Storage(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What the kernel fills, and what becomes of it.
+    """A column that the kernel fills.
 
     Attributes:
         path: The names from the root down: ``value.tags[]``.
         type: Its Arrow type.
-        storage: Its buffers.
-        parent: The list column whose elements it has a row for; -1 if it has one per record.
+        storage: Its kind of buffers.
+        parent: The list column that has the elements; -1 if it has a row per record.
         is_nullable: Whether it has a buffer of nulls.
         children: The columns of a struct; the elements of a list.
-        density: The most that a byte of input becomes: bytes of a text, elements of a list.
-        names: Of an enum, its constants.
-        layout: Of pieces, how they lie.
-        forbids_null: Whether a null cannot be written although its bit could.
-        length: The most characters of a text, or bytes, that may be written; 0 = any number.
-        is_distinct: Whether no two elements, or keys, of a list may be the same where it is written.
-        is_of_graph: Whether it is in objects of Kryo, of which a half of a character is no text.
+        density: The most bytes of a text, or elements of a list, per byte of input.
+        names: The constants of an enum.
+        layout: The layout of values for the general path.
+        forbids_null: Whether a null cannot be written although there is a bit for it.
+        length: The most characters or bytes that may be written; 0 = any number.
+        is_distinct: Whether elements or keys must differ when they are written.
+        is_of_graph: Whether it is in an object of Kryo.
     """
 
     path: str
@@ -102,11 +102,11 @@ class Program:
         ops: Op, column and argument of each instruction, i32.
         columns: The root is the first.
         slots: How many slots there are; a column is the slot of its own number.
-        needs_end: Whether the end of a record must be known beforehand.
-        kryo: What is known of the Kryo that wrote its object graphs.
-        record_size: The bytes of every record, if all are numbers that cannot be null.
-        hides: What may be missing, because a value in front hides where it begins.
-        graph_classes: The classes that its graphs of Kryo have, if it reads any.
+        needs_end: Whether the end of a record must be known before it is decoded.
+        kryo: The Kryo that wrote its object graphs.
+        record_size: The bytes of every record, if all have the same.
+        hides: Content that undecodable bytes may hide.
+        graph_classes: The classes in its graphs of Kryo, if it has any.
     """
 
     layout: Layout

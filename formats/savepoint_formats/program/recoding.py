@@ -1,8 +1,8 @@
-"""Values that are written anew, in bulk: decoded by a program, and encoded by another.
+"""Rewrites values in bulk: one program decodes them, another encodes them.
 
-A column does not have all that bytes tell: which class a list is, and whether one object comes twice.
-So what is decoded is encoded as it was, too: only where that gives the very same bytes nothing is
-lost. All other values are left to ``values.recoding``, which is the meaning of both.
+A column does not tell the class of a list, or whether an object comes twice. So each value is also
+encoded as it was. If that gives the same bytes, nothing is lost. All other values are left to
+``values.recoding``, which defines the result.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _FIRST_ID = 85
-"""The number of the first registered class, with which objects are written."""
+"""The number of the first registered class in written objects."""
 
 _LARGE = 1 << 28
-"""Bytes of values that are written anew at once."""
+"""Bytes of values that are rewritten at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BulkRecoding:
-    """How values of one layout become those of another, where a column has all that they tell.
+    """Rewrites values of one layout as another layout.
 
     Attributes:
-        reads: Decodes them.
+        reads: Decodes the values.
         writes: Encodes them as they were.
-        anew: Encodes them as they are to be.
+        anew: Encodes them in the new layout.
     """
 
     reads: Program
@@ -58,25 +58,17 @@ class BulkRecoding:
     def of(
         old: Layout, new: Layout, reads: KryoDialect, writes: KryoDialect
     ) -> BulkRecoding | None:
-        """That of two layouts; None if programs do not know what is in them.
-
-        Arguments are those of ``values.recoding.Recoding``.
-        """
+        """The recoding with the arguments of ``values.recoding.Recoding``; None without programs."""
         return _bulk_recoding(old, new, reads, writes)
 
     def recoded(
         self, data: pa.LargeBinaryArray, one_by_one: Callable[[bytes], bytes]
     ) -> pa.LargeBinaryArray:
-        """The bytes of each value, anew; errors are those of ``one_by_one``.
+        """The new bytes of each value; ``one_by_one`` rewrites those that decoding may change."""
+        arrays = [self._recoded(data[start:end], one_by_one) for start, end in _ranges(data)]
+        return pa.concat_arrays(arrays) if arrays else pa.array([], pa.large_binary())
 
-        Args:
-            data: The values.
-            one_by_one: What writes a value that is not known to be decoded without a loss.
-        """
-        pieces = [self._piece(data[start:end], one_by_one) for start, end in _portions(data)]
-        return pa.concat_arrays(pieces) if pieces else pa.array([], pa.large_binary())
-
-    def _piece(
+    def _recoded(
         self, data: pa.LargeBinaryArray, one_by_one: Callable[[bytes], bytes]
     ) -> pa.LargeBinaryArray:
         try:
@@ -93,7 +85,7 @@ class BulkRecoding:
     def _without_loss(
         self, data: pa.LargeBinaryArray
     ) -> tuple[NDArray[np.int64], pa.LargeBinaryArray]:
-        """The rows of the values that columns have wholly, and those anew."""
+        """The rows that decoding does not change, and their new bytes."""
         held, spans = spans_in(data)
         column, rows = decode_what_fits(self.reads, Chunk(held), spans.starts, spans.ends)
         for target, stored in ((self.writes, data.take(pa.array(rows))), (self.anew, None)):
@@ -109,8 +101,8 @@ class BulkRecoding:
         return rows, written
 
 
-def _portions(data: pa.LargeBinaryArray) -> list[tuple[int, int]]:
-    """Where to divide values, so that not too many are in memory at once."""
+def _ranges(data: pa.LargeBinaryArray) -> list[tuple[int, int]]:
+    """Ranges of values that are in memory at once."""
     if not len(data):
         return []
     _, spans = spans_in(data)
@@ -137,7 +129,7 @@ def _bulk_recoding(
 
 
 def _written(layout: Layout, dialect: KryoDialect) -> Layout:
-    """The layout, of which objects are to be written for a Kryo, with all classes described."""
+    """The layout for writing objects of a Kryo, with all classes described."""
 
     def for_dialect(kryo: Kryo) -> Kryo:
         return replace(kryo, version=dialect.version.value, is_open=True)

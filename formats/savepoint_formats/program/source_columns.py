@@ -1,7 +1,7 @@
-"""The columns of an array that is encoded, as the kernel reads them: where Arrow keeps what.
+"""Addresses of an array's columns, for the kernel that encodes them.
 
-Nothing is copied but what the kernel cannot read as it is: names become indexes, a NaN that is
-not Java's becomes the one that is, and what takes the general path is encoded beforehand.
+Only values that the kernel cannot read are copied: names become indexes, any NaN becomes Java's, and
+values of the general path are encoded before.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class SourceColumn:
 
     Attributes:
         array: All rows.
-        rows: Those that the records have.
-        parent: The column of the struct or list that it is in; -1 of the root.
+        rows: The rows that belong to records.
+        parent: The column of its struct or list; -1 for the root.
     """
 
     array: pa.Array
@@ -50,7 +50,7 @@ class SourceColumn:
 
     @property
     def size(self) -> int:
-        """The bytes of texts or bytes in all rows."""
+        """Bytes of all texts or byte strings in ``rows``."""
         width = np.int64 if pa.types.is_large_binary(self.array.type) else np.int32
         if not self.rows:
             return 0
@@ -64,12 +64,11 @@ class SourceColumns:
     Args:
         program: The program.
         array: The values, of the program's type.
-        pieces: Encodes the values of a column that takes the general path; it is given
-            the record of each, -1 if it is of none.
+        pieces: Encodes the values of a column of the general path, given their records or -1.
 
     Attributes:
-        table: The table of columns, for the kernel.
-        columns: The same for others.
+        table: The table of columns for the kernel.
+        columns: Number -> column.
 
     Raises:
         NullValueError: A column has a null for which there are no bytes.
@@ -133,7 +132,7 @@ class SourceColumns:
             self.table[number, _FIRST] = array.offset
 
     def _hold(self, number: int, part: int, numbers: npt.NDArray[np.generic]) -> None:
-        """Numbers of our own in place of the array's."""
+        """Replaces a buffer of the array."""
         self._held.append(numbers)
         self.table[number, part] = numbers.ctypes.data
 
@@ -160,7 +159,7 @@ class SourceColumns:
         self.table[number, _OFFSETS] -= 8 * rows.start
 
     def _check_nulls(self, number: int, array: pa.Array, rows: range) -> None:
-        """Raises ``NullValueError`` unless all nulls lie behind nulls of what holds them."""
+        """Raises ``NullValueError`` unless all nulls lie in structs or lists that are null."""
         is_null = array[rows.start : rows.stop].is_null().to_numpy(zero_copy_only=False)
         records = self.records(number, np.flatnonzero(is_null) + rows.start)
         records = records[records >= 0]
@@ -201,7 +200,7 @@ class SourceColumns:
             raise UnencodableError(error, self.program.columns[number].path, int(records[index]))
 
     def records(self, number: int, rows: Rows) -> Rows:
-        """The record of each of these rows of a column; -1 for those that lie behind nulls."""
+        """The record of each row of a column; -1 if it lies in a struct or list that is null."""
         if not len(rows):
             return rows
         records = rows
@@ -220,7 +219,7 @@ class SourceColumns:
 
 
 def _forbids_null(column: Column) -> bool:
-    """Whether a null of the column cannot be written, unless it lies behind another null."""
+    """Whether a null of the column cannot be written."""
     match column.storage:
         case Storage.NOTHING | Storage.ROW_KINDS | Storage.NAMES:  # the kernel refuses null names
             return column.forbids_null
@@ -231,7 +230,7 @@ def _forbids_null(column: Column) -> bool:
 
 
 def _elements(array: pa.Array, rows: range) -> tuple[pa.Array, range]:
-    """The elements of lists or the entries of maps, and which of them the rows have."""
+    """The elements of lists or maps, and the range of them that the rows have."""
     if pa.types.is_map(array.type):
         names = [array.type.key_field.name, array.type.item_field.name]
         elements = pa.StructArray.from_arrays([array.keys, array.items], names=names)
@@ -244,6 +243,6 @@ def _elements(array: pa.Array, rows: range) -> tuple[pa.Array, range]:
 
 
 def _numbers(array: pa.Array, buffer: int, dtype: npt.DTypeLike, count: int) -> npt.NDArray[Any]:
-    """Numbers of one of the array's buffers, from the array's first row on."""
+    """Numbers of a buffer, from the array's first row on."""
     data, size = array.buffers()[buffer], np.dtype(dtype).itemsize
     return np.frombuffer(data, dtype, count, array.offset * size)

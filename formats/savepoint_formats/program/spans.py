@@ -1,4 +1,4 @@
-"""Columns of bytes that are copied out of a chunk as they lie there."""
+"""Ranges of a chunk, and columns of the bytes in them."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Spans:
 
 
 def bytes_of(chunk: Chunk, *parts: Spans) -> pa.LargeBinaryArray:
-    """The bytes of each value, whose parts lie at these places of the chunk.
+    """The bytes of each value, joined from one range of each of ``parts``.
 
     Raises:
-        ValueError: A part lies outside of the chunk.
+        ValueError: A range lies outside of the chunk.
     """
     starts = np.stack([part.starts for part in parts], axis=1).astype(np.int64, copy=False)
     ends = np.stack([part.ends for part in parts], axis=1).astype(np.int64, copy=False)
@@ -63,13 +63,13 @@ def bytes_of(chunk: Chunk, *parts: Spans) -> pa.LargeBinaryArray:
 
 
 def large_binary(offsets: Positions, data: NDArray[np.uint8]) -> pa.LargeBinaryArray:
-    """Values that lie one behind the other; ``offsets`` has one more than there are values."""
+    """Values that lie back to back; ``offsets`` has one more entry than there are values."""
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
 
 
 def spans_in(values: pa.LargeBinaryArray) -> tuple[NDArray[np.uint8], Spans]:
-    """The bytes that hold the values, and where each lies in them; there are no nulls."""
+    """The bytes of values without nulls, and the range of each value."""
     _, offsets, data = values.buffers()
     borders = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
     held = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)

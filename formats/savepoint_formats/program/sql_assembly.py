@@ -1,7 +1,7 @@
 """Instructions for SQL's binary rows, arrays and maps.
 
-Their values do not lie in order: a slot says where. The walk takes slot after slot; a nested row
-or array is a section, from which it comes back.
+Their values do not lie in order: slots say where. The walk takes slot after slot; a nested row or
+array is a section, from which it returns.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _COUNTS = LogicalType("INTEGER", is_nullable=False)
 def assemble_section(
     layout: BinaryRow | BinaryArray | BinaryMap, draft: Draft, listing: Listing
 ) -> None:
-    """The instructions of a value that is a section."""
+    """Emits a value that is a section."""
     slot = listing.slot()
     listing.emit(Op.SECTION, slot)
     match layout:
@@ -134,12 +134,8 @@ def _piece(sql: LogicalType, draft: Draft, listing: Listing) -> None:
 def _array(element: LogicalType, draft: Draft, listing: Listing) -> None:
     size = element_size(element)
     column = listing.elements(draft, 1 / size)
-    with_count = listing.emit(Op.ARRAY, draft.number)
-    listing.emit(Op.CASE, size)
-    start = listing.here()
-    _field(element, column, listing)
-    listing.emit(Op.NEXT, draft.number, start)
-    with_count[2] = listing.here()
+    with listing.repeated(Op.ARRAY, draft, size):
+        _field(element, column, listing)
 
 
 def _map(key: LogicalType, value: LogicalType, draft: Draft, listing: Listing) -> None:
@@ -149,25 +145,17 @@ def _map(key: LogicalType, value: LogicalType, draft: Draft, listing: Listing) -
     listing.emit(Op.KEYS, slot)
     _keys(key, keys, draft, listing)
     listing.emit(Op.VALUES, slot)
-    with_count = listing.emit(Op.PAIRED_ARRAY, draft.number)
-    listing.emit(Op.CASE, element_size(value))
-    start = listing.here()
-    _field(value, values, listing)
-    listing.emit(Op.NEXT, draft.number, start)
-    with_count[2] = listing.here()
+    with listing.repeated(Op.PAIRED_ARRAY, draft, element_size(value)):
+        _field(value, values, listing)
     listing.emit(Op.LEAVE, slot)
 
 
 def _keys(key: LogicalType, keys: Draft, draft: Draft, listing: Listing) -> None:
-    with_count = listing.emit(Op.ARRAY, draft.number)
-    listing.emit(Op.CASE, element_size(key))
-    start = listing.here()
-    flag = listing.emit(Op.FIELD, keys.number)
-    _slot(key, keys, listing)
-    keys.is_nullable = True
-    goto = listing.emit(Op.GOTO)
-    flag[2] = listing.here()
-    listing.emit(Op.REFUSE)
-    goto[2] = listing.here()
-    listing.emit(Op.NEXT, draft.number, start)
-    with_count[2] = listing.here()
+    with listing.repeated(Op.ARRAY, draft, element_size(key)):
+        flag = listing.emit(Op.FIELD, keys.number)
+        _slot(key, keys, listing)
+        keys.is_nullable = True
+        goto = listing.emit(Op.GOTO)
+        flag[2] = listing.here()
+        listing.emit(Op.REFUSE)
+        goto[2] = listing.here()

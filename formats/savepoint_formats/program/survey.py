@@ -1,4 +1,4 @@
-"""Which classes of the user are in object graphs of Kryo, of which nobody has said what they have."""
+"""Finds undescribed classes of the user in object graphs of Kryo."""
 
 from __future__ import annotations
 
@@ -35,18 +35,15 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _FEW = 64
-"""So many values are looked at one by one, for which nothing is compiled."""
+"""Up to this number of values are read one by one, without machine code."""
 
 _NO_CLASS = -1
 
 
 def unknown_classes(layout: Layout, data: pa.LargeBinaryArray, reads: KryoDialect) -> Counter[str]:
-    """The first class in each value whose fields nobody knows, and in how many values it is that.
+    """Counts the values by their first class with unknown fields.
 
-    Args:
-        layout: The layout of the values.
-        data: Their bytes.
-        reads: The Kryo that wrote them.
+    ``reads`` is the Kryo that wrote the values.
 
     Raises:
         FormatError: The bytes are damaged.
@@ -68,7 +65,7 @@ def unknown_classes(layout: Layout, data: pa.LargeBinaryArray, reads: KryoDialec
 
 
 def _ended(program: Program, tables: GraphTables, chunk: Chunk, spans: Spans) -> NDArray[np.int64]:
-    """What ended each record: see ``survey_graphs``."""
+    """The end of each record: see ``survey_graphs``."""
     starts, ends = (np.ascontiguousarray(part, np.int64) for part in (spans.starts, spans.ends))
     ended = np.zeros((len(spans), 2), np.int64)
     addresses, memory = tables.addresses(), np.zeros(SKIPPED_MEMORY_SIZE, np.uint8)
@@ -97,7 +94,7 @@ def _ended(program: Program, tables: GraphTables, chunk: Chunk, spans: Spans) ->
 def _names(
     chunk: Chunk, ended: NDArray[np.int64], tables: GraphTables
 ) -> tuple[Counter[str], NDArray[np.bool_]]:
-    """The unknown classes that were found, and of which records all is told."""
+    """Counts of unknown classes, and whether each record is done."""
     counts, is_told = Counter[str](), ended[:, 0] == PASSED
     numbers, rows = np.unique(ended[:, 0], return_inverse=True)
     for index, number in enumerate(numbers.tolist()):
@@ -112,7 +109,7 @@ def _names(
     of_records = encoded.indices.to_numpy()
     for index, data in enumerate(encoded.dictionary.to_pylist()):
         name = KryoInput(DataInputView(data), is_little_endian=True).read_text() or ""
-        # An array, or the body of an enum's constant, is of a class that only the name tells.
+        # An array's class, or that of an enum's constant, is known by its name only.
         if all(is_unknown(name, known) for known in tables.known):
             counts[name] += int((of_records == index).sum())
             is_told[named[of_records == index]] = True
@@ -122,10 +119,7 @@ def _names(
 def survey_program(layout: Layout, kryo: KryoDialect, tables: GraphTables) -> Program | None:
     """The program that passes over all object graphs; None if there is none.
 
-    Args:
-        layout: A layout, or one of the nodes of ``state_entries``.
-        kryo: The Kryo that wrote the graphs.
-        tables: Gets what is known of their classes.
+    ``tables`` gets the classes of the graphs that ``kryo`` wrote.
     """
     assembly = Assembly(kryo, tables=tables)
     assembled = assembly.assembled(layout, hides="nothing")

@@ -1,4 +1,4 @@
-"""What is known of the values of a state without decoding them: nulls, sizes, last accesses.
+"""Counts nulls, sizes and last accesses of a state's values, mostly without decoding them.
 
 | layout               | null                 | empty                         |
 |----------------------|----------------------|-------------------------------|
@@ -8,8 +8,8 @@
 | POJO                 | a bit of its flags   |                               |
 | other                | decoding tells       | decoding tells                |
 
-A value whose layout has no null, and no emptiness, is neither. Nothing is known
-of values that nobody can decode.
+A value whose layout cannot be null or empty is neither. Nothing is known of values that cannot be
+decoded.
 """
 
 from __future__ import annotations
@@ -42,13 +42,7 @@ if TYPE_CHECKING:
 
     Flags = NDArray[np.bool_]
 
-_COUNTED = (
-    layouts.Bytes,
-    layouts.Utf8,
-    layouts.Repeated,
-    layouts.MapOf,
-    layouts.MaskedRepeated,
-)
+_COUNTED = (layouts.Bytes, layouts.Utf8, layouts.Repeated, layouts.MapOf, layouts.MaskedRepeated)
 _NEVER_EMPTY = (layouts.Struct, layouts.MaskedStruct, layouts.BigDecimal, layouts.BigInteger)
 _TIME_SIZE = 8
 _COUNT_SIZE = 4
@@ -56,15 +50,15 @@ _COUNT_SIZE = 4
 
 @dataclass(slots=True)
 class Contents:
-    """What the values of a state are, counted.
+    """Counts of a state's values.
 
     Attributes:
-        nulls: How many are null.
-        empties: How many are empty texts, bytes or collections.
-        items: The sizes of collections.
-        accesses: When values with a time to live were accessed last.
-        accessed: How many of them there are.
-        expired: How many of them have expired, if it is known after which time they do.
+        nulls: Number of nulls.
+        empties: Number of empty texts, bytes or collections.
+        items: The lengths of collections.
+        accesses: Last accesses of values with a time to live.
+        accessed: Number of values with a time to live.
+        expired: Number of expired ones among them; None if the time to live is not known.
         problem: Why nulls and sizes are not known.
     """
 
@@ -77,7 +71,7 @@ class Contents:
     problem: str = ""
 
     def merge(self, other: Contents) -> None:
-        """Counts what another has counted of the same state."""
+        """Adds other counts of the same state."""
         self.nulls += other.nulls
         self.empties += other.empties
         self.items.merge(other.items)
@@ -88,13 +82,9 @@ class Contents:
 
 
 class ContentsReader:
-    """Counts what the values of a state are.
+    """Counts the values of a state.
 
-    Args:
-        state: The state.
-        kryo: What is known of the Kryo that wrote object graphs.
-        expires: The last time of access, in ms since the epoch, of values that have expired; None
-            if it is not known.
+    Values last accessed at ``expires``, in ms since the epoch, or before have expired.
     """
 
     def __init__(self, state: State, kryo: KryoDialect | None, expires: int | None) -> None:
@@ -115,7 +105,7 @@ class ContentsReader:
         """Counts values.
 
         Raises:
-            FormatError: One is damaged.
+            FormatError: A value is damaged.
         """
         if not len(values):
             return
@@ -170,7 +160,7 @@ class ContentsReader:
                 return _decoded_flags(decode(prepared, chunk, values.starts, values.ends))
 
     def _add_lists(self, chunk: Chunk, values: Spans, element: Layout) -> None:
-        """Lists in entries: elements with a comma between them."""
+        """Counts lists in entries: elements with commas between them."""
         size = serializer_length(element)
         has_times = isinstance(element, Ttl)
         if self.contents.problem and not has_times:
@@ -201,7 +191,7 @@ def _is_plain(layout: Layout) -> bool:
 
 
 def _decoded_flags(values: pa.Array) -> tuple[Flags, Flags]:
-    """Whether each of some decoded values is null, and whether it is empty."""
+    """Whether each decoded value is null, and whether it is empty."""
     is_null, kind = np.asarray(values.is_null()), values.type
     if pa.types.is_list(kind) or pa.types.is_map(kind):
         sizes = pc.list_value_length(values)

@@ -1,4 +1,4 @@
-"""How sizes and times are distributed, counted in little memory."""
+"""Distributions of sizes and times, counted in little memory."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 Longs = NDArray[np.int64]
 
 _DIRECT = 1 << 16
-"""Numbers below are counted without being sorted."""
+"""Numbers below are counted without sorting."""
 
 _MOST_BUCKETS = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Some numbers in short: bytes, or the elements of collections.
+    """A summary of numbers: bytes, or lengths of collections.
 
-    A quantile is the smallest number that at least so many of them do not exceed. It is exact.
+    A quantile is the smallest number that at least that fraction does not exceed. It is exact.
     """
 
     total: int
@@ -36,21 +36,18 @@ def _nothing() -> Longs:
 
 @dataclass(slots=True)
 class SizeCounts:
-    """How often each size occurs.
-
-    That is exact, and small: things of n different sizes have more than n² / 2 bytes together.
-    """
+    """How often each size occurs: few numbers, because n sizes have more than n² / 2 bytes."""
 
     sizes: Longs = field(default_factory=_nothing)
     counts: Longs = field(default_factory=_nothing)
 
     def add(self, sizes: Longs) -> None:
-        """Counts these, none of which is negative."""
+        """Counts sizes, none of which is negative."""
         if len(sizes):
             self._merge(*_counted(sizes))
 
     def merge(self, other: SizeCounts) -> None:
-        """Counts what another has counted."""
+        """Adds other counts."""
         if len(other.sizes):
             self._merge(other.sizes, other.counts)
 
@@ -65,7 +62,7 @@ class SizeCounts:
         return int(self.sizes @ self.counts)
 
     def distribution(self) -> Distribution | None:
-        """The sizes in short; None if there are none."""
+        """The summary of the sizes; None if there are none."""
         if not len(self.sizes):
             return None
         count, total = int(self.counts.sum()), self.total
@@ -100,14 +97,14 @@ class TimeCounts:
     _counts: Longs = field(default_factory=_nothing)
 
     def add(self, times: Longs) -> None:
-        """Counts these, in ms since the epoch."""
+        """Counts times, in ms since the epoch."""
         if not len(times):
             return
         buckets, counts = np.unique(times >> self.shift, return_counts=True)
         self._merge(int(times.min()), int(times.max()), buckets, counts)
 
     def merge(self, other: TimeCounts) -> None:
-        """Counts what another has counted."""
+        """Adds other counts."""
         if other.earliest is None or other.latest is None:
             return
         shift = max(self.shift, other.shift)
@@ -127,7 +124,7 @@ class TimeCounts:
             self._buckets, self._counts = _merged(self._buckets >> 1, self._counts)
 
     def median(self) -> int | None:
-        """The time that half of them do not exceed, or the beginning of its bucket."""
+        """The median time, or the beginning of its bucket."""
         if self.earliest is None:
             return None
         ranks = np.cumsum(self._counts)
@@ -135,12 +132,12 @@ class TimeCounts:
         return max(int(bucket) << self.shift, self.earliest)
 
     def histogram(self, bars: int) -> tuple[tuple[int, int], ...]:
-        """Where each of so many bars of one width begins, in ms, and how many times are in it."""
+        """The start in ms, and the number of times, of each of ``bars`` equally wide bars."""
         if self.earliest is None or self.latest is None:
             return ()
         width = max((self.latest - self.earliest) // bars + 1, 1 << self.shift)
         starts = np.maximum(self._buckets << self.shift, self.earliest)
-        # Times may be as far apart as there are any, so that differences are unsigned.
+        # Differences of times may need 64 bits without a sign.
         index = (starts - self.earliest).view(np.uint64) // np.uint64(width)
         counts = np.bincount(index.astype(np.int64), self._counts)
         return tuple(
@@ -149,7 +146,7 @@ class TimeCounts:
 
 
 def _counted(numbers: Longs) -> tuple[Longs, Longs]:
-    """Each number that occurs, ascending, and how often it does."""
+    """Distinct numbers, ascending, and how often each occurs."""
     if int(numbers.max()) < _DIRECT:
         counts = np.bincount(numbers)
         (column,) = np.nonzero(counts)
@@ -159,7 +156,7 @@ def _counted(numbers: Longs) -> tuple[Longs, Longs]:
 
 
 def _merged(numbers: Longs, counts: Longs) -> tuple[Longs, Longs]:
-    """Numbers once each, ascending, and the sum of their counts."""
+    """Distinct numbers, ascending, and the sum of their counts."""
     order = np.argsort(numbers, kind="stable")
     numbers, counts = numbers[order], counts[order]
     firsts = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])[: len(numbers)])

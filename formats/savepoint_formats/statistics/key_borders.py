@@ -1,12 +1,12 @@
-"""Where the key lies in the key of an entry, and where the bytes that tell rows apart do.
+"""Finds the key, and the bytes that distinguish rows, in the key of an entry.
 
-| entry       | its key                                                 | row                   |
+| entry       | key of the entry                                        | row                   |
 |-------------|---------------------------------------------------------|-----------------------|
 | of a timer  | timestamp, **key**, namespace                           | all but the timestamp |
 | of a map    | **key**, [size], namespace, [size], user key            | all but the user key  |
 | of another  | **key**, [size], namespace, [size]                      | all                   |
 
-Sizes follow from the layouts where these have but one; else they are read, and nothing else is.
+Sizes follow from the layouts if these have only one; else only the sizes are read.
 """
 
 from __future__ import annotations
@@ -46,13 +46,7 @@ _REST = Opaque("", "it ends with its entry")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyPlaces:
-    """Where keys and rows lie in some bytes.
-
-    Attributes:
-        chunk: The bytes.
-        keys: The key of each entry.
-        rows: What tells the row of each entry: its key and its namespace.
-    """
+    """Where the key of each entry lies, and its row: key and namespace."""
 
     chunk: Chunk
     keys: Spans
@@ -60,15 +54,7 @@ class KeyPlaces:
 
 
 class KeyBorders:
-    """Finds the keys in the entries of a state.
-
-    Attributes:
-        problem: Why they can't be found; empty if they can.
-
-    Args:
-        state: The state.
-        kryo: What is known of the Kryo that wrote object graphs.
-    """
+    """Finds the keys in the entries of a state; ``problem`` says why it cannot, or is empty."""
 
     def __init__(self, state: State, kryo: KryoDialect | None) -> None:
         key, namespace = key_layout(state), namespace_layout(state)
@@ -89,7 +75,7 @@ class KeyBorders:
                 self._rows = _sizes(kryo, *parts)
 
     def of(self, keys: pa.LargeBinaryArray) -> KeyPlaces:
-        """Where the keys are; there must be no problem.
+        """Finds the keys, if there is no problem.
 
         Raises:
             FormatError: A key is damaged.
@@ -111,7 +97,7 @@ class KeyBorders:
 
 
 def _sizes(kryo: KryoDialect | None, *parts: Layout) -> Program:
-    """Tells the size of each part, behind which anything may lie."""
+    """Reads the size of each part; anything may lie behind them."""
     names = (*map(str, range(len(parts))), "rest")
     return program(Struct(names, tuple(map(Sized, (*parts, _REST)))), kryo)
 
@@ -119,14 +105,14 @@ def _sizes(kryo: KryoDialect | None, *parts: Layout) -> Program:
 def _read_sizes(
     sizes: Program, chunk: Chunk, starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """The bytes that the parts have together."""
+    """The sum of the parts' sizes."""
     *parts, _ = decode(sizes, chunk, starts, ends).flatten()
     total: NDArray[np.int64] = np.sum([np.asarray(part, np.int64) for part in parts], axis=0)
     return total
 
 
 def _size(layout: Layout) -> int | None:
-    """The bytes of each value, if all have the same."""
+    """The bytes of each value, if all have the same number."""
     if isinstance(layout, VoidNamespace):
         return 1
     size = serializer_length(layout)

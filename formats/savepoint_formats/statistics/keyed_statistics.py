@@ -1,8 +1,8 @@
-"""Keyed state of an operator, weighed: some key groups at a time, from the borders of entries.
+"""Weighs keyed state of an operator, some key groups at a time.
 
-An entry weighs the bytes of its key and of its value as canonical files have them, whatever the
-format, without the key group in front. Keys are distinguished by a hash of 128 bits. Of a range of
-key groups no more is held than the keys, and some numbers for each entry.
+An entry weighs the bytes of its key and value in canonical files, whatever the format, without the key
+group in front. Keys are distinguished by a hash of 128 bits. Memory has the keys of the key groups, and
+some numbers per entry.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class StateCounts:
-    """What one state has.
+    """Counts of one state.
 
     Attributes:
         state: The state.
-        keys: Its distinct keys; None if nobody can tell keys in its entries.
-        rows: Its distinct keys and namespaces.
-        entries: Its entries: values, lists, entries of maps, timers.
+        keys: Number of distinct keys; None if its entries don't tell.
+        rows: Number of distinct keys with namespace; None likewise.
+        entries: Number of values, lists, entries of maps, or timers.
         sizes: The bytes of each row.
-        contents: What its values are.
+        contents: Counts of its values.
         times: When timers fire.
-        overdue: How many timers should have fired by a time.
+        overdue: Number of timers that should have fired by a time.
     """
 
     state: State
@@ -60,7 +60,7 @@ class StateCounts:
     overdue: int = 0
 
     def merge(self, other: StateCounts) -> None:
-        """Counts what another has counted of the same state, in other key groups."""
+        """Adds counts of the same state in other key groups."""
         self.keys = _sum(self.keys, other.keys)
         self.rows = _sum(self.rows, other.rows)
         self.entries += other.entries
@@ -76,14 +76,7 @@ def _sum(first: int | None, other: int | None) -> int | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LargeKey:
-    """A key with much state.
-
-    Attributes:
-        data: The key as it is stored.
-        key_group: Its key group.
-        size: The bytes of all its entries.
-        entries: How many these are.
-    """
+    """A key with much state: its stored bytes, and bytes and number of its entries."""
 
     data: bytes
     key_group: int
@@ -92,23 +85,11 @@ class LargeKey:
 
 
 class KeyedCounts:
-    """What the keyed state of an operator has.
+    """Counts of the keyed state of an operator.
 
-    Attributes:
-        states: What each state has, by its name.
-        keys: The keys of each key group.
-        entries: The entries of each key group.
-        sizes: The bytes of each key group.
-        largest: The keys with the most bytes, largest first.
-        problems: Why keys of some states are not known, so that they are no part of ``keys``.
-
-    Args:
-        states: The states to count.
-        max_parallelism: The number of key groups.
-        kryo: What is known of the Kryo that wrote object graphs.
-        at: The time by which timers are overdue, in ms since the epoch.
-        ttl_ms: Name of a state -> how long its values live.
-        top: How many of the largest keys are wanted.
+    ``keys``, ``entries`` and ``sizes`` have a number per key group; keys of states with problems are
+    not counted. ``at`` is the time by which timers are overdue, in ms since the epoch; ``ttl_ms`` is
+    the time to live by state. ``largest`` has the ``top`` keys with most bytes, largest first.
     """
 
     def __init__(
@@ -144,7 +125,7 @@ class KeyedCounts:
         return {name: borders.problem for name, borders in self._borders.items() if borders.problem}
 
     def add(self, pieces: Iterable[StatePiece]) -> None:
-        """Counts all entries of some key groups, of which no other call has any.
+        """Counts all entries of some key groups; no other call has entries of them.
 
         Raises:
             FormatError: An entry is damaged.
@@ -164,7 +145,7 @@ class KeyedCounts:
             self._add_keys(_joined(distinct))
 
     def merge(self, other: KeyedCounts) -> None:
-        """Counts what another has counted of the same states, in other key groups."""
+        """Adds counts of the same states in other key groups."""
         for name, counts in self.states.items():
             counts.merge(other.states[name])
         self.keys += other.keys
@@ -198,7 +179,7 @@ class KeyedCounts:
             packed.rows.append(distinct_hashes(bytes_of(places.chunk, places.rows)))
 
     def _add_times(self, counts: StateCounts, chunk: Chunk, timers: Spans) -> None:
-        """The times of timers, whose sign bits are flipped; nothing of timers of unknown form."""
+        """Counts the times of timers, whose sign bits are flipped; skips timers of unknown form."""
         if self._borders[counts.state.name].problem:
             return
         times = numbers_at(chunk, timers, 8) ^ np.int64(-1 << 63)
@@ -244,15 +225,7 @@ class KeyedCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Keys:
-    """Keys, each once.
-
-    Attributes:
-        hashes: The hash of each.
-        data: The bytes of each.
-        groups: The key group of each.
-        sizes: The bytes of all entries of each.
-        entries: How many these are.
-    """
+    """Distinct keys: hash, stored bytes, key group, and bytes and number of entries of each."""
 
     hashes: Hashes
     data: pa.ChunkedArray
@@ -266,7 +239,7 @@ class _Keys:
 
 @dataclass(slots=True)
 class _Packed:
-    """The entries of a state in some key groups: their keys, and what each weighs."""
+    """Keys and sizes of a state's entries in some key groups."""
 
     keys: list[pa.LargeBinaryArray] = field(default_factory=list)
     hashes: list[Hashes] = field(default_factory=list)
@@ -275,7 +248,7 @@ class _Packed:
     groups: list[NDArray[np.uint16]] = field(default_factory=list)
 
     def by_key(self) -> _Keys:
-        """The entries of each key together."""
+        """Adds up the entries of each key."""
         hashes, sizes = np.concatenate(self.hashes), np.concatenate(self.sizes)
         groups = np.concatenate(self.groups)
         distinct, data = Distinct.of(hashes), pa.chunked_array(self.keys)
@@ -291,12 +264,12 @@ class _Packed:
 
 
 def _joined(parts: list[_Keys]) -> _Keys:
-    """The keys of several states, each once."""
+    """The distinct keys of several states."""
     first, *others = parts
     sizes, entries = first.sizes.copy(), first.entries.copy()
     rest = []
     for other in others:
-        # The states of an operator mostly have the same keys, and in the same order.
+        # States of an operator mostly have the same keys in the same order.
         if np.array_equal(other.hashes, first.hashes):
             sizes += other.sizes
             entries += other.entries
@@ -319,12 +292,7 @@ def _joined(parts: list[_Keys]) -> _Keys:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distinct:
-    """Which of some hashes are equal.
-
-    Attributes:
-        of_entry: The number of each hash among the distinct ones.
-        firsts: Where each distinct one occurs, one place of each.
-    """
+    """Distinct hashes: the number of each entry's hash, and an entry of each distinct hash."""
 
     of_entry: Longs
     firsts: Longs
@@ -341,7 +309,7 @@ class Distinct:
         order = np.argsort(runs[:, 0])
         is_other = _is_new(runs[order])
         if np.count_nonzero(is_other) > len(np.unique(words)):
-            # Different hashes have the same first half, so that the second one decides.
+            # Different hashes have the same first half. The second half decides.
             order = np.lexsort((runs[:, 1], runs[:, 0]))
             is_other = _is_new(runs[order])
         of_run = np.empty(len(runs), np.int64)
@@ -349,7 +317,7 @@ class Distinct:
         return cls(of_run[of_entry], firsts[order[is_other]])
 
     def sums(self, numbers: Longs) -> Longs:
-        """The sum of the numbers of equal hashes."""
+        """Adds up the numbers of equal hashes."""
         # Sums of doubles are exact up to 2^53.
         return np.bincount(self.of_entry, numbers, len(self.firsts)).astype(np.int64)
 

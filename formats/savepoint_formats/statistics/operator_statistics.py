@@ -1,4 +1,4 @@
-"""What the state of an operator weighs, read from its files."""
+"""Weighs the state of an operator from its files."""
 
 from __future__ import annotations
 
@@ -38,26 +38,17 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 RANGE_SIZE = 32 << 20
-"""Bytes of state that are counted at once, unless a single key group is larger."""
+"""Bytes of state that are counted at once; a larger key group is counted alone."""
 
 Part = tuple[int, KeyGroupRange]
-"""The place of a subtask among those of its operator, and some of its key groups."""
+"""The number of a subtask in its operator, and some of its key groups."""
 
 _COUNT_SIZE = 4
 
 
 @dataclass(frozen=True, slots=True)
 class WeighedOperator:
-    """An operator whose state is to be weighed.
-
-    Attributes:
-        directory: Where the savepoint is.
-        operator: The operator.
-        kryo: What is known of the Kryo that wrote object graphs.
-        at: The time by which timers are overdue and values expired, in ms since the epoch.
-        ttl_ms: Name of a state -> how long its values live.
-        top: How many of the largest keys are wanted.
-    """
+    """An operator whose state is weighed; parameters are those of ``KeyedCounts``."""
 
     directory: SnapshotDirectory
     operator: OperatorState
@@ -67,10 +58,10 @@ class WeighedOperator:
     top: int
 
     def parts(self) -> list[Part]:
-        """What can be counted by itself, in any process: a subtask, and some of its key groups.
+        """Work for separate processes: each a subtask and some of its key groups.
 
         Raises:
-            FormatError: Subtasks have not the key groups that they must have.
+            FormatError: Subtasks don't have the key groups that they must have.
         """
         check_subtasks(self.operator, self.directory.metadata_path)
         return [
@@ -81,15 +72,11 @@ class WeighedOperator:
         ]
 
     def keyed(self, states: Iterable[State], parts: Iterable[Part] | None = None) -> KeyedCounts:
-        """What these keyed states have.
-
-        Args:
-            states: All keyed states of the tables that are weighed.
-            parts: Which of ``parts`` are counted; all by default.
+        """Counts keyed states in these ``parts()``, or in all.
 
         Raises:
             StateFileNotFoundError: A file is gone.
-            UndecodableError: Entries of a heap file or changelog have no ends that one can tell.
+            UndecodableError: The ends of entries of a heap file or changelog are not known.
             FormatError: A file is damaged.
         """
         states = tuple(state.with_kryo_classes(self.kryo) for state in states)
@@ -117,7 +104,7 @@ class WeighedOperator:
         return counts
 
     def other(self, table: Table) -> StateCounts:
-        """What the one state of a table has that is no keyed state.
+        """Counts the only state of a table that is no keyed state.
 
         Raises:
             StateFileNotFoundError: A file is gone.
@@ -149,7 +136,7 @@ class WeighedOperator:
             reader.add(chunk, elements)
 
     def _add_broadcast(self, counts: StateCounts) -> None:
-        """The entries of one subtask, as all have the same; one may not have the state yet."""
+        """Counts the entries of one subtask, because all have the same; some may lack the state."""
         reader = ContentsReader(counts.state, self.kryo, None)
         counts.contents = reader.contents
         for chunk, maps in self._elements(counts.state.name):

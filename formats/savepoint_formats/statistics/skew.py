@@ -1,4 +1,4 @@
-"""How unevenly something is spread over key groups, or over subtasks."""
+"""Uneven distribution over key groups or subtasks."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """How unevenly something is spread; both numbers are None where there is nothing.
+    """Measures of an uneven distribution; both are None if there is nothing.
 
     Attributes:
-        max_over_mean: What the fullest has, as a multiple of what each would have. 1 is even.
-        gini: The Gini coefficient: 0 where all have the same, close to 1 where one has all.
+        max_over_mean: The largest number divided by the mean; 1 is even.
+        gini: The Gini coefficient: 0 if all numbers are equal, close to 1 if one has everything.
     """
 
     max_over_mean: float | None
@@ -25,7 +25,7 @@ class Skew:
 
     @classmethod
     def of(cls, shares: NDArray[np.int64]) -> Self:
-        """The skew of what each has; those that have nothing count."""
+        """The skew of these numbers; zeros count."""
         total = float(shares.sum())
         if not total:
             return cls(None, None)

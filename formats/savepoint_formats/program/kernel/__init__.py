@@ -1,10 +1,10 @@
 """The kernel: everything about columns that is compiled. ``compiler`` alone imports numba.
 
-``walk`` runs a program over records, ``walk_fixed`` over those of one size, ``walk_texts`` over texts, ``walk_kryo`` over
-objects of Kryo, ``write_records`` the other way; ``find_frames`` finds the records of a key-group section,
-``assign_rows`` the rows that they belong to, ``find_portions`` and ``copy_portions`` divide what
-is too large. Each takes a job, a named tuple of addresses and numbers. They
-allocate nothing, raise nothing and touch no Python object: the first number that they return is a
+``walk`` runs a program over records, ``walk_fixed`` over records of one size, ``walk_texts`` over
+texts, ``walk_kryo`` over objects of Kryo. ``write_records`` goes the other way. ``find_frames`` finds
+the records of a key-group section, ``assign_rows`` their rows; ``find_portions`` and
+``copy_portions`` divide large work. Each takes a job, a named tuple of addresses and numbers. They
+allocate nothing, raise nothing and touch no Python object. The first number that they return is a
 status.
 """
 
@@ -20,12 +20,7 @@ from savepoint_formats.program.kernel.frames import (
     FramesJob,
     find_frames,
 )
-from savepoint_formats.program.kernel.key_hash import (
-    HashJob,
-    hash_bytes,
-    hash_lists,
-    hash_texts,
-)
+from savepoint_formats.program.kernel.key_hash import HashJob, hash_bytes, hash_lists, hash_texts
 from savepoint_formats.program.kernel.key_rows import (
     EMPTY,
     IN_ORDER,
@@ -46,11 +41,7 @@ from savepoint_formats.program.kernel.kryo_walk import (
 )
 from savepoint_formats.program.kernel.new_groups import NewGroupsJob, find_new_groups
 from savepoint_formats.program.kernel.plain_texts import walk_texts
-from savepoint_formats.program.kernel.portions import (
-    PortionsJob,
-    copy_portions,
-    find_portions,
-)
+from savepoint_formats.program.kernel.portions import PortionsJob, copy_portions, find_portions
 from savepoint_formats.program.kernel.runs import RunsJob, size_runs, write_runs
 from savepoint_formats.program.kernel.spans import SpansJob, copy_spans
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED

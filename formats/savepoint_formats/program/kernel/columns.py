@@ -2,15 +2,15 @@
 
 | i64      | what                                                                            |
 |----------|---------------------------------------------------------------------------------|
-| values   | numbers; the bytes of texts; where pieces for the general path begin            |
-| offsets  | of texts, bytes and lists: i32 per row, and one more; of pieces, where they end |
+| values   | numbers; bytes of texts; where values of the general path begin                 |
+| offsets  | of texts, bytes and lists: i32 per row and one more; else where values end      |
 | validity | a byte per row, 0 for null                                                      |
 | capacity | of texts and bytes: bytes in ``values``; of lists: rows of their elements       |
 
-A column's next free byte or element is where its last row ends, so that a record which is given
-up halfway leaves nothing behind: the next one begins at the same row.
+A column's next free byte or element is where its last row ends. So a record that is given up
+halfway leaves nothing: the next record begins at the same row.
 
-Columns that are encoded are Arrow's own; of their rows
+Columns that are encoded are Arrow's own:
 
 | i64      | what                                                                            |
 |----------|---------------------------------------------------------------------------------|
@@ -48,31 +48,31 @@ def values(column: int) -> int:
 
 @part
 def ends(column: int) -> int:
-    """Where the ends of pieces are."""
+    """The address of the ends of values for the general path."""
     return load_native_long(column + _OFFSETS)
 
 
 @part
 def capacity(column: int) -> int:
-    """How much fits into the column."""
+    """Room of the column."""
     return load_native_long(column + _CAPACITY)
 
 
 @part
 def used(column: int, row: int) -> int:
-    """How much of the column the rows before this one take."""
+    """Where the row begins."""
     return load_native_int(load_native_long(column + _OFFSETS) + 4 * row)
 
 
 @part
 def use(column: int, row: int, end: int) -> None:
-    """The row ends here."""
+    """Sets where the row ends."""
     store_int(load_native_long(column + _OFFSETS) + 4 * row + 4, end)
 
 
 @part
 def set_valid(column: int, row: int, is_valid: bool) -> None:
-    """Whether the row is not null."""
+    """Sets whether the row is not null."""
     store_byte(load_native_long(column + _VALIDITY) + row, 1 if is_valid else 0)
 
 
@@ -88,7 +88,7 @@ def is_null(column: int, row: int) -> bool:
 
 @part
 def boolean(column: int, row: int) -> int:
-    """The bit of a boolean of a column that is encoded."""
+    """A boolean of a column that is encoded: 0 or 1."""
     index = load_native_long(column + _CAPACITY) + row
     return load_byte(load_native_long(column) + (index >> 3)) >> (index & 7) & 1
 

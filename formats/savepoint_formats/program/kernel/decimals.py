@@ -25,14 +25,14 @@ _MIN_LONG = -(1 << 63)
 _DECIMAL_SIZE = 16
 MAX_LONG_DIGITS = 18
 _LONG_BOUNDS = np.array([10**digits for digits in range(19)], np.int64)
-# Halves of each bound; low ones less 2**63, so that signed comparison orders them.
+# Halves of each bound. From low ones 2**63 is subtracted, so that signed comparison orders them.
 _HIGH_BOUNDS = np.array([10**digits >> 64 for digits in range(39)], np.int64)
 _LOW_BOUNDS = np.array([10**digits % (1 << 64) + _MIN_LONG for digits in range(39)], np.int64)
 
 
 @part
 def store_decimal(column: int, row: int, unscaled: int, precision: int) -> bool:
-    """A number of 64 bits; whether it has at most so many digits."""
+    """Stores 64 bits; whether they have at most ``precision`` digits."""
     bound = _LONG_BOUNDS[precision]
     if not -bound < unscaled < bound:
         return False
@@ -44,7 +44,7 @@ def store_decimal(column: int, row: int, unscaled: int, precision: int) -> bool:
 
 @part
 def store_long_decimal(column: int, row: int, position: int, size: int, precision: int) -> bool:
-    """Two's complement of so many bytes; whether it has at most so many digits."""
+    """Stores two's complement; whether it has at most ``precision`` digits."""
     if not 1 <= size <= _DECIMAL_SIZE:
         return False
     high = low = -(load_byte(position) >> 7)
@@ -59,7 +59,7 @@ def store_long_decimal(column: int, row: int, position: int, size: int, precisio
 
 @part
 def has_digits(high: int, low: int, precision: int) -> bool:
-    """Whether a number has at most so many digits."""
+    """Whether a number has at most ``precision`` digits."""
     if high < 0:
         high, low = ~high + (1 if low == 0 else 0), -low
     bound = _HIGH_BOUNDS[precision]
@@ -88,7 +88,7 @@ def read_decimal(column: int, row: int, position: int, end: int, precision: int)
 
 @part
 def write_twos_complement(position: int, high: int, low: int) -> int:
-    """As few bytes as a number needs; how many they are."""
+    """Writes as few bytes as the number needs; returns their count."""
     size = 0
     for index in range(_DECIMAL_SIZE - 1, -1, -1):
         number = high if index >= 8 else low
@@ -104,7 +104,7 @@ def write_twos_complement(position: int, high: int, low: int) -> int:
 
 @part
 def long_decimal(column: int, row: int, precision: int) -> tuple[bool, int]:
-    """Whether a decimal has at most so many digits, 18 or less, and its number."""
+    """Whether a decimal has at most ``precision`` <= 18 digits, and its number."""
     source = values(column) + _DECIMAL_SIZE * row
     low, high = load_native_long(source), load_native_long(source + 8)
     bound = _LONG_BOUNDS[precision]

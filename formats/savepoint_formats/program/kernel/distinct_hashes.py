@@ -1,7 +1,6 @@
-"""Hashes of 128 bits, by which distinct keys are distinguished.
+"""Hashes of 128 bits that distinguish keys: MurmurHash3 for 64-bit machines, with a seed of 0.
 
-MurmurHash3, its variant of 128 bits for 64-bit machines, with a seed of 0: two numbers take in
-16 bytes at a time. Not for keys that somebody has chosen to collide.
+Somebody who chooses keys can make them collide.
 """
 
 from __future__ import annotations
@@ -9,36 +8,23 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from savepoint_formats.program.kernel.machine_code import light_entry, part
-from savepoint_formats.program.kernel.memory import (
-    load_byte,
-    load_native_long,
-    store_long,
-    wrapped,
-)
+from savepoint_formats.program.kernel.memory import load_byte, load_native_long, store_long, wrapped
 from savepoint_formats.program.kernel.status import DONE
 
 _FIRST, _SECOND = 0x87C37B91114253D5 - (1 << 64), 0x4CF5AD432745937F
 _THIRD, _FOURTH = 0xFF51AFD7ED558CCD - (1 << 64), 0xC4CEB9FE1A85EC53 - (1 << 64)
 
 
-_VALUE_WORK = 32  # as much work as so many bytes
+_VALUE_WORK = 32  # bytes whose work equals that of a value
 
 
 class DistinctHashesJob(NamedTuple):
-    """What to hash; all but the number are addresses.
+    """Values to hash; all but the number are addresses."""
 
-    | field   | what                                     |
-    |---------|------------------------------------------|
-    | data    | the bytes                                |
-    | offsets | i64 per value, and one more              |
-    | total   | how many values there are                |
-    | hashes  | two i64 per value, to fill               |
-    """
-
-    data: int
-    offsets: int
-    total: int
-    hashes: int
+    data: int  # the bytes
+    offsets: int  # i64 per value and one more
+    total: int  # number of values
+    hashes: int  # two i64 per value, to fill
 
 
 def _work(job: DistinctHashesJob) -> int:
@@ -48,11 +34,7 @@ def _work(job: DistinctHashesJob) -> int:
 
 @light_entry(_work)
 def hash_distinctly(job: DistinctHashesJob) -> tuple[int, int]:
-    """Hashes all values.
-
-    Returns:
-        The status, and how many values there are.
-    """
+    """Hashes all values; returns the status and their number."""
     for index in range(job.total):
         start = load_native_long(job.offsets + 8 * index)
         end = load_native_long(job.offsets + 8 * index + 8)

@@ -1,8 +1,7 @@
-"""The walk of records that all have the same size: keys and values that are numbers.
+"""The walk of records of one size: keys and values that are numbers.
 
-The walk takes a record after the other, and for each looks up what to do. Here an instruction takes
-all records before the next one is looked up: a loop that moves a number. It takes what the walk
-takes, and leaves everything else to it.
+``walk`` looks up each instruction of each record. Here an instruction takes all records before the
+next one is looked up: a loop that moves a number. Other records are left to ``walk``.
 """
 
 from __future__ import annotations
@@ -25,21 +24,15 @@ from savepoint_formats.program.kernel.ops import OP_SIZE, Op
 if TYPE_CHECKING:
     from savepoint_formats.program.kernel.walk import Walk
 
-FIXED_SIZES = {
-    Op.END: 0,
-    Op.EXPECT: 1,
-    Op.INT: 4,
-    Op.LONG: 8,
-}
-"""The instructions that this walk knows, and the bytes that each reads."""
+FIXED_SIZES = {Op.END: 0, Op.EXPECT: 1, Op.INT: 4, Op.LONG: 8}
+"""Instructions of this walk, and the bytes that each reads."""
 
 
 @entry
 def walk_fixed(job: Walk, size: int) -> bool:
-    """Walks all records, if each has so many bytes and is what the program expects.
+    """Walks all records, if each has ``size`` bytes and is what the program expects.
 
-    Returns:
-        Whether that is so; if not, the columns have no meaning.
+    If it returns false, the columns have no meaning.
     """
     if not _have_size(job, size):
         return False
@@ -67,7 +60,7 @@ def walk_fixed(job: Walk, size: int) -> bool:
 
 @part
 def _have_size(job: Walk, size: int) -> bool:
-    """Whether all records have so many bytes, and lie within the data."""
+    """Whether all records have ``size`` bytes and lie within the data."""
     last = job.data_end - job.data - size
     all_have = True
     for record in range(job.total):

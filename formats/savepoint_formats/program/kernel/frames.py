@@ -21,10 +21,10 @@ from savepoint_formats.program.kernel.memory import (
 from savepoint_formats.program.kernel.status import DONE, FULL
 
 NO_STATE = -1
-"""Where a state's id is what comes next."""
+"""No state: its id comes next."""
 
 CUT = -3
-"""The bytes end within a frame."""
+"""Bytes that end within a frame."""
 
 UNKNOWN_STATE = -4
 """A state id that the file's header does not know."""
@@ -33,46 +33,31 @@ BAD_SIZE = -5
 """A key without bytes, or a negative size."""
 
 NONE_FOREIGN = -1
-"""Instead of a frame of another key group."""
+"""No frame of another key group."""
 
 _TRIED = 16
-"""Whether entries have the same sizes is tried behind each of so many, for it costs time if not."""
+"""Frames between two looks whether entries have the same sizes; a look in vain costs time."""
 
 _END_MARK = 0xFFFF
 _IS_LAST = 0x80
 
 
 class FramesJob(NamedTuple):
-    """What to search for frames; all but the numbers are addresses.
+    """Bytes to search for frames; all but the numbers are addresses."""
 
-    | field                | what                                                          |
-    |----------------------|---------------------------------------------------------------|
-    | data                 | the bytes                                                     |
-    | position, end        | the part of them that is searched                             |
-    | state                | the state of the next frame, or NO_STATE                      |
-    | states               | how many states there are                                     |
-    | prefix_size          | 0, 1 or 2 bytes that each key begins with: its key group      |
-    | key_group            | what that is to be                                            |
-    | first, total         | frames found before, and how many there is room for           |
-    | first_run            | runs found before, for which there is as much room            |
-    | run_states           | i32 per run of frames of one state                            |
-    | run_starts           | i64 per run: its first frame                                  |
-    | key_starts, …        | i64 per frame, positions in data                              |
-    """
-
-    data: int
-    position: int
-    end: int
-    state: int
-    states: int
-    prefix_size: int
-    key_group: int
-    first: int
-    total: int
-    first_run: int
-    run_states: int
-    run_starts: int
-    key_starts: int
+    data: int  # the bytes
+    position: int  # where the search begins
+    end: int  # where it ends
+    state: int  # state of the next frame, or NO_STATE
+    states: int  # number of states
+    prefix_size: int  # bytes of the key group in front of each key: 0, 1 or 2
+    key_group: int  # the expected key group
+    first: int  # number of frames before this search
+    total: int  # room for frames and runs
+    first_run: int  # number of runs before this search
+    run_states: int  # i32 per run of frames of one state
+    run_starts: int  # i64 per run: its first frame
+    key_starts: int  # i64 per frame, positions in data; likewise below
     key_ends: int
     value_starts: int
     value_ends: int
@@ -84,10 +69,9 @@ def find_frames(  # noqa: PLR0912 - a branch per way to end
 ) -> tuple[int, int, int, int, int, int, int]:
     """Finds frames until the section, the bytes or the room end.
 
-    Returns:
-        The status, the number of frames and that of runs, the position and state to go on with,
-        how far the bytes must reach at least for another frame, and the first frame whose key is
-        of another key group, or NONE_FOREIGN.
+    Returns the status, the number of frames, the number of runs, the position and state to go on
+    with, where the bytes must end at least for another frame, and the first frame whose key is of
+    another key group, or NONE_FOREIGN.
     """
     data, end, state = job.data, job.end, job.state
     foreign = NONE_FOREIGN
@@ -145,12 +129,9 @@ def find_frames(  # noqa: PLR0912 - a branch per way to end
 
 @part
 def _alike(job: FramesJob, index: int, frame: int, size: int, key_size: int) -> int:
-    """Stores frames of the same sizes, state and key group as the one in front of them.
+    """Stores frames with the sizes, state and key group of the frame before; returns their count.
 
-    Where the next frame begins need not be read then, so that the processor need not wait.
-
-    Returns:
-        How many they are.
+    It need not read where the next frame begins, so that the processor need not wait.
     """
     data = job.data
     key_word = load_native_int(data + frame)

@@ -1,7 +1,7 @@
 """Hash codes of Java over bytes: of texts, of binary rows, of lists.
 
-All are computed in 64 bits, of which the lower 32 are those of Java's ``int``: no sum or product
-looks at higher ones, and what shifts to the right is cut to 32 bits before.
+They are computed in 64 bits, and the lower 32 are Java's ``int``. Sums and products don't depend on
+higher bits. Numbers are cut to 32 bits before they are shifted to the right.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from savepoint_formats.program.kernel.memory import (
 from savepoint_formats.program.kernel.status import DONE, REFUSED
 
 _WORD = 0xFFFFFFFF
-_ITEM_WORK = 16  # as much work as so many bytes
+_ITEM_WORK = 16  # bytes whose work equals that of an item
 _NOT_ASCII = -0x7F7F7F7F7F7F7F80  # the highest bit of each of eight bytes
 
 _31_2, _31_3, _31_4 = 31**2, 31**3, 31**4
@@ -29,30 +29,18 @@ _31_5, _31_6, _31_7, _31_8 = 31**5, 31**6, 31**7, 31**8
 
 
 class HashJob(NamedTuple):
-    """What to hash; all but the numbers are addresses.
+    """Items to hash; all but the numbers are addresses."""
 
-    | field   | what                                                                     |
-    |---------|--------------------------------------------------------------------------|
-    | data    | bytes of all items; of lists, i32 per element                            |
-    | size    | how many bytes, or elements, they are                                    |
-    | offsets | i64 per item, and one more: where each begins and the last ends          |
-    | skip    | bytes in front of each item that do not count                            |
-    | start   | the hash code of an item of nothing                                      |
-    | total   | how many items there are                                                 |
-    | hashes  | i32 per item, to fill                                                    |
-    """
-
-    data: int
-    size: int
-    offsets: int
-    skip: int
-    start: int
-    total: int
-    hashes: int
+    data: int  # bytes of all items; for lists i32 per element
+    size: int  # number of bytes, or of elements
+    offsets: int  # i64 per item and one more
+    skip: int  # bytes in front of each item that are not hashed
+    start: int  # hash code of an empty item
+    total: int  # number of items
+    hashes: int  # i32 per item, to fill
 
 
 def _work(job: HashJob) -> int:
-    """How much there is to do, in bytes."""
     return job.size + _ITEM_WORK * job.total
 
 
@@ -60,8 +48,7 @@ def _work(job: HashJob) -> int:
 def hash_texts(job: HashJob) -> tuple[int, int]:
     """The 31-chain of the UTF-16 units of texts in UTF-8.
 
-    Returns:
-        The status, REFUSED if an item is no text within the data, and that item.
+    Returns the status and its item: REFUSED if the item is no text within the data.
     """
     for item in range(job.total):
         position, end = _span(job, item)
@@ -95,7 +82,7 @@ def _span(job: HashJob, item: int) -> tuple[int, int]:
 
 @part
 def _chain_ascii(state: int, eight: int) -> int:
-    """The chain after eight more units, each a byte; sums of products that wait for no other."""
+    """The chain after eight more units, each a byte. No product waits for another."""
     return (
         state * _31_8
         + (eight & 0xFF) * _31_7
@@ -132,8 +119,7 @@ def _chain_character(position: int, end: int, state: int) -> tuple[int, int]:
 def hash_bytes(job: HashJob) -> tuple[int, int]:
     """MurmurHash3 of 32 bits over the bytes of items, as binary rows have it.
 
-    Returns:
-        The status, REFUSED if an item is not within the data, and that item.
+    Returns the status and its item: REFUSED if the item is not within the data.
     """
     for item in range(job.total):
         position, end = _span(job, item)
@@ -172,8 +158,7 @@ def finished(state: int) -> int:
 def hash_lists(job: HashJob) -> tuple[int, int]:
     """The 31-chain of the hash codes of elements.
 
-    Returns:
-        The status, REFUSED if an item is not within the data, and that item.
+    Returns the status and its item: REFUSED if the item is not within the data.
     """
     for item in range(job.total):
         position = load_native_long(job.offsets + 8 * item)

@@ -1,14 +1,14 @@
-"""Which row an entry belongs to: rows are distinct keys, in the order in which they come.
+"""Rows of entries: distinct keys, in the order in which they come.
 
-States of one operator list the same keys in the same order, as a rule, and each key once. So the
-first entries are compared with the first rows, without a row number for any of them. Where there
-is no row yet, keys that ascend are different. Of others a mark of 31 bits of its hash is kept for
-each, in a table that a core's caches hold: no mark twice, no key twice.
+States of an operator usually list the same keys in the same order, each key once. So the first
+entries are compared with the first rows. If there is no row yet, ascending keys are different. Other
+keys leave a mark, 31 bits of their hash, in a table that fits into a core's caches: if no mark comes
+twice, no key does.
 
-Of the entries behind these the row after the last one is compared first, then the last one itself,
-to which the next entry of a map belongs. As long as rows come sorted, as RocksDB has them, a key
-above them all is new. Only what none of this tells is looked up, in a table of row numbers with open
-addresses; a piece of the key's hash beside each number saves a look at most of the other keys.
+Each later entry is compared with the row after the last one, then with the last one, to which the
+next entry of a map belongs. While rows are sorted, as in RocksDB, a key above all rows is new. All
+other keys are looked up in a table of row numbers with open addresses. Bits of the hash beside each
+number save a look at most other keys.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from savepoint_formats.program.kernel.memory import (
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 
 EMPTY = -1
-"""A place of the table without a row."""
+"""The content of a place without a row."""
 
 IN_ORDER = 1
-"""The entries have the first rows, in their order; if there was none, these are new ones."""
+"""The entries have the first rows, in order. If there were no rows, they have new ones."""
 
 UNMARKED = 2
-"""Marks tell whether keys are different, and there is no table for them."""
+"""Marks are needed, and there is no table for them."""
 
 _FACTOR = -0x61C8864680B583EB  # 2**64 over the golden ratio, odd
 _MIN_LONG = -(1 << 63)
@@ -44,53 +44,34 @@ _ROW = (1 << 32) - 1
 _IS_LAST = 1 << 7
 
 _ENTRY_WORK = 32
-"""An entry is as much work as so many bytes."""
+"""Bytes whose work equals that of an entry."""
 
 
 class KeyRowsJob(NamedTuple):
-    """What to assign rows to; all but the numbers are addresses.
+    """Entries that need rows; all but the numbers are addresses."""
 
-    | field                | what                                                          |
-    |----------------------|---------------------------------------------------------------|
-    | data, size           | the bytes, and how many they are                              |
-    | prefix_size          | 0, 1 or 2 bytes in front of each key that are its key group   |
-    | starts, ends         | i64 per entry: the key, positions in data                     |
-    | first, total         | the entries to do, from ``first`` up to ``total``             |
-    | key_bytes            | how many bytes their keys have, all together                  |
-    | rows                 | i32 per entry, to fill                                        |
-    | row_starts, row_ends | i64 per row: its key, to append to                            |
-    | row_count, row_room  | rows so far, and how many there is room for                   |
-    | table, places        | i64 each: hash << 32 and row, or EMPTY; a power of two of     |
-    |                      | them, or 0 if there is no table yet                           |
-    | tabled               | how many rows are in the table                                |
-    | are_sorted           | 1 if each row so far is above the one before                  |
-    | marks, mark_places   | u32 each: a mark, or 0; a power of two of them, or 0 if there |
-    |                      | is no such table                                              |
-    """
-
-    data: int
-    size: int
-    prefix_size: int
-    starts: int
+    data: int  # the bytes
+    size: int  # their number
+    prefix_size: int  # bytes of the key group in front of each key: 0, 1 or 2
+    starts: int  # i64 per entry: its key, positions in data
     ends: int
-    first: int
-    total: int
-    key_bytes: int
-    rows: int
-    row_starts: int
+    first: int  # the first entry to do
+    total: int  # the end of the entries
+    key_bytes: int  # bytes of all their keys
+    rows: int  # i32 per entry, to fill
+    row_starts: int  # i64 per row: its key, to append to
     row_ends: int
-    row_count: int
-    row_room: int
-    table: int
-    places: int
-    tabled: int
-    are_sorted: int
-    marks: int
-    mark_places: int
+    row_count: int  # number of rows so far
+    row_room: int  # room for rows
+    table: int  # i64 per place: hash << 32 and row, or EMPTY
+    places: int  # size of the table: a power of two, or 0 without a table
+    tabled: int  # number of rows in the table
+    are_sorted: int  # 1 if each row so far is above the row before
+    marks: int  # u32 per place: a mark, or 0
+    mark_places: int  # size of that table: a power of two, or 0 without one
 
 
 def _work(job: KeyRowsJob) -> int:
-    """How much there is to do, in bytes."""
     return _ENTRY_WORK * (job.total - job.first) + job.key_bytes
 
 
@@ -100,10 +81,9 @@ def assign_rows(  # noqa: PLR0912 - a branch per way to end
 ) -> tuple[int, int, int, int, int]:
     """Gives each entry its row.
 
-    Returns:
-        The status (FULL if there is no room for another row, or the table is too small; REFUSED if
-        a key is not within the data; IN_ORDER, UNMARKED), the next entry, how many rows there are, how
-        many of them are in the table, and whether they are sorted.
+    Returns the status, the next entry, the number of rows, how many of them are in the table, and
+    whether they are sorted. The status is FULL if there is no room for another row or the table is
+    too small, REFUSED if a key is not within the data, or DONE, IN_ORDER, UNMARKED.
     """
     row_count, tabled, are_sorted, first = job.row_count, job.tabled, job.are_sorted, job.first
     if first == 0:
@@ -155,7 +135,7 @@ def assign_rows(  # noqa: PLR0912 - a branch per way to end
 
 @part
 def _in_order(job: KeyRowsJob) -> int:
-    """How many of the first keys are those of the first rows; if there is none, ascend."""
+    """Number of first keys that are those of the first rows; without rows, that ascend."""
     for index in range(job.total):
         start = load_native_long(job.starts + 8 * index)
         size = load_native_long(job.ends + 8 * index) - start
@@ -221,12 +201,12 @@ def _is_key_of(job: KeyRowsJob, row: int, start: int, size: int) -> bool:
 
 @part
 def are_equal(left: int, right: int, size: int) -> bool:
-    """Whether two pieces of memory hold the same bytes."""
+    """Whether the bytes at two addresses are the same."""
     if size >= 8:
         for place in range(0, size - 8, 8):
             if load_native_long(left + place) != load_native_long(right + place):
                 return False
-        # The last word ends with the bytes, and may have some of the one before.
+        # The last word ends with the bytes, and may overlap the word before.
         return load_native_long(left + size - 8) == load_native_long(right + size - 8)
     done = 0
     while done < size:
@@ -238,7 +218,7 @@ def are_equal(left: int, right: int, size: int) -> bool:
 
 @part
 def _is_above(job: KeyRowsJob, starts: int, ends: int, index: int, start: int, size: int) -> bool:
-    """Whether bytes, as RocksDB orders them, come behind another key, one of those given."""
+    """Whether bytes come behind a key with this index, in RocksDB's order."""
     other = load_native_long(starts + 8 * index)
     other_size = load_native_long(ends + 8 * index) - other
     other += job.data
@@ -262,7 +242,7 @@ def _is_above(job: KeyRowsJob, starts: int, ends: int, index: int, start: int, s
 
 @part
 def hash_of(start: int, size: int, seed: int) -> int:
-    """A hash of bytes; of no meaning outside of this process."""
+    """A hash of bytes that has no meaning outside of this process."""
     number = size ^ seed << 32
     done = 0
     while size - done >= 8:
@@ -307,7 +287,7 @@ def _put_rows(job: KeyRowsJob, tabled: int, row_count: int) -> None:
 
 @part
 def _find_or_put(job: KeyRowsJob, start: int, size: int, row_count: int) -> int:
-    """The row of a key; the next new one, which is put into the table, if it has none."""
+    """The row of a key; if it has none, puts ``row_count`` into the table and returns it."""
     key_hash = _hash_at(job, start, size)
     place = key_hash & job.places - 1
     content = load_native_long(job.table + 8 * place)

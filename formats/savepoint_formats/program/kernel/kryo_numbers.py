@@ -1,7 +1,7 @@
 # ruff: noqa: PLR1714, SIM109 - plain comparisons are what is compiled best
-"""Kryo's numbers and texts, of both versions: ``values/kryo/input.py`` has how they lie.
+"""Numbers and texts of both versions of Kryo: ``values/kryo/input.py`` has their bytes.
 
-A number that is longer than Kryo writes it is refused, and so is a text that is none of Unicode.
+Numbers that are longer than Kryo writes them are refused, and texts that aren't Unicode.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from savepoint_formats.program.kernel.memory import (
     store_short,
 )
 from savepoint_formats.program.kernel.status import FULL, REFUSED
-from savepoint_formats.program.kernel.texts import copy_ascii, joined, store_code_point
+from savepoint_formats.program.kernel.texts import copy_ascii, store_code_point, store_unit
 
 _HIGH_BITS = -0x7F7F7F7F7F7F7F80  # 0x80 in each byte of a word
 _MAX_LONG = (1 << 63) - 1
@@ -38,9 +38,9 @@ BYTE, SHORT, INT, LONG, VARINT, ZIGZAG, VARLONG, LONG_ZIGZAG = range(8)
 
 @part
 def unsigned(position: int, end: int, most: int) -> tuple[int, int]:
-    """An unsigned number of at most so many bytes, and where the next one begins.
+    """An unsigned number of at most ``most`` bytes, and where the next one begins.
 
-    Of nine bytes, the last one has eight bits.
+    The ninth byte has eight bits of the number, the others seven.
     """
     number = shift = 0
     while position < end and shift < 7 * most:
@@ -58,6 +58,20 @@ def unsigned(position: int, end: int, most: int) -> tuple[int, int]:
 def kryo_varint(position: int, end: int) -> tuple[int, int]:
     """An unsigned number of 32 bits, and where the next one begins."""
     return unsigned(position, end, _VARINT)
+
+
+@part
+def flagged(position: int, end: int) -> tuple[bool, int, int]:
+    """A flag, a number, and where the next one begins."""
+    if position >= end:
+        return False, 0, REFUSED
+    first = load_byte(position)
+    position += 1
+    number = first & 0x3F
+    if first & 0x40:
+        more, position = kryo_varint(position, end)
+        number |= more << 6
+    return first >= 0x80, number, position
 
 
 @part
@@ -93,7 +107,7 @@ def read_number(kind: int, position: int, end: int, is_5: int) -> tuple[int, int
 
 @part
 def store_number(column: int, row: int, kind: int, number: int) -> None:
-    """A number of a kind, in a column of its size."""
+    """Stores a number of a kind in a column of its size."""
     target = values(column)
     if kind == LONG or kind >= VARLONG:
         store_long(target + 8 * row, number)
@@ -120,17 +134,12 @@ def append_unit(column: int, row: int, position: int, end: int, is_5: int) -> in
 
 @part
 def append_kryo_text(column: int, row: int, position: int, end: int) -> int:
-    """A text, or null: its characters, the last one marked; or a count and its units."""
+    """A text or null: characters with a mark at the last one, or a count and units."""
     if position >= end:
         return REFUSED
-    first = load_byte(position)
-    if first < 0x80:
+    if load_byte(position) < 0x80:
         return _append_marked(column, row, position, end)
-    position += 1
-    count = first & 0x3F
-    if first & 0x40:
-        more, position = kryo_varint(position, end)
-        count |= more << 6
+    _, count, position = flagged(position, end)
     start = used(column, row)
     set_valid(column, row, count > 0)
     if position < 0 or count == 0:
@@ -184,16 +193,9 @@ def _append_wide(column: int, row: int, position: int, end: int, start: int, cou
             return REFUSED
         if target > last:
             return FULL
-        is_low = unit & 0xFC00 == 0xDC00
-        if is_low != (high != 0):
+        target, high = store_unit(target, unit, high)
+        if target < 0:
             return REFUSED
-        if unit & 0xFC00 == 0xD800:
-            high = unit
-        elif is_low:
-            target = store_code_point(target, joined(high, unit))
-            high = 0
-        else:
-            target = store_code_point(target, unit)
     if high:
         return REFUSED
     use(column, row, target - values(column))

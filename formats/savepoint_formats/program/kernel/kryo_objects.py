@@ -1,19 +1,19 @@
 # ruff: noqa: PLR0913, PLR0917 - the kernel has no objects that would hold its arguments
-"""Objects of Kryo: what leads their bodies, and how many elements there are.
+"""Objects of Kryo: the bytes in front of their bodies, and the number of elements.
 
-The memory of a graph, which begins with three numbers and has two tables behind them:
+The memory of a graph begins with three numbers and ends with two tables:
 
 | i64               | what                                                                       |
 |-------------------|----------------------------------------------------------------------------|
-| names, objects    | how many classes came by their names, and how many objects came            |
-| behind            | where it goes on behind an object that is read again; 0 if none is         |
+| names, objects    | number of classes that came by name, and of objects that came              |
+| behind            | position behind an object that is read again; 0 if none is                 |
 | parts             | seven numbers that a value is made of                                      |
 | scratch           | 16 bytes for dates                                                         |
 | of each name      | its class                                                                  |
 | of each object    | its class, and where its body is                                           |
 
-An object that comes again is read again, where its body lies first; so only what is a single value
-may come again. A class is four numbers:
+An object that comes again is read again where its body lies first. So only single values may come
+again. A class is four numbers:
 
 | i64    | what                                                                                  |
 |--------|---------------------------------------------------------------------------------------|
@@ -26,7 +26,8 @@ may come again. A class is four numbers:
 from __future__ import annotations
 
 from savepoint_formats.program.kernel.columns import set_valid
-from savepoint_formats.program.kernel.kryo_numbers import kryo_varint
+from savepoint_formats.program.kernel.key_rows import are_equal
+from savepoint_formats.program.kernel.kryo_numbers import flagged, kryo_varint
 from savepoint_formats.program.kernel.machine_code import part
 from savepoint_formats.program.kernel.memory import (
     load_byte,
@@ -42,7 +43,7 @@ TRACKED, SINGLE = 1, 2
 
 MOST_NAMES = 256
 MOST_OBJECTS = 1 << 16
-"""How many objects of a graph may come again: the first ones."""
+"""Only the first objects of a graph may come again, up to this number."""
 
 BEHIND, PARTS, SCRATCH = 16, 24, 80
 NAME_TABLE = 96
@@ -50,16 +51,16 @@ _OBJECTS = 8
 _OBJECT_TABLE = NAME_TABLE + 8 * MOST_NAMES
 GRAPH_SIZE = _OBJECT_TABLE + 16 * MOST_OBJECTS
 
-# What leads an object; from BY_LIST on, the number of the column of its list is added.
+# Leads: the bytes in front of an object. To BY_LIST the number of its list's column is added.
 BY_CLASS, OR_NULL, NEVER_NULL, BY_LIST = range(4)
 
-# How elements are counted; and what else is to be known of them.
+# Forms: how elements are counted, and flags.
 LIST, MAP, ARRAY, ONE, CLASSED_LIST = range(5)
 FINAL, SORTED, WITHOUT_NULL = 8, 16, 32
 _COUNTED = 7
 
 _FORM, _CASE = 16, 24
-"""The registers of a list: what leads its elements, and of which class they are."""
+"""Registers of a list: the lead of its elements, and the CASE of their class."""
 
 _UNKNOWN = -1
 
@@ -84,21 +85,10 @@ def read_object(
     position: int,
     end: int,
 ) -> tuple[int, int]:
-    """What leads an object of the column.
+    """Reads the bytes in front of an object.
 
-    Args:
-        graph: The memory of the graph.
-        classes: The table of classes.
-        kept: The registers of its list, if it is an element.
-        column: The column.
-        row: The row.
-        at: The first CASE.
-        count: How many follow it.
-        position: Of the bytes.
-        end: Behind the last of them.
-
-    Returns:
-        Where the body is, or REFUSED; and the number of the instruction that is next.
+    ``kept`` are the registers of its list, if it is an element. ``at`` is the first CASE; ``count``
+    more follow. Returns where the body is, or REFUSED, and the number of the next instruction.
     """
     form = load_native_int(at + 4)
     case = at + OP_SIZE
@@ -120,7 +110,7 @@ def read_object(
         marker, position = kryo_varint(position, end)
         if position < 0 or (marker == 0 and form != OR_NULL):
             return REFUSED, 0
-        # What is never referred to has a flag there, and no number of an object.
+        # An object that is never referred to has a flag in place of a number.
         if not is_tracked and marker > 1:
             return REFUSED, 0
     set_valid(column, row, marker != 0)
@@ -136,7 +126,7 @@ def read_object(
 
 @part
 def number_object(graph: int, number: int, position: int) -> None:
-    """The next object is of this class, and its body lies there."""
+    """Remembers the class of the next object, and where its body lies."""
     objects = load_native_long(graph + _OBJECTS)
     if objects < MOST_OBJECTS:
         store_long(graph + _OBJECT_TABLE + 16 * objects, number)
@@ -199,7 +189,7 @@ def _read_name(
         expected = load_native_int(at + 4)
         size = load_native_long(classes + CLASS_SIZE * expected + 16)
         name = load_native_long(classes + CLASS_SIZE * expected + 8)
-        if size <= end - position and names < MOST_NAMES and is_same(name, position, size):
+        if size <= end - position and names < MOST_NAMES and are_equal(name, position, size):
             store_long(graph + NAME_TABLE + 8 * names, expected)
             store_long(graph, names + 1)
             return at, position + size
@@ -207,27 +197,12 @@ def _read_name(
 
 
 @part
-def is_same(first: int, second: int, size: int) -> bool:
-    """Whether so many bytes are the same."""
-    done = 0
-    while size - done >= 8:
-        if load_native_long(first + done) != load_native_long(second + done):
-            return False
-        done += 8
-    while done < size:
-        if load_byte(first + done) != load_byte(second + done):
-            return False
-        done += 1
-    return True
-
-
-@part
 def read_elements(  # noqa: PLR0912 - the forms of collections
     graph: int, classes: int, kept: int, at: int, ops: int, position: int, end: int, is_5: int
 ) -> tuple[int, int]:
-    """How many elements there are, -1 if there is no list; and where they are, or REFUSED.
+    """The number of elements, -1 if there is no list; and where they are, or REFUSED.
 
-    What leads them is kept for them.
+    The lead of the elements goes into registers.
     """
     form = load_native_int(at + 4)
     kind = form & _COUNTED
@@ -237,7 +212,7 @@ def read_elements(  # noqa: PLR0912 - the forms of collections
     count = 1
     flag = False
     if form & SORTED and not is_5:
-        position = _skip_null(position, end)
+        position = skip_no_comparator(position, end)
     if position >= 0 and kind != ONE:
         if kind == LIST and is_5:
             flag, count, position = flagged(position, end)
@@ -246,7 +221,7 @@ def read_elements(  # noqa: PLR0912 - the forms of collections
         if kind == ARRAY or (is_5 and kind != CLASSED_LIST):
             count -= 1
     if position >= 0 and count >= 0 and form & SORTED and is_5:
-        position = _skip_null(position, end)
+        position = skip_no_comparator(position, end)
     if position < 0 or count > end - position:
         return count, REFUSED
     if kind == CLASSED_LIST:
@@ -273,28 +248,14 @@ def read_elements(  # noqa: PLR0912 - the forms of collections
 
 
 @part
-def flagged(position: int, end: int) -> tuple[bool, int, int]:
-    """A flag, a number, and where the next one begins."""
-    if position >= end:
-        return False, 0, REFUSED
-    first = load_byte(position)
-    position += 1
-    number = first & 0x3F
-    if first & 0x40:
-        more, position = kryo_varint(position, end)
-        number |= more << 6
-    return first >= 0x80, number, position
-
-
-@part
-def _skip_null(position: int, end: int) -> int:
-    """No comparator."""
+def skip_no_comparator(position: int, end: int) -> int:
+    """Refuses a comparator, which is for the general path."""
     return position + 1 if position < end and load_byte(position) == 0 else REFUSED
 
 
 @part
 def _skip_class(graph: int, classes: int, inner: int, position: int, end: int) -> int:
-    """A class of no interest; where its name comes for the first time, it is one of elements."""
+    """Skips a class. If its name comes for the first time, it must be a class of elements."""
     number, behind = kryo_varint(position, end)
     if behind < 0 or number != 1:
         return behind

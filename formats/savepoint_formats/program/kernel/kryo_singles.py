@@ -1,7 +1,7 @@
 # ruff: noqa: PLR0913, PLR0917, PLR1714 - plain comparisons and numbers are compiled best
-"""Single values of Kryo, each of which is read into its column: see ``values/kryo``.
+"""Single values of Kryo, read into their columns: see ``values/kryo``.
 
-A value of several numbers is made of parts, which were read before.
+The numbers that a value is made of, its parts, have been read before.
 """
 
 from __future__ import annotations
@@ -114,19 +114,19 @@ def _append_digits(
 
 @part
 def load_part(graph: int, index: int) -> int:
-    """A number that a value is made of."""
+    """Loads a number that a value is made of."""
     return load_native_long(graph + PARTS + 8 * index)
 
 
 @part
 def store_part(graph: int, index: int, number: int) -> None:
-    """A number that a value is made of."""
+    """Stores a number that a value is made of."""
     store_long(graph + PARTS + 8 * index, number)
 
 
 @part
 def read_cut_clock(graph: int, index: int, position: int, end: int) -> int:
-    """A time of day, of which zeros at the end are cut off: behind the one that is inverted."""
+    """A time of day without the zeros at its end; the last number is inverted then."""
     last = index + 3
     place = index
     while place <= last:
@@ -151,7 +151,7 @@ def read_cut_clock(graph: int, index: int, position: int, end: int) -> int:
 def _from_parts(
     op: int, graph: int, column: int, seconds: int, row: int, position: int, is_5: int
 ) -> int:
-    """A value of parts that were read; the position again, or REFUSED or FULL."""
+    """A value made of parts; returns the same position, or REFUSED or FULL."""
     first, second = load_part(graph, 0), load_part(graph, 1)
     if op == Op.UUID:
         return position if _append_uuid(column, row, first, second) else FULL
@@ -164,7 +164,7 @@ def _from_parts(
         is_near = -_MAX_DURATION_SECONDS <= first <= _MAX_DURATION_SECONDS
         return position if is_near else REFUSED
     if op == Op.MILLIS_AND_NANOS:
-        # Kryo 5 has those of whole seconds.
+        # Kryo 5 writes milliseconds of whole seconds.
         first = (first + (second // _NANOS_PER_MILLI if is_5 else 0)) // 1_000
     store_precise(seconds, row, first, second)
     return position
@@ -220,7 +220,7 @@ def _store_date_and_clock(
 
 @part
 def _store_bytes(graph: int, target: int, index: int, count: int) -> bool:
-    """So many parts as bytes; whether all are small."""
+    """Stores ``count`` parts as bytes; whether all are small."""
     is_small = True
     while count > 0:
         number = load_part(graph, index)

@@ -1,8 +1,8 @@
 # ruff: noqa: PLR1714 - of plain comparisons the compiler makes one jump table
-"""The walk of records that have objects of Kryo in them: that of ``walk``, and theirs.
+"""The walk of records with objects of Kryo: that of ``walk``, and instructions for the objects.
 
-A walk of its own, for who has no such objects need not wait until it is compiled. It lacks what
-nobody has beside them: ``KRYO_OPS`` is what it knows.
+It is a walk of its own so that programs without such objects need not wait until it is compiled. It
+lacks instructions that never occur beside objects of Kryo: ``KRYO_OPS`` are those that it has.
 """
 
 from __future__ import annotations
@@ -28,11 +28,7 @@ from savepoint_formats.program.kernel.kryo_objects import (
     read_elements,
     read_object,
 )
-from savepoint_formats.program.kernel.kryo_singles import (
-    read_cut_clock,
-    read_single,
-    store_part,
-)
+from savepoint_formats.program.kernel.kryo_singles import read_cut_clock, read_single, store_part
 from savepoint_formats.program.kernel.machine_code import entry, part
 from savepoint_formats.program.kernel.memory import (
     load_byte,
@@ -45,75 +41,62 @@ from savepoint_formats.program.kernel.memory import (
     store_zeros,
 )
 from savepoint_formats.program.kernel.ops import OP_SIZE, Op
-from savepoint_formats.program.kernel.other_values import read_value
+from savepoint_formats.program.kernel.other_values import case_of, expect_suffix, read_value
 from savepoint_formats.program.kernel.skipped_graphs import FOUND, TABLES_SIZE, skip_graph
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 from savepoint_formats.program.kernel.walk import REGISTERS_SIZE, Walk
 
 _NO_CLASS = -1
 PASSED = 1 << 32
-"""A record of which all classes are known."""
+"""The end of a record whose classes are all known."""
 _MIN_LONG = -(1 << 63)
 
 KRYO_OPS = frozenset(Op) - {
     *(Op.BIT, Op.TIMESTAMP, Op.DECIMAL, Op.MASKED_LIST, Op.MASK, Op.UNMASK, Op.MASKED_KIND),
     *range(Op.SECTION, Op.GRAPH),
 }
-"""The instructions that this walk knows."""
+"""Instructions of this walk."""
 
 OTHER_OPS = KRYO_OPS - {
     *(Op.END, Op.GOTO, Op.REFUSE, Op.CASE, Op.NEXT, Op.DELIMITED, Op.NEXT_DELIMITED),
     *(Op.NULL, Op.PRESENT, Op.NULL_REST, Op.VALID, Op.ABSENT, Op.ZERO, Op.PAD, Op.KEY),
     *range(Op.GRAPH, max(Op) + 1),
 }
-"""Those of them that only the walk with other values knows."""
+"""Instructions that only the kernels ``..._among_others`` have."""
 
 
 class Graphs(NamedTuple):
-    """What the objects of Kryo in records need; both are addresses.
+    """Addresses that reading objects of Kryo needs."""
 
-    | field   | what                                       |
-    |---------|--------------------------------------------|
-    | classes | the table of classes, see ``kryo_objects`` |
-    | memory  | of the graph that is being read            |
-    """
-
-    classes: int
-    memory: int
+    classes: int  # the table of classes, see ``kryo_objects``
+    memory: int  # of the current graph, see ``kryo_objects``
 
 
 @entry
 def walk_kryo(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:
-    """Walks until the records or the room end, or a record is refused: as ``walk`` does."""
+    """Walks as ``walk`` does."""
     return _walk(job, graphs, None, 0, None)
 
 
 @entry
 def walk_kryo_among_others(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:
-    """The same of records that have ``OTHER_OPS``, too; it takes longer to compile."""
+    """Walks records that may have ``OTHER_OPS``; takes longer to compile."""
     return _walk(job, graphs, 0, 0, None)
 
 
 @entry
 def survey_graphs(job: Walk, graphs: Graphs, tables: int, ended: int) -> int:
-    """Walks records that have ``SKIP_GRAPH``, each into the first row, and goes on behind each.
+    """Walks records that have ``SKIP_GRAPH``, and goes on behind each that is refused; returns DONE.
 
-    Args:
-        job: What to walk.
-        graphs: What objects of Kryo need.
-        tables: What is in their classes, see ``skipped_graphs``.
-        ended: Gets two numbers for each record: what ended its graph, as ``skipped_graphs`` says;
-            or ``PASSED``, if nothing did, or -1, if it is none of a class.
-
-    Returns:
-        The status.
+    ``tables`` are those of ``skipped_graphs``. ``ended`` gets two numbers per record: what ended its
+    graph, as ``skipped_graphs`` says, or ``PASSED``, or -1 if it is no class.
     """
     return _survey(job, graphs, None, tables, ended)
 
 
 @entry
 def survey_graphs_among_others(job: Walk, graphs: Graphs, tables: int, ended: int) -> int:
-    """The same of records that have ``OTHER_OPS``, too; it takes longer to compile."""
+    """Surveys records that may have ``OTHER_OPS``; takes longer to compile."""
     return _survey(job, graphs, 0, tables, ended)
 
 
@@ -146,13 +129,13 @@ def _survey(job: Walk, graphs: Graphs, others: int | None, tables: int, ended: i
 def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
     job: Walk, graphs: Graphs, others: int | None, reads: int | None, tables: int | None
 ) -> tuple[int, int, int, int]:
-    """The walk; what needs an argument that is None is compiled away.
+    """Walks; code that needs an argument that is None is not compiled.
 
     Args:
-        job: What to walk.
-        graphs: What objects of Kryo need.
-        others: Not None if there may be ``OTHER_OPS``.
-        reads: Not None if graphs are read; they are passed over if it is.
+        job: Records to walk.
+        graphs: Memory for objects of Kryo.
+        others: None if there are no ``OTHER_OPS``.
+        reads: None if graphs are passed over, not read.
         tables: What is in the classes of graphs that are passed over.
     """
     ops, columns, registers = job.ops, job.columns, job.registers
@@ -346,27 +329,16 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
                     position = REFUSED
                 end = load_native_long(kept)
             elif op == Op.TAG:
-                tag = load_byte(position) if position < end else -1
-                position += 1
-                case = at
-                while argument > 0 and load_native_int(case + 4) != tag:
-                    case += OP_SIZE
-                    argument -= 1
-                if argument == 0:
+                case = case_of(at, argument, load_byte(position)) if position < end else 0
+                if case == 0:
                     position = REFUSED
-                at = ops + OP_SIZE * load_native_int(case + 8)
+                else:
+                    position += 1
+                    at = ops + OP_SIZE * load_native_int(case + 8)
             elif op == Op.MARK:
                 store_long(kept, position)
             elif op == Op.LENGTH_SUFFIX:
-                size = position - load_native_long(kept)
-                while position >= 0:
-                    if position >= end or load_byte(position) != size & 0xFF:
-                        position = REFUSED
-                        break
-                    position += 1
-                    size >>= 8
-                    if size == 0:
-                        break
+                position = expect_suffix(position - load_native_long(kept), position, end)
             elif op == Op.CONSTANT:
                 store_int(values(column) + 4 * row, argument)
             elif op == Op.SIZE:

@@ -1,10 +1,9 @@
-"""What is compiled, and when: a function of the kernel is Python until machine code is worth it.
+"""Runs functions of the kernel as Python until machine code is worth it.
 
-Numba takes half a second to import, and the walk a quarter of a minute to compile. Whoever looks
-at a few rows of a small savepoint needs neither: the same functions run as plain Python, over the
-same memory. ``ALLOWANCE`` bounds how much of that a process does. Machine code does the remaining
-work, and any single piece of work that is larger. Where it would have to be compiled first, there
-is more patience: ``UNCOMPILED_WORK``.
+Numba takes half a second to import, and the walk several seconds to compile. A few rows of a small
+savepoint need neither: the same functions run as plain Python, over the same memory. ``ALLOWANCE``
+bounds that work of a process. Machine code does the rest, and any single larger job. If machine code
+must be compiled first, the bound is higher: ``UNCOMPILED_WORK``.
 """
 
 from __future__ import annotations
@@ -28,52 +27,51 @@ FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 PARTS: list[Callable[..., Any]] = []
 """The functions that are compiled into others."""
 
+INLINED_PARTS: list[Callable[..., Any]] = []
+"""The parts that are always inlined."""
+
 KERNELS: list[Kernel[..., Any]] = []
 """The functions that Python calls, of all modules that are imported."""
 
 SMALL_WORK = 1 << 18
-"""How many bytes a process works on without machine code: about as long as numba's import takes."""
+"""Bytes that a process works on without machine code: about the time of numba's import."""
 
 UNCOMPILED_WORK = 1 << 21
-"""How many bytes more where there is no machine code yet: about two seconds, instead of ten or more."""
+"""More such bytes while there is no machine code yet: about two seconds of work."""
 
 _LOCK = Lock()
 
 
 class Allowance:
-    """How much work a process may still do without machine code.
-
-    Attributes:
-        left: In bytes; less than none where machine code would have had to be compiled.
-    """
+    """Work that a process may still do without machine code: ``left`` bytes, maybe negative."""
 
     def __init__(self, left: float) -> None:
         self.left = left
 
     def takes(self, size: int, more: int = 0) -> bool:
-        """Whether work on so many bytes is within what is left, and ``more``; it is used up then."""
+        """Whether ``size`` bytes are below what is left plus ``more``; if so, uses them up."""
         if not self.has(size, more):
             return False
         self.left -= size
         return True
 
     def has(self, size: int, more: int = 0) -> bool:
-        """Whether work on so many bytes is within what is left, and ``more``."""
+        """Whether ``size`` bytes are below what is left plus ``more``."""
         return size < self.left + more
 
 
 ALLOWANCE = Allowance(SMALL_WORK)
-"""Of this process."""
+"""The allowance of this process."""
 
 
 @dataclass
 class Compilation:
-    """How far the machine code of a function is.
+    """Progress of compiling a function.
 
     Attributes:
         function: Its name.
-        total: How many functions are compiled into it, with itself.
-        done: How many of them are; none while kept code is loaded.
+        total: Number of functions that are compiled into it, itself included.
+        done: Number of them that are compiled; 0 while stored code is loaded.
         has_begun: Whether anything is compiled.
     """
 
@@ -84,27 +82,21 @@ class Compilation:
 
 
 class _Watch:
-    """What goes around the first call of each machine code, which may compile it."""
+    """The context around the first call of each function's machine code."""
 
     around: Callable[[Compilation], AbstractContextManager[Any]] | None = None
 
 
 def watch_compilation(around: Callable[[Compilation], AbstractContextManager[Any]]) -> None:
-    """Enters a context wherever machine code is made or loaded.
-
-    Args:
-        around: Gives what is entered before, and left after; the compilation tells how far it is.
-    """
+    """Enters the context that ``around`` gives whenever machine code is compiled or loaded."""
     _Watch.around = staticmethod(around)
 
 
 class Kernel(Generic[P, R]):
-    """A function that Python calls: interpreted or compiled, which gives the same.
+    """A function that Python calls, interpreted or compiled.
 
-    Args:
-        function: Written so that numba takes it.
-        size: Tells the size of a piece of work, in bytes, from the arguments. Without it, the
-            function is never interpreted.
+    ``size`` computes the bytes of work from the arguments. Without it, the function is always
+    compiled.
     """
 
     def __init__(self, function: Callable[P, R], size: Callable[..., int] | None = None) -> None:
@@ -118,7 +110,7 @@ class Kernel(Generic[P, R]):
     def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
         """Calls the function."""
         if self._size is not None and self.is_spared(self._size(*arguments, **named)):
-            # Sums of hashes wrap around, as those of machine code do.
+            # Sums of hashes wrap around, as in machine code.
             with np.errstate(over="ignore"):
                 return self.function(*arguments, **named)
         if self._is_called:
@@ -128,7 +120,7 @@ class Kernel(Generic[P, R]):
         return cast("R", result)
 
     def is_spared(self, size: int) -> bool:
-        """Whether so many bytes are to be done without machine code; they count as done."""
+        """Whether to work on ``size`` bytes without machine code; they count as done."""
         if self._is_loaded:
             return False
         if ALLOWANCE.takes(size):
@@ -140,13 +132,12 @@ class Kernel(Generic[P, R]):
         return not self._is_loaded and ALLOWANCE.takes(size, UNCOMPILED_WORK)
 
     def load(self) -> None:
-        """Loads the machine code that other processes have left; compiles nothing."""
+        """Loads the machine code that other processes have stored; compiles nothing."""
         from savepoint_formats.program.kernel.compiler import load_kept  # noqa: PLC0415  # slow
 
         self._is_loaded, self._is_sought = load_kept(self.machine), True
 
     def _watched(self, *arguments: P.args, **named: P.kwargs) -> Any:
-        """Calls the machine code, while who watches is told how far its compilation is."""
         if _Watch.around is None:
             return self.machine(*arguments, **named)
         from savepoint_formats.program.kernel.compiler import following  # noqa: PLC0415  # slow
@@ -166,16 +157,13 @@ class Kernel(Generic[P, R]):
 
 
 def load_kernels() -> None:
-    """Loads what machine code this machine has kept, of all functions that are imported.
-
-    For a process whose forks are to find it loaded. It compiles nothing.
-    """
+    """Loads stored machine code of all imported functions, for the forks of this process."""
     for kernel in KERNELS:
         kernel.load()
 
 
 def _parts_of(function: Callable[..., Any]) -> set[Callable[..., Any]]:
-    """The functions that are compiled into a function."""
+    """Functions that are compiled into a function."""
     known, parts = set(PARTS), cast("set[Callable[..., Any]]", set())
     callers = [function]
     while callers:
@@ -189,20 +177,22 @@ def _parts_of(function: Callable[..., Any]) -> set[Callable[..., Any]]:
 
 
 def part(function: FunctionT) -> FunctionT:
-    """A function of the kernel, which is compiled into whoever calls it."""
+    """Marks a function of the kernel that is compiled into its callers."""
     PARTS.append(function)
     return function
 
 
+def inlined_part(function: FunctionT) -> FunctionT:
+    """Marks a part that is always inlined, because a loop calls it for each value."""
+    INLINED_PARTS.append(function)
+    return part(function)
+
+
 def entry(function: Callable[P, R]) -> Kernel[P, R]:
-    """A function that Python calls; the machine code is kept for other processes."""
+    """Marks a function that Python calls; its machine code is stored for other processes."""
     return Kernel(function)
 
 
 def light_entry(size: Callable[..., int]) -> Callable[[Callable[P, R]], Kernel[P, R]]:
-    """A function that Python calls, and interprets as long as there is little to do.
-
-    Args:
-        size: Tells from the arguments how many bytes there are to work on.
-    """
+    """Marks a function that Python calls, and interprets while ``size`` of its arguments is small."""
     return lambda function: Kernel(function, size)

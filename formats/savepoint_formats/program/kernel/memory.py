@@ -1,10 +1,10 @@
-"""Bare memory, as the kernel sees it: addresses are integers, numbers lie at any of them.
+"""Bare memory: addresses are integers, and numbers lie at any address.
 
-Numba's arrays would be checked for negative indexes at every access and counted at every call;
-an address is neither. Nothing here checks anything: who reads has compared the address with the
-end of the bytes before, who writes has compared it with the end of the buffer.
+Numba checks arrays for negative indexes at every access, and counts references at every call.
+Addresses need neither. Nothing is checked here: readers have compared the address with the end of
+the bytes before, writers with the end of the buffer.
 
-These are the functions as Python runs them; ``compiler`` has an instruction in the place of each.
+Python runs these functions; ``compiler`` replaces each by an instruction.
 """
 
 from __future__ import annotations
@@ -23,14 +23,7 @@ _SIGN, _MODULUS = 1 << 63, 1 << 64
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A function that loads a number, or stores one.
-
-    Attributes:
-        function: As Python runs it.
-        bits: Of the number in memory.
-        is_big: Whether its highest byte comes first.
-        is_signed: Whether it can be negative.
-    """
+    """A function that loads or stores a number; ``is_big`` if its highest byte comes first."""
 
     function: Callable[..., Any]
     bits: int
@@ -74,7 +67,7 @@ def copy(target: int, source: int, size: int) -> None:
 
 
 def wrapped(number: int) -> int:
-    """A product or sum as 64 bits hold it, the highest of which is the sign."""
+    """A product or sum, cut to 64 bits with a sign."""
     return (number + _SIGN) % _MODULUS - _SIGN
 
 
@@ -87,7 +80,7 @@ load_short = _load(16, is_big=True)
 load_int = _load(32, is_big=True)
 load_long = _load(64, is_big=True)
 
-# As this machine keeps them, and as binary rows have them: little endian.
+# Little endian, as in this machine and in binary rows.
 load_native_short = _load(16, is_big=False)
 load_native_unsigned_short = _load(16, is_big=False, is_signed=False)
 load_native_int = _load(32, is_big=False)
@@ -107,7 +100,7 @@ store_big_long = _store(64, is_big=True)
 
 @part
 def store_zeros(address: int, size: int) -> None:
-    """A zero of 1, 2, 4, 8 or 16 bytes."""
+    """Stores a zero of 1, 2, 4, 8 or 16 bytes."""
     if size == 1:
         store_byte(address, 0)
     elif size == 2:
@@ -121,7 +114,7 @@ def store_zeros(address: int, size: int) -> None:
 
 @part
 def clear(address: int, size: int) -> int:
-    """Zeros, so many bytes of them; where they end."""
+    """Stores ``size`` bytes of zeros; returns where they end."""
     done = 0
     while size - done >= 8:
         store_long(address + done, 0)

@@ -1,7 +1,7 @@
 """Dates and times: each function reads one and stores Arrow's number for it, or the reverse.
 
-A null is the smallest number of the first field. What lies beyond the range of Arrow's type is
-refused, rather early: a table of dates has no year beyond five million.
+A null is the smallest number of the first field. Dates beyond the year five million are refused,
+although Arrow's type holds some more.
 
 A time with nanoseconds is two columns, one behind the other: ``seconds``, and the nanoseconds.
 """
@@ -42,14 +42,14 @@ _EPOCH_IN_ERAS = 719_468
 
 @part
 def store_nullable_long(column: int, row: int, number: int, is_valid: bool) -> None:
-    """A number, or null."""
+    """Stores a number, or null."""
     set_valid(column, row, is_valid)
     store_long(values(column) + 8 * row, number if is_valid else 0)
 
 
 @part
 def store_precise(seconds: int, row: int, count: int, nanos: int) -> None:
-    """A time with nanoseconds."""
+    """Stores a time with nanoseconds."""
     store_long(values(seconds) + 8 * row, count)
     store_int(values(seconds + ENTRY_SIZE) + 4 * row, nanos)
 
@@ -62,7 +62,7 @@ def load_seconds(seconds: int, row: int) -> int:
 
 @part
 def load_nanos(seconds: int, row: int) -> int:
-    """The nanoseconds of the same; -1 if they are none of a second."""
+    """The nanoseconds of that time; -1 if they are not below a second."""
     nanos = load_native_int(values(seconds + ENTRY_SIZE) + 4 * row)
     return nanos if 0 <= nanos < _NANOS_PER_SECOND else -1
 
@@ -193,9 +193,9 @@ def read_timestamp(column: int, row: int, position: int, end: int, precision: in
 
 @part
 def store_timestamp(column: int, row: int, millis: int, nanos: int, precision: int) -> bool:
-    """A timestamp of SQL, in the unit of its precision; whether it has no more digits.
+    """Stores a timestamp of SQL in the unit of its precision; whether it has no more digits.
 
-    Above microseconds, the column is that of the seconds.
+    If the precision is above microseconds, the column is that of the seconds.
     """
     if precision <= 3:
         store_long(values(column) + 8 * row, millis)
@@ -255,7 +255,7 @@ def write_date(position: int, days: int) -> None:
     """The mirror of ``days_of``."""
     days += _EPOCH_IN_ERAS
     era, day_of_era = days // _DAYS_PER_ERA, days % _DAYS_PER_ERA
-    # What is taken off are the odd days of the years before, of which the last is 1,460 days late.
+    # Subtracts the leap days of the years before.
     odd_days = day_of_era // 1_460 - day_of_era // 36_524 + day_of_era // 146_096
     year_of_era = (day_of_era - odd_days) // 365
     day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
@@ -345,7 +345,7 @@ def write_timestamp(column: int, row: int, position: int, precision: int) -> int
 
 @part
 def millis_and_nanos(column: int, row: int, precision: int) -> tuple[int, int]:
-    """The mirror of ``store_timestamp``: milliseconds, and the nanoseconds of the last, or -1."""
+    """The mirror of ``store_timestamp``: milliseconds, and nanoseconds of the last one or -1."""
     count = load_native_long(values(column) + 8 * row)
     if precision <= 3:
         return count, 0

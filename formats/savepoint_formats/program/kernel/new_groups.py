@@ -1,4 +1,4 @@
-"""Key groups of stored keys, of another number of key groups than they are stored in.
+"""Key groups of stored keys after max parallelism has changed.
 
 Flink: ``MathUtils.murmurHash``, ``KeyGroupRangeAssignment``.
 """
@@ -10,51 +10,35 @@ from typing import NamedTuple
 from savepoint_formats.program.kernel.key_hash import finished, mixed
 from savepoint_formats.program.kernel.key_rows import key_group_at
 from savepoint_formats.program.kernel.machine_code import light_entry, part
-from savepoint_formats.program.kernel.memory import (
-    load_native_int,
-    load_native_long,
-    store_short,
-)
+from savepoint_formats.program.kernel.memory import load_native_int, load_native_long, store_short
 from savepoint_formats.program.kernel.status import DONE, REFUSED
 
 _WORD = 0xFFFFFFFF
 _SIGN = 0x80000000
 _INT_SIZE = 4
-_KEY_WORK = 16  # as much work as so many bytes
+_KEY_WORK = 16  # bytes whose work equals that of a key
 
 
 class NewGroupsJob(NamedTuple):
-    """Of which keys to find the key groups; all but the numbers are addresses.
+    """Keys that change their key groups; all but the numbers are addresses."""
 
-    | field         | what                                                                  |
-    |---------------|-----------------------------------------------------------------------|
-    | data, size    | the bytes that keys lie in                                            |
-    | starts        | i64 per key: where its prefix begins                                  |
-    | prefix_size   | of each key: 1 or 2 bytes                                             |
-    | hashes        | i32 per key: its hash code in Java                                    |
-    | total         | how many keys there are                                               |
-    | before, after | how many key groups there were, and are to be                         |
-    | key_groups    | u16 per key, to fill                                                  |
-    """
-
-    data: int
-    size: int
-    starts: int
-    prefix_size: int
-    hashes: int
-    total: int
-    before: int
-    after: int
-    key_groups: int
+    data: int  # the bytes of the keys
+    size: int  # their number
+    starts: int  # i64 per key: where its prefix begins
+    prefix_size: int  # 1 or 2 bytes
+    hashes: int  # i32 per key: its hash code in Java
+    total: int  # number of keys
+    before: int  # old number of key groups
+    after: int  # new number of key groups
+    key_groups: int  # u16 per key, to fill
 
 
 @light_entry(lambda job: _KEY_WORK * job.total)
 def find_new_groups(job: NewGroupsJob) -> tuple[int, int]:
-    """The new key group of each key, whose old one its prefix has.
+    """Finds the new key group of each key.
 
-    Returns:
-        The status, and the key that it is of: REFUSED if a prefix is not within the data, or has
-        another key group than the hash code says.
+    Returns the status and its key: REFUSED if a prefix is not within the data, or has another old
+    key group than the hash code says.
     """
     for index in range(job.total):
         start = load_native_long(job.starts + 8 * index)
@@ -80,7 +64,7 @@ def _spread(code: int) -> int:
 
 @part
 def _rest(number: int, count: int) -> int:
-    """The remainder; most counts are powers of two, where no division is needed."""
+    """The remainder. Most counts are powers of two, which need no division."""
     if count & count - 1 == 0:
         return number & count - 1
     return number % count

@@ -1,11 +1,11 @@
 """The instructions that a program consists of; the kernel walks a record by them.
 
-An instruction is three numbers: op, column, argument. The walk knows where in the record it is,
-where the record (or the frame in it) ends, and which row of the columns it fills. A read moves
-on; whatever an instruction cannot make sense of leaves the record to the general path.
+An instruction is three numbers: op, column, argument. The walk knows its position in the record,
+where the record (or the frame in it) ends, and which row of the columns it fills. A record with
+bytes that do not fit the instructions is left to the general path.
 
-``c`` is a column, ``s`` a slot of its own for what an instruction keeps until another takes it
-back, ``-> t`` the instruction that is next if what is said holds, ``n`` a number.
+``c`` is a column, ``s`` a slot whose registers keep a state until another instruction restores it,
+``-> t`` the next instruction under the condition, ``n`` a number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OP_SIZE = 12
 
 @unique
 class Op(IntEnum):
-    """What an instruction does."""
+    """Codes of instructions."""
 
     # --- the walk itself
     END = 0
@@ -48,7 +48,7 @@ class Op(IntEnum):
     PAD = 11
     """c, a column of texts, bytes or lists, is empty in this row."""
     NO_REST = 12
-    """c is what the general path makes of no bytes: null."""
+    """c, a column of the general path, is null."""
     KEY = 13
     """c, the key of a map, must not be null in this row."""
     NULL_REST = 14
@@ -115,7 +115,7 @@ class Op(IntEnum):
     NEXT_DELIMITED = 46
     """c -> t if the record goes on, with a comma."""
     MASK = 47
-    """s n: n bits in whole bytes are the mask; s keeps the one before."""
+    """s n: n bits in whole bytes are the mask; s keeps the outer one."""
     UNMASK = 48
     """s: back to the mask before."""
     MASKED_KIND = 49
@@ -139,9 +139,9 @@ class Op(IntEnum):
 
     # --- binary rows, arrays and maps of SQL: sections, whose fields do not lie in order
     SECTION = 58
-    """s: all bytes up to the end are the section; s keeps the one before."""
+    """s: all bytes up to the end are the section; s keeps the outer one."""
     PIECE = 59
-    """s: the section is where the slot says; s keeps the one before."""
+    """s: the section is where the slot says; s keeps the outer one."""
     LEAVE = 60
     """s: back to the section before."""
     ROW = 61
@@ -216,7 +216,7 @@ class Op(IntEnum):
     WHOLE_NUMBER = 93
     """c: varint of the count of bytes + 1, 0 is null; two's complement."""
     EXACT_NUMBER = 94
-    """c: the same, and the scale."""
+    """c: as WHOLE_NUMBER, and the scale."""
     OPTIONAL = 95
     """c n: a flag; a number of kind n, which 5.6 has only if the flag is set; or null."""
     UUID = 96

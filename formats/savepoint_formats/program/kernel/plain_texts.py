@@ -1,7 +1,6 @@
-"""The walk of records that are texts, and nothing else.
+"""The walk of records that are texts and nothing else.
 
-It means what the walk means, and does without looking up what to do for each record: where the text
-before ended is at hand, and most texts are copied right here.
+It gives what ``walk`` gives, but looks up no instruction, and copies most texts itself.
 """
 
 from __future__ import annotations
@@ -17,11 +16,7 @@ from savepoint_formats.program.kernel.columns import (
     values,
 )
 from savepoint_formats.program.kernel.machine_code import entry
-from savepoint_formats.program.kernel.memory import (
-    load_byte,
-    load_native_int,
-    load_native_long,
-)
+from savepoint_formats.program.kernel.memory import load_byte, load_native_int, load_native_long
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 from savepoint_formats.program.kernel.texts import append_text, copy_ascii
 
@@ -33,11 +28,7 @@ _MAX_PLAIN_SIZE = 0x7F
 
 @entry
 def walk_texts(job: Walk) -> tuple[int, int, int, int]:
-    """Walks until the records or the room end, or a record is refused.
-
-    Returns:
-        The status, the record and row to go on with, and the record's position.
-    """
+    """Walks, and returns, as ``walk`` does."""
     column = job.columns + ENTRY_SIZE * load_native_int(job.ops + 4)
     record, row = job.record, job.row
     while record < job.total:

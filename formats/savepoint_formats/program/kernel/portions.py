@@ -1,4 +1,4 @@
-"""Entries divided among portions by a hash of their identity, and copied portion by portion."""
+"""Divides entries into portions by a hash of their identity, and copies them."""
 
 from __future__ import annotations
 
@@ -17,44 +17,31 @@ from savepoint_formats.program.kernel.status import DONE, REFUSED
 
 
 class PortionsJob(NamedTuple):
-    """What to divide; all but the numbers are addresses.
+    """Entries to divide; all but the numbers are addresses."""
 
-    | field                            | what                                               |
-    |----------------------------------|----------------------------------------------------|
-    | data, size                       | the bytes, and how many they are                   |
-    | starts, ends                     | i64 per entry: its identity, positions in data     |
-    | key_starts, … value_ends         | i64 per entry: its key and its value               |
-    | total                            | how many entries there are                         |
-    | portions, portion_count          | i32 per entry: its portion; how many portions      |
-    | entries, sizes                   | i64 per portion: entries and bytes; where to copy: |
-    |                                  | the next entry and byte, -1 for none               |
-    | target, key_sizes, value_sizes   | where to copy: the bytes; i32 per entry            |
-    """
-
-    data: int
-    size: int
-    starts: int
+    data: int  # the bytes
+    size: int  # their number
+    starts: int  # i64 per entry: its identity, positions in data
     ends: int
-    key_starts: int
+    key_starts: int  # i64 per entry; likewise below
     key_ends: int
     value_starts: int
     value_ends: int
-    total: int
-    portions: int
-    portion_count: int
-    entries: int
-    sizes: int
-    target: int
-    key_sizes: int
-    value_sizes: int
+    total: int  # number of entries
+    portions: int  # i32 per entry: its portion
+    portion_count: int  # number of portions
+    entries: int  # i64 per portion: number of entries; when copying the next entry, or -1
+    sizes: int  # i64 per portion: bytes; when copying the next byte
+    target: int  # where copies go
+    key_sizes: int  # i32 per copied entry
+    value_sizes: int  # i32 per copied entry
 
 
 @entry
 def find_portions(job: PortionsJob) -> tuple[int, int]:
-    """Tells the portion of each entry, and adds up the entries and bytes of each portion.
+    """Finds the portion of each entry, and adds up the entries and bytes of each portion.
 
-    Returns:
-        The status, REFUSED if an entry is not within the data, and the next entry.
+    Returns the status and the next entry: REFUSED if an entry is not within the data.
     """
     for index in range(job.total):
         start, size = _span(job.starts, job.ends, index)
@@ -76,11 +63,7 @@ def find_portions(job: PortionsJob) -> tuple[int, int]:
 
 @entry
 def copy_portions(job: PortionsJob) -> tuple[int, int]:
-    """Copies the key and the value of each entry to where its portion is gathered.
-
-    Returns:
-        The status, and the next entry.
-    """
+    """Copies key and value of each entry to its portion; returns the status and the next entry."""
     for index in range(job.total):
         portion = load_native_int(job.portions + 4 * index)
         number = load_native_long(job.entries + 8 * portion)
@@ -99,7 +82,7 @@ def copy_portions(job: PortionsJob) -> tuple[int, int]:
 
 @part
 def _span(starts: int, ends: int, index: int) -> tuple[int, int]:
-    """Where something begins, and its size."""
+    """Start and size of an entry's range."""
     start = load_native_long(starts + 8 * index)
     return start, load_native_long(ends + 8 * index) - start
 

@@ -1,8 +1,8 @@
 """Keeps machine code and sources in step.
 
-Numba keeps the machine code of a function until the file of that function changes; of the files
-that are compiled into it, it knows nothing. So each function is kept under a name that tells the
-revision of all sources that are compiled: machine code of another revision is never found.
+Numba stores the machine code of a function until the file of that function changes. It does not
+look at files that are compiled into the function. So each function is stored under a name with the
+revision of all compiled sources: machine code of another revision is never loaded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 
-# A cluster may have the package as an archive, in which there are no paths.
+# A cluster may have the package as an archive, which has no paths.
 _PACKAGE = files("savepoint_formats")
 
 _ROOMS = {
@@ -30,7 +30,7 @@ SOURCES = tuple(
     for source in sorted(room.iterdir(), key=lambda source: source.name)
     if source.name.endswith(ending)
 )
-"""The files of which machine code is made."""
+"""The files that are compiled."""
 
 
 def _revision() -> int:
@@ -44,6 +44,6 @@ _REVISION = _revision()
 
 
 def with_revision(function: FunctionT) -> FunctionT:
-    """The function, under a name for numba that tells the revision of the sources."""
+    """Names a function for numba with the revision of the sources."""
     function.__qualname__ += f"_{_REVISION:08x}"
     return function

@@ -1,7 +1,7 @@
-"""Entries of one state become runs, one per key group: sized first, then written in one pass.
+"""Writes entries of one state as runs, one per key group, after it has sized the runs.
 
-An entry goes where the run of its key group has come to, so that entries may come in any order
-and keep it within their run; nothing is sorted.
+An entry is appended to the run of its key group. Entries may come in any order and keep it within
+their run; nothing is sorted.
 """
 
 from __future__ import annotations
@@ -30,49 +30,33 @@ _IS_LAST = 0x80
 
 
 class RunsJob(NamedTuple):
-    """What to make runs of; all but the numbers are addresses.
+    """Entries of one state; all but the numbers are addresses."""
 
-    | field         | what                                                                  |
-    |---------------|-----------------------------------------------------------------------|
-    | keys, values  | the bytes, of which there are ``keys_size`` and ``values_size``       |
-    | key_starts, … | i64 per entry, positions in the bytes                                 |
-    | skip          | bytes in front of each key that are left out: an older prefix         |
-    | key_groups    | u16 per entry                                                         |
-    | total         | how many entries there are                                            |
-    | state         | its id                                                                |
-    | prefix_size   | of each key: 1 or 2 bytes                                             |
-    | group_count   | how many key groups there can be                                      |
-    | sizes         | i64 per key group: the bytes of its run, 0 if it has none             |
-    | positions     | i64 per key group: the address at which its run goes on               |
-    | last_keys     | i64 per key group: the address of the last key of its run             |
-    """
-
-    keys: int
+    keys: int  # bytes of the keys
     keys_size: int
-    key_starts: int
+    key_starts: int  # i64 per entry, positions in the bytes
     key_ends: int
-    skip: int
-    values: int
+    skip: int  # bytes in front of each key that are left out: an older prefix
+    values: int  # bytes of the values
     values_size: int
-    value_starts: int
+    value_starts: int  # i64 per entry, positions in the bytes
     value_ends: int
-    key_groups: int
-    total: int
-    state: int
-    prefix_size: int
-    group_count: int
-    sizes: int
-    positions: int
-    last_keys: int
+    key_groups: int  # u16 per entry
+    total: int  # number of entries
+    state: int  # the state's id
+    prefix_size: int  # bytes of the new prefix: 1 or 2
+    group_count: int  # number of key groups
+    sizes: int  # i64 per key group: bytes of its run, or 0
+    positions: int  # i64 per key group: address where its run goes on
+    last_keys: int  # i64 per key group: address of the run's last key
 
 
 @entry
 def size_runs(job: RunsJob) -> tuple[int, int]:
     """Adds up the size of each run.
 
-    Returns:
-        The status, and the entry that it is of: REFUSED if there is no such key group, if key or
-        value have more bytes than 31 bits count, or if they do not lie within the bytes.
+    Returns the status and its entry: REFUSED if there is no such key group, or if key or value have
+    2 GiB, or do not lie within the bytes.
     """
     for index in range(job.total):
         key_group = load_native_unsigned_short(job.key_groups + 2 * index)
@@ -96,11 +80,7 @@ def size_runs(job: RunsJob) -> tuple[int, int]:
 
 @entry
 def write_runs(job: RunsJob) -> tuple[int, int]:
-    """Writes the runs, after ``size_runs`` has sized them.
-
-    Returns:
-        The status, and how many entries were written.
-    """
+    """Writes the runs that ``size_runs`` has sized; returns DONE and the number of entries."""
     for key_group in range(job.group_count):
         if load_native_long(job.sizes + 8 * key_group):
             start = load_native_long(job.positions + 8 * key_group)

@@ -1,3 +1,4 @@
+# ruff: noqa: PLR1714 - plain comparisons and numbers are compiled best
 """Sections of SQL's binary rows, arrays and maps, in which a slot says where its value lies.
 
 All numbers are little endian; offsets count from the section's first byte.
@@ -14,7 +15,7 @@ from savepoint_formats.program.kernel.decimals import (
     store_long_decimal,
     write_twos_complement,
 )
-from savepoint_formats.program.kernel.machine_code import part
+from savepoint_formats.program.kernel.machine_code import inlined_part, part
 from savepoint_formats.program.kernel.memory import (
     clear,
     copy,
@@ -27,6 +28,7 @@ from savepoint_formats.program.kernel.memory import (
     store_long,
 )
 from savepoint_formats.program.kernel.moments import millis_and_nanos, store_timestamp
+from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.kernel.status import REFUSED
 from savepoint_formats.program.kernel.texts import append_bytes, append_utf8
 
@@ -39,7 +41,7 @@ _DECIMAL_SIZE = 16
 
 @part
 def piece(slot: int, section: int, end: int) -> tuple[int, int]:
-    """Where the value of a slot begins and how large it is; refused if it lies outside."""
+    """Start and size of a slot's value; the start is REFUSED if it lies outside the section."""
     size = load_native_unsigned_int(slot)
     offset = load_native_unsigned_int(slot + 4)
     return (section + offset if offset + size <= end - section else REFUSED), size
@@ -47,7 +49,7 @@ def piece(slot: int, section: int, end: int) -> tuple[int, int]:
 
 @part
 def inline_or_piece(slot: int, section: int, end: int) -> tuple[int, int]:
-    """As ``piece``, of a slot that has room for up to seven bytes itself."""
+    """Like ``piece``, for a slot that itself has room for up to seven bytes."""
     last = load_byte(slot + _SLOT - 1)
     if last & _INLINE:
         size = last & ~_INLINE
@@ -80,7 +82,7 @@ def append_slot_raw(column: int, row: int, slot: int, section: int, end: int) ->
 def read_slot_decimal(
     column: int, row: int, slot: int, section: int, end: int, precision: int
 ) -> bool:
-    """DECIMAL; whether the kernel takes it."""
+    """Whether the kernel takes a DECIMAL."""
     if precision <= MAX_LONG_DIGITS:
         return store_decimal(column, row, load_native_long(slot), precision)
     start, size = piece(slot, section, end)
@@ -111,7 +113,7 @@ def read_slot_time(column: int, row: int, slot: int) -> bool:
 
 @part
 def null_size(arity: int) -> int:
-    """The bytes of row kind and null bits."""
+    """Bytes of the row kind and null bits."""
     return (arity + 8 + 63) // 64 * 8
 
 
@@ -127,7 +129,7 @@ def bit(section: int, index: int) -> bool:
     return load_byte(section + (index >> 3)) >> (index & 7) & 1 != 0
 
 
-# --- the reverse: what a slot points to is written at ``position`` -------------------------------
+# --- the reverse: bytes behind the slots are written at ``position`` -------------------------------
 
 
 @part
@@ -139,21 +141,35 @@ def set_bit(section: int, index: int) -> None:
 
 @part
 def padded(section: int, position: int) -> int:
-    """The next place of whole longs; zeros up to there."""
+    """The next place of whole longs; writes zeros up to there."""
     return clear(position, section - position & _SLOT - 1)
 
 
 @part
 def write_piece(slot: int, section: int, start: int, end: int) -> int:
-    """The mirror of ``piece``, of what lies behind the section's other pieces; where it ends."""
+    """The mirror of ``piece`` for bytes behind the section; returns where their padding ends."""
     store_int(slot, end - start)
     store_int(slot + 4, start - section)
     return padded(section, end)
 
 
+@inlined_part
+def write_slot(
+    op: int, column: int, row: int, slot: int, section: int, position: int, argument: int
+) -> int:
+    """A value that is no plain number, in its slot or behind the section."""
+    if op == Op.SLOT_TEXT or op == Op.SLOT_BYTES:
+        return write_slot_bytes(column, row, slot, section, position)
+    if op == Op.SLOT_RAW:
+        return write_slot_raw(column, row, slot, section, position)
+    if op == Op.SLOT_DECIMAL:
+        return write_slot_decimal(column, row, slot, section, position, argument)
+    return write_slot_timestamp(column, row, slot, section, position, argument)
+
+
 @part
 def write_slot_raw(column: int, row: int, slot: int, section: int, position: int) -> int:
-    """The mirror of ``append_slot_raw``."""
+    """Bytes behind the section, to which the slot points."""
     start = used(column, row)
     size = used(column, row + 1) - start
     copy(position, values(column) + start, size)
@@ -162,7 +178,7 @@ def write_slot_raw(column: int, row: int, slot: int, section: int, position: int
 
 @part
 def write_slot_bytes(column: int, row: int, slot: int, section: int, position: int) -> int:
-    """The mirror of ``append_slot_bytes`` and ``append_slot_text``."""
+    """Bytes in the slot itself if there are at most seven."""
     start = used(column, row)
     size = used(column, row + 1) - start
     if size > _MAX_INLINE_SIZE:

@@ -1,7 +1,7 @@
 # ruff: noqa: PLR0913, PLR0917, PLR1714, SIM109 - plain comparisons and numbers are compiled best
-"""Object graphs of Kryo that are passed over, whatever is in them, up to a class that nobody knows.
+"""Passes over object graphs of Kryo, up to a class that nobody knows.
 
-All classes are in one table, and what lies in an object of each:
+A table has all classes, and the content of their objects:
 
 | kind     | first                         | second              | its objects are                         |
 |----------|-------------------------------|---------------------|-----------------------------------------|
@@ -15,18 +15,18 @@ All classes are in one table, and what lies in an object of each:
 | PRIMITIVES | the part that each is       |                     | a count and parts                       |
 | FIELDS   | where its fields begin        | how many            | fields                                  |
 
-A field is two numbers: a part, or -1 and the arguments of its type, or -2 less the number of its
-class, if that is final. Arguments are five: their count, and for each the class if it is final, or
--1, and its own arguments.
+A field is two numbers: a part and 0; or -1 and the arguments of its type; or -2 minus the number of
+its class, if that is final. Arguments are five numbers: their count, and for each its class if that is
+final, else -1, and its own arguments.
 
-The memory is that of ``kryo_objects``, without the table of objects: which came before is of no
-interest. In its place is a stack of what is read: a frame has the values that are to come, what
-leads them, their class, their arguments, and where the next field is.
+The memory is that of ``kryo_objects`` with a stack in place of the table of objects. An entry of the
+stack has the number of values to come, their lead, class and arguments, and the next field.
 """
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.kryo_numbers import kryo_varint, read_number
+from savepoint_formats.program.kernel.key_rows import are_equal
+from savepoint_formats.program.kernel.kryo_numbers import flagged, kryo_varint, read_number
 from savepoint_formats.program.kernel.kryo_objects import (
     ARRAY,
     BY_CLASS,
@@ -39,8 +39,7 @@ from savepoint_formats.program.kernel.kryo_objects import (
     OR_NULL,
     SORTED,
     WITHOUT_NULL,
-    flagged,
-    is_same,
+    skip_no_comparator,
 )
 from savepoint_formats.program.kernel.machine_code import part
 from savepoint_formats.program.kernel.memory import (
@@ -61,7 +60,7 @@ TEXT, FLAG, COUNTED, CLOCK, NEW, WORDS, OFFSET, OPTIONAL_INT, OPTIONAL_LONG, SCA
 TABLES_SIZE = 40
 MOST_DEPTH = 128
 FOUND = 56
-"""Where the memory has the class that ended a graph: its number, or the place and size of its name."""
+"""Where the memory has the class that ended a graph: its number, or place and size of its name."""
 
 _OBJECTS = 8
 _STACK = NAME_TABLE + 8 * MOST_NAMES
@@ -87,14 +86,10 @@ def _push(frame: int, count: int, lead: int, number: int, arguments: int, field:
 def skip_graph(  # noqa: PLR0912, PLR0915 - a case per kind
     graph: int, tables: int, position: int, end: int, is_5: int
 ) -> int:
-    """Passes over a graph; where the next value is, or REFUSED.
+    """Passes over a graph; returns where the next value is, or REFUSED.
 
-    Args:
-        graph: The memory.
-        tables: The addresses of the classes, their count, and of parts, fields and arguments.
-        position: Of the bytes.
-        end: Behind the last of them.
-        is_5: Whether it is of Kryo 5.
+    ``tables`` has the address of the classes, their count, and the addresses of parts, fields and
+    arguments.
     """
     classes, fields = load_native_long(tables), load_native_long(tables + 24)
     store_long(graph, 0)
@@ -116,7 +111,7 @@ def skip_graph(  # noqa: PLR0912, PLR0915 - a case per kind
         arguments = load_native_long(top + 24)
         field = load_native_long(top + 32)
         if field:
-            # Of fields, each says itself what it is; of maps, keys and values take turns.
+            # Each field has a type of its own. In maps, keys and values take turns.
             if field > 0:
                 store_long(top + 32, field + 16)
                 lead, number, arguments = BY_CLASS, _OPEN, load_native_long(field + 8)
@@ -143,6 +138,9 @@ def skip_graph(  # noqa: PLR0912, PLR0915 - a case per kind
         if is_tracked or lead == OR_NULL:
             marker, position = kryo_varint(position, end)
             if position < 0 or (marker == 0 and lead != OR_NULL):
+                return REFUSED
+            # An object that is never referred to has a flag in place of a number.
+            if marker > 1 and not is_tracked:
                 return REFUSED
         if marker == 0:
             continue
@@ -204,7 +202,7 @@ def skip_head(  # noqa: PLR0912 - the forms of collections
     end: int,
     is_5: int,
 ) -> int:
-    """The count of a collection's elements, and what leads them: its frame."""
+    """Reads the count and lead of a collection's elements into ``frame``."""
     kind = form & 7
     pair = load_native_long(tables + 32) + _ARGUMENTS_SIZE * arguments
     counted = load_native_long(pair)
@@ -217,7 +215,7 @@ def skip_head(  # noqa: PLR0912 - the forms of collections
     lead = BY_CLASS if number < 0 else OR_NULL
     flag = False
     if form & SORTED and not is_5:
-        position = skip_comparator(position, end)
+        position = skip_no_comparator(position, end)
     if position < 0:
         return REFUSED
     if kind == LIST and is_5 and not is_map:
@@ -227,7 +225,7 @@ def skip_head(  # noqa: PLR0912 - the forms of collections
     if kind == ARRAY or (is_5 and kind != CLASSED_LIST):
         count -= 1
     if position >= 0 and count >= 0 and form & SORTED and is_5:
-        position = skip_comparator(position, end)
+        position = skip_no_comparator(position, end)
     if position < 0 or count > end - position:
         return REFUSED
     if kind == CLASSED_LIST:
@@ -254,14 +252,8 @@ def skip_head(  # noqa: PLR0912 - the forms of collections
 
 
 @part
-def skip_comparator(position: int, end: int) -> int:
-    """No comparator; any other is for the general path."""
-    return position + 1 if position < end and load_byte(position) == 0 else REFUSED
-
-
-@part
 def skip_class(graph: int, tables: int, position: int, end: int) -> tuple[int, int]:
-    """The number of the next class in the table, -1 if it is null; and where the object is."""
+    """The number of the next class, -1 if it is null; and where the object is."""
     classes, count = load_native_long(tables), load_native_long(tables + 8)
     token, position = kryo_varint(position, end)
     if position < 0 or token == 0:
@@ -282,13 +274,12 @@ def skip_class(graph: int, tables: int, position: int, end: int) -> tuple[int, i
     size = position - start
     for number in range(count if position >= 0 else 0):
         entry = classes + SKIPPED_CLASS_SIZE * number
-        if load_native_long(entry + 16) == size and is_same(
-            load_native_long(entry + 8), start, size
-        ):
+        is_as_long = load_native_long(entry + 16) == size
+        if is_as_long and are_equal(load_native_long(entry + 8), start, size):
             store_long(graph + NAME_TABLE + 8 * names, number)
             store_long(graph, names + 1)
             return number, position
-    # An object that came before has no bytes here that nobody knows.
+    # Only a new object has bytes here.
     is_new = 0 <= position < end and load_byte(position) == 1
     if is_new and not is_stream(position + 1, end):
         store_long(graph + FOUND, -2 - size)
@@ -306,7 +297,7 @@ def is_stream(position: int, end: int) -> bool:
 def skip_part(  # noqa: PLR0912 - the table of parts
     kind: int, graph: int, position: int, end: int, is_5: int
 ) -> int:
-    """Passes over a number or a text; where the next value is."""
+    """Passes over a number or a text; returns where the next value is."""
     if kind < TEXT:
         _, position = read_number(kind, position, end, is_5)
         return position

@@ -1,51 +1,33 @@
-"""Bytes that lie here and there, copied one behind the other."""
+"""Copies scattered ranges of bytes one behind the other."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from savepoint_formats.program.kernel.machine_code import light_entry
-from savepoint_formats.program.kernel.memory import (
-    copy,
-    load_native_long,
-    store_long,
-)
+from savepoint_formats.program.kernel.memory import copy, load_native_long, store_long
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 
 _SPAN_WORK = 32
-"""A span is as much work as so many bytes."""
+"""Bytes whose work equals that of a range."""
 
 
 class SpansJob(NamedTuple):
-    """What to copy, and where to; all but the numbers are addresses.
+    """Ranges to copy; all but the numbers are addresses."""
 
-    | field        | what                                                          |
-    |--------------|---------------------------------------------------------------|
-    | data, size   | the bytes, and how many they are                              |
-    | starts, ends | i64 per span, positions in data                               |
-    | total        | how many spans there are                                      |
-    | target       | where the spans go                                            |
-    | capacity     | how many bytes fit there                                      |
-    | offsets      | i64 per span: where it ends in the target                     |
-    """
-
-    data: int
-    size: int
-    starts: int
+    data: int  # the bytes
+    size: int  # their number
+    starts: int  # i64 per range, positions in data
     ends: int
-    total: int
-    target: int
-    capacity: int
-    offsets: int
+    total: int  # number of ranges
+    target: int  # where copies go
+    capacity: int  # its bytes
+    offsets: int  # i64 per range: where its copy ends in the target
 
 
 @light_entry(lambda job: _SPAN_WORK * job.total)
 def copy_spans(job: SpansJob) -> tuple[int, int]:
-    """Copies spans; refuses one that lies outside of the bytes.
-
-    Returns:
-        The status, and the span that it is of.
-    """
+    """Copies ranges; returns the status and its range, REFUSED if that lies outside of the bytes."""
     position = 0
     for index in range(job.total):
         start = load_native_long(job.starts + 8 * index)

@@ -1,8 +1,7 @@
 """Texts and bytes: each function reads one and appends it to its column.
 
-Java's texts are UTF-16 units, each a number of one to three bytes; most are ASCII, which is the
-same in every encoding and goes in whole words. Columns are UTF-8. Everything that is not plain,
-such as half a surrogate pair, is refused.
+Java's texts are UTF-16 units, each a number of one to three bytes. Most are ASCII, which is the same
+in every encoding and is copied in words. Columns are UTF-8. Half a surrogate pair is refused.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def store_code_point(target: int, code: int) -> int:
 
 @part
 def copy_ascii(target: int, source: int, size: int) -> int:
-    """Copies as many ASCII characters as come first, in whole words or to the end."""
+    """Copies the ASCII characters at the beginning, in whole words or to the end; their number."""
     done = 0
     while size - done >= 8:
         word = load_native_long(source + done)
@@ -94,7 +93,7 @@ def copy_ascii(target: int, source: int, size: int) -> int:
 
 @part
 def append_units(column: int, row: int, position: int, end: int, count: int) -> int:
-    """So many UTF-16 units, each a variable-length number."""
+    """``count`` UTF-16 units, each a variable-length number."""
     if count > end - position:
         return REFUSED
     start, limit = used(column, row), capacity(column)
@@ -121,16 +120,9 @@ def _append_wide_units(
             return REFUSED
         if target > last:
             return FULL
-        is_low = unit & 0xFC00 == 0xDC00
-        if is_low != (high != 0):
+        target, high = store_unit(target, unit, high)
+        if target < 0:
             return REFUSED
-        if unit & 0xFC00 == 0xD800:
-            high = unit
-        elif is_low:
-            target = store_code_point(target, joined(high, unit))
-            high = 0
-        else:
-            target = store_code_point(target, unit)
     if high:
         return REFUSED
     use(column, row, target - values(column))
@@ -138,14 +130,24 @@ def _append_wide_units(
 
 
 @part
-def joined(high: int, low: int) -> int:
-    """The character of two surrogates."""
-    return 0x10000 + ((high & 0x3FF) << 10 | low & 0x3FF)
+def store_unit(target: int, unit: int, high: int) -> tuple[int, int]:
+    """Appends a UTF-16 unit; ``high`` is the first half of a pair, or 0.
+
+    Returns the next address, or REFUSED, and the half that has no second one yet.
+    """
+    is_low = unit & 0x1FFC00 == 0xDC00
+    if is_low != (high != 0):
+        return REFUSED, 0
+    if unit & 0x1FFC00 == 0xD800:
+        return target, unit
+    if is_low:
+        unit = 0x10000 + ((high & 0x3FF) << 10 | unit & 0x3FF)
+    return store_code_point(target, unit), 0
 
 
 @part
 def append_text(column: int, row: int, position: int, end: int) -> int:
-    """A text of ``StringValue.writeString``, which can be null."""
+    """A text of ``StringValue.writeString``, or null."""
     count, position = varint(position, end)
     if position < 0:
         return position
@@ -180,7 +182,7 @@ def append_char(column: int, row: int, position: int, end: int) -> int:
 
 @part
 def append_bytes(column: int, row: int, position: int, end: int, size: int) -> int:
-    """So many bytes, as they are."""
+    """``size`` bytes as they are."""
     if not 0 <= size <= end - position:
         return REFUSED
     start = used(column, row)
@@ -193,7 +195,7 @@ def append_bytes(column: int, row: int, position: int, end: int, size: int) -> i
 
 @part
 def append_utf8(column: int, row: int, position: int, end: int, size: int) -> int:
-    """So many bytes of UTF-8."""
+    """``size`` bytes of UTF-8."""
     if not 0 <= size <= end - position:
         return REFUSED
     start = used(column, row)
@@ -210,7 +212,7 @@ def append_utf8(column: int, row: int, position: int, end: int, size: int) -> in
 
 @part
 def is_utf8(position: int, end: int) -> bool:
-    """Whether the bytes are well-formed: neither cut, nor too long, nor surrogates."""
+    """Whether UTF-8 is well-formed: not cut, not too long, no surrogates."""
     while position < end:
         size, code = code_point(position, end)
         if size == 0 or code & 0x1FF800 == 0xD800:
@@ -221,7 +223,7 @@ def is_utf8(position: int, end: int) -> bool:
 
 @part
 def code_point(position: int, end: int) -> tuple[int, int]:
-    """The size of the next character in UTF-8, 0 if it is none, and the character."""
+    """Size of the next character in UTF-8, or 0, and its code point."""
     first = load_byte(position)
     if first < 0x80:
         return 1, first
@@ -280,24 +282,19 @@ def append_java_utf(column: int, row: int, position: int, end: int) -> int:
 
 @part
 def _store_modified_utf8(target: int, position: int, end: int) -> int:
-    """Where NUL is C0 80 and each half of a surrogate pair a character of three bytes."""
+    """Modified UTF-8: NUL is C0 80, and each half of a surrogate pair has three bytes."""
     high = 0
     while position < end:
         if end - position >= 2 and load_unsigned_short(position) == 0xC080:
             size, code = 2, 0
         else:
             size, code = code_point(position, end)
-        is_low = code & 0x1FFC00 == 0xDC00
-        if not 1 <= size <= _MAX_UNIT_SIZE or is_low != (high != 0):
+        if not 1 <= size <= _MAX_UNIT_SIZE:
             return REFUSED
         position += size
-        if code & 0x1FFC00 == 0xD800:
-            high = code
-        elif is_low:
-            target = store_code_point(target, joined(high, code))
-            high = 0
-        else:
-            target = store_code_point(target, code)
+        target, high = store_unit(target, code, high)
+        if target < 0:
+            return REFUSED
     return REFUSED if high else target
 
 
@@ -306,10 +303,7 @@ def _store_modified_utf8(target: int, position: int, end: int) -> int:
 
 @part
 def small_integer(position: int, end: int) -> tuple[int, int, int]:
-    """A ``BigInteger`` of at most eight bytes: what its code says, the number, the next position.
-
-    A code of 0 is null. Larger numbers are refused.
-    """
+    """A ``BigInteger`` of at most eight bytes: code (0 is null), number, next position."""
     if end - position < 4:
         return 0, 0, REFUSED
     code = load_int(position)
@@ -335,7 +329,7 @@ def append_big_integer(column: int, row: int, position: int, end: int) -> int:
 
 @part
 def append_big_decimal(column: int, row: int, position: int, end: int) -> int:
-    """A ``BigDecimal`` as its ``toString`` gives it, where that is without an exponent."""
+    """A ``BigDecimal`` as its ``toString`` gives it, if that has no exponent."""
     code, number, position = small_integer(position, end)
     if position < 0 or code == 0:
         return position if position < 0 else append_number(column, row, position, 0, 0, 0)
@@ -346,7 +340,7 @@ def append_big_decimal(column: int, row: int, position: int, end: int) -> int:
 
 @part
 def append_number(column: int, row: int, position: int, code: int, number: int, scale: int) -> int:
-    """A number with so many digits behind the point; null if the code is 0."""
+    """A number with ``scale`` digits behind the point; null if the code is 0."""
     start = used(column, row)
     set_valid(column, row, code != 0)
     if code == 0:

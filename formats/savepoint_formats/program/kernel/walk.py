@@ -1,12 +1,12 @@
 # ruff: noqa: PLR1714 - of plain comparisons the compiler makes one jump table
 """The walk: all records, one instruction after the other.
 
-One function, for a call per instruction costs more than the instruction; whatever an instruction
-does beyond moving numbers is a function of its own, compiled into this one. A read returns the
-next position, or a negative status that ends the walk.
+The walk is one function because a call per instruction costs more than the instruction. Whatever an
+instruction does beyond moving numbers is a function of its own, compiled into the walk. A read
+returns the next position, or a negative status that ends the walk.
 
-What holds a nested value keeps what it must take back later in registers of its own, eight
-numbers per slot, for a value nests as deep as the program says and never deeper:
+Nested values keep what they must restore later in registers: eight numbers per slot, because a
+value nests as deep as the program says.
 
 | register | of                                                                            |
 |----------|-------------------------------------------------------------------------------|
@@ -57,6 +57,7 @@ from savepoint_formats.program.kernel.moments import (
     read_timestamp,
 )
 from savepoint_formats.program.kernel.ops import OP_SIZE, Op
+from savepoint_formats.program.kernel.other_values import case_of, expect_suffix
 from savepoint_formats.program.kernel.sections import (
     append_slot_bytes,
     append_slot_raw,
@@ -89,41 +90,27 @@ _MIN_LONG = -(1 << 63)
 
 
 class Walk(NamedTuple):
-    """What to walk, and from where on; addresses in the order of the table.
+    """Work of a walk; the fields from ``ops`` to ``ends`` are addresses."""
 
-    | field            | what                                                              |
-    |------------------|-------------------------------------------------------------------|
-    | ops              | the program                                                       |
-    | columns          | the table of buffers                                              |
-    | registers        | a row per column and slot of the program                          |
-    | data, data_end   | the bytes                                                         |
-    | starts, ends     | i64 per record, positions in data; 0 if records lie back to back  |
-    | total            | records in all                                                    |
-    | rows             | rows that the columns have room for                               |
-    | record, row      | the next record, and where it goes                                |
-    | position         | of the next record, if they lie back to back                      |
-    """
-
-    ops: int
-    columns: int
-    registers: int
-    data: int
+    ops: int  # the program
+    columns: int  # the table of buffers
+    registers: int  # a row per column and slot of the program
+    data: int  # the bytes
     data_end: int
-    starts: int
+    starts: int  # i64 per record, positions in data; 0 if records lie back to back
     ends: int
-    total: int
-    rows: int
-    record: int
-    row: int
-    position: int
+    total: int  # number of records
+    rows: int  # number of rows that the columns have room for
+    record: int  # the next record
+    row: int  # its row
+    position: int  # its position in data, if records lie back to back
 
 
 @entry
 def walk(job: Walk) -> tuple[int, int, int, int]:  # noqa: PLR0912, PLR0915 - a case per opcode
     """Walks until the records or the room end, or a record is refused.
 
-    Returns:
-        The status, the record and row to go on with, and the record's position.
+    Returns the status, the record and row to go on with, and the record's position.
     """
     ops, columns, registers = job.ops, job.columns, job.registers
     record, first_row = job.record, job.row
@@ -388,27 +375,16 @@ def walk(job: Walk) -> tuple[int, int, int, int]:  # noqa: PLR0912, PLR0915 - a 
                     position = REFUSED
                 end = load_native_long(kept)
             elif op == Op.TAG:
-                tag = load_byte(position) if position < end else -1
-                position += 1
-                case = at
-                while argument > 0 and load_native_int(case + 4) != tag:
-                    case += OP_SIZE
-                    argument -= 1
-                if argument == 0:
+                case = case_of(at, argument, load_byte(position)) if position < end else 0
+                if case == 0:
                     position = REFUSED
-                at = ops + OP_SIZE * load_native_int(case + 8)
+                else:
+                    position += 1
+                    at = ops + OP_SIZE * load_native_int(case + 8)
             elif op == Op.MARK:
                 store_long(kept, position)
             elif op == Op.LENGTH_SUFFIX:
-                size = position - load_native_long(kept)
-                while position >= 0:
-                    if position >= end or load_byte(position) != size & 0xFF:
-                        position = REFUSED
-                        break
-                    position += 1
-                    size >>= 8
-                    if size == 0:
-                        break
+                position = expect_suffix(position - load_native_long(kept), position, end)
             elif op == Op.SIZE:
                 begin = load_native_long(registers + REGISTERS_SIZE * argument)
                 store_int(values(column) + 4 * row, position - begin)

@@ -1,10 +1,9 @@
 # ruff: noqa: PLR0913, PLR0917, PLR1714, SIM109 - plain comparisons and numbers are compiled best
-"""Objects of Kryo, written: the mirrors of ``kryo_numbers``, ``kryo_objects`` and ``kryo_singles``.
+"""Writes objects of Kryo: the mirrors of ``kryo_numbers`` and ``kryo_objects``.
 
-No object is written twice by reference, so that of a graph no more is kept than which classes had
-their names written: the memory of a graph begins with two numbers, the first name of this graph and
-the next one; behind it the table has the name of each class, which is of an earlier graph if it is
-below the first. Names are counted through all graphs.
+No object is written by reference. So the memory of a graph only has classes whose names are written.
+It begins with two numbers: the first name of this graph, and the next name. A table of the number of
+each class's name follows; numbers below the first are of earlier graphs, because all graphs count on.
 """
 
 from __future__ import annotations
@@ -50,7 +49,8 @@ from savepoint_formats.program.kernel.memory import (
 )
 from savepoint_formats.program.kernel.ops import OP_SIZE
 from savepoint_formats.program.kernel.status import REFUSED
-from savepoint_formats.program.kernel.texts import code_point, copy_ascii
+from savepoint_formats.program.kernel.texts import code_point, copy_ascii, store_code_point
+from savepoint_formats.program.kernel.written_texts import unit_count
 
 _LEFT = (1 << 57) - 1  # of 64 bits, without the lowest seven
 _MAX_UINT = (1 << 32) - 1
@@ -58,14 +58,14 @@ _VARLONG_SIZE = 9
 _LEAST_ASCII, _MOST_ASCII_OF_2, _MOST_ASCII_OF_5 = 2, 63, 32
 
 _NO_LEAD = 4
-"""Of elements that are all null, which have no bytes."""
+"""Elements that are all null have no bytes."""
 
 _FORM = 16
 
 
 @part
 def write_unsigned(position: int, number: int) -> int:
-    """The bits of a number, seven in a byte, and eight in the ninth."""
+    """Writes the bits of a number, seven per byte, and eight in the ninth."""
     size = 1
     while size < _VARLONG_SIZE and number & ~0x7F:
         store_byte(position, number & 0x7F | 0x80)
@@ -109,7 +109,7 @@ def load_number(column: int, row: int, kind: int) -> int:
 
 @part
 def write_flagged(position: int, number: int, flag: bool) -> int:
-    """A flag and a number."""
+    """Writes a flag and a number."""
     rest = number >> 6
     first = number & 0x3F | (0x80 if flag else 0)
     store_byte(position, first | (0x40 if rest else 0))
@@ -118,7 +118,7 @@ def write_flagged(position: int, number: int, flag: bool) -> int:
 
 @part
 def write_kryo_text(column: int, row: int, position: int, is_5: int) -> int:
-    """The mirror of ``append_kryo_text``, of what is not null."""
+    """The mirror of ``append_kryo_text`` for a text that is not null."""
     start = used(column, row)
     size = used(column, row + 1) - start
     start += values(column)
@@ -127,14 +127,9 @@ def write_kryo_text(column: int, row: int, position: int, is_5: int) -> int:
         last = position + size - 1
         store_byte(last, load_byte(last) | 0x80)
         return last + 1
-    count = 0
-    place = start
-    while place < start + size:
-        char_size, code = code_point(place, start + size)
-        if char_size == 0:
-            return REFUSED
-        place += char_size
-        count += 2 if code >= 0x10000 else 1
+    count = unit_count(start, start + size)
+    if count < 0:
+        return REFUSED
     position = write_flagged(position, count + 1, True)
     if count == size:
         copy(position, start, size)
@@ -144,26 +139,10 @@ def write_kryo_text(column: int, row: int, position: int, is_5: int) -> int:
         char_size, code = code_point(place, start + size)
         place += char_size
         if code >= 0x10000:
-            position = _write_unit(position, 0xD800 | code - 0x10000 >> 10)
+            position = store_code_point(position, 0xD800 | code - 0x10000 >> 10)
             code = 0xDC00 | code & 0x3FF
-        position = _write_unit(position, code)
+        position = store_code_point(position, code)
     return position
-
-
-@part
-def _write_unit(position: int, unit: int) -> int:
-    """A UTF-16 unit as one to three bytes."""
-    if unit < 0x80:
-        store_byte(position, unit)
-        return position + 1
-    if unit < 0x800:
-        store_byte(position, 0xC0 | unit >> 6)
-        store_byte(position + 1, 0x80 | unit & 0x3F)
-        return position + 2
-    store_byte(position, 0xE0 | unit >> 12)
-    store_byte(position + 1, 0x80 | unit >> 6 & 0x3F)
-    store_byte(position + 2, 0x80 | unit & 0x3F)
-    return position + 3
 
 
 # --- objects --------------------------------------------------------------------------------------
@@ -171,13 +150,13 @@ def _write_unit(position: int, unit: int) -> int:
 
 @part
 def begin_written_graph(graph: int) -> None:
-    """All names are to be written anew."""
+    """Forgets the names of the graph before."""
     store_long(graph, load_native_long(graph + 8))
 
 
 @part
 def write_class(graph: int, classes: int, number: int, position: int) -> int:
-    """A class by its number, or by its name where it comes first."""
+    """Writes a class by its number, or by its name when it comes first."""
     entry = classes + CLASS_SIZE * number
     registered = load_native_long(entry)
     if registered >= 0:
@@ -200,7 +179,7 @@ def write_class(graph: int, classes: int, number: int, position: int) -> int:
 def write_object(
     graph: int, classes: int, kept: int, at: int, is_object: bool, position: int
 ) -> int:
-    """What leads an object, or null: the CASEs are at ``at``."""
+    """Writes the bytes in front of an object, or null. The CASEs are at ``at``."""
     lead = load_native_int(at + 4)
     if lead >= BY_LIST:
         lead = load_native_long(kept + _FORM)
@@ -233,18 +212,10 @@ def write_elements(
     position: int,
     is_5: int,
 ) -> int:
-    """How many elements there are, and what is said of all of them.
+    """Writes the number of elements, and the flags and class of all of them.
 
-    Args:
-        graph: The memory of the graph.
-        classes: The table of classes.
-        kept: The registers of the list.
-        element: The column of the elements.
-        at: The CASE of the form; that of the class of elements follows.
-        first: The row of the first element.
-        count: How many there are.
-        position: Where they go.
-        is_5: Whether it is Kryo 5.
+    ``kept`` are the registers of the list, ``element`` is the column of the elements. The CASE of
+    the form is at ``at``; the CASE of the elements' class follows.
     """
     form = load_native_int(at + 4)
     is_final = form & FINAL != 0

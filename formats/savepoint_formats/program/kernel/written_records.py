@@ -1,9 +1,9 @@
 # ruff: noqa: PLR1714 - of plain comparisons the compiler makes one jump table
-"""The walk the other way: all rows of columns, each written by the same instructions.
+"""The walk the other way: all rows of columns, each written by the instructions that read it.
 
-Instructions that only fill a column (``VALID``, ``ZERO``, ``PAD``...) have nothing to write. A
-write returns the next position, or REFUSED, which leaves the record to the general path. The
-caller has made room for the most that all rows can become.
+Instructions that only fill a column (``VALID``, ``ZERO``, ``PAD``...) write nothing. A write returns
+the next position, or REFUSED, which leaves the record to the general path. The caller has made room
+for the most that all rows can become.
 
 Registers are those of ``walk``, with two differences:
 
@@ -19,7 +19,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from savepoint_formats.program.kernel.columns import ENTRY_SIZE, boolean, is_null, used, values
-from savepoint_formats.program.kernel.decimals import write_decimal
 from savepoint_formats.program.kernel.kryo_objects import BY_LIST
 from savepoint_formats.program.kernel.kryo_singles import load_part
 from savepoint_formats.program.kernel.machine_code import entry, part
@@ -38,26 +37,14 @@ from savepoint_formats.program.kernel.memory import (
     store_long,
     store_short,
 )
-from savepoint_formats.program.kernel.moments import (
-    write_instant,
-    write_java_date,
-    write_local_date,
-    write_local_date_time,
-    write_local_time,
-    write_sql_timestamp,
-    write_timestamp,
-)
-from savepoint_formats.program.kernel.ops import Op
+from savepoint_formats.program.kernel.ops import OP_SIZE, Op
 from savepoint_formats.program.kernel.sections import (
     element_start,
     null_size,
     padded,
     set_bit,
     write_piece,
-    write_slot_bytes,
-    write_slot_decimal,
-    write_slot_raw,
-    write_slot_timestamp,
+    write_slot,
 )
 from savepoint_formats.program.kernel.status import DONE, REFUSED
 from savepoint_formats.program.kernel.walk import REGISTERS_SIZE
@@ -68,79 +55,50 @@ from savepoint_formats.program.kernel.written_kryo import (
     write_object,
 )
 from savepoint_formats.program.kernel.written_singles import write_cut_clock, write_single
-from savepoint_formats.program.kernel.written_texts import (
-    write_big_decimal,
-    write_big_integer,
-    write_bytes,
-    write_char,
-    write_fixed_bytes,
-    write_java_utf,
-    write_text,
-    write_units,
-    write_utf8,
-)
+from savepoint_formats.program.kernel.written_values import alternative, write_value
 
-_OP_SIZE = 12
 _MIN_LONG = -(1 << 63)
 _MAX_INT = (1 << 31) - 1
 _DELIMITER = 0x2C
 
 
 class RecordsJob(NamedTuple):
-    """What to write, and from where on; all but the numbers are addresses.
+    """Rows to write; all but the numbers are addresses."""
 
-    | field     | what                                                       |
-    |-----------|------------------------------------------------------------|
-    | ops       | the program                                                |
-    | columns   | the table of columns to encode                             |
-    | registers | a row per column and slot of the program                   |
-    | data      | where the records go                                       |
-    | offsets   | i64 per record, and one more: where it begins in the data  |
-    | total     | records in all                                             |
-    | record    | the next record                                            |
-    """
-
-    ops: int
-    columns: int
-    registers: int
-    data: int
-    offsets: int
-    total: int
-    record: int
+    ops: int  # the program
+    columns: int  # the table of columns to encode
+    registers: int  # a row per column and slot of the program
+    data: int  # where the records go
+    offsets: int  # i64 per record and one more: where the record begins in data
+    total: int  # number of records
+    record: int  # the next record
 
 
 class WrittenGraphs(NamedTuple):
-    """What the objects of Kryo in records need; both are addresses.
+    """Addresses that writing objects of Kryo needs."""
 
-    | field   | what                                       |
-    |---------|--------------------------------------------|
-    | classes | the table of classes, see ``kryo_objects`` |
-    | memory  | of the graph, see ``written_kryo``         |
-    """
-
-    classes: int
-    memory: int
+    classes: int  # the table of classes, see ``kryo_objects``
+    memory: int  # of the current graph, see ``written_kryo``
 
 
 @entry
 def write_records(job: RecordsJob) -> tuple[int, int, int]:
-    """Writes until the records end, or one is refused.
+    """Writes until the records end, or a record is refused.
 
-    Returns:
-        The status, the record that it is of, and the column of the instruction that refused.
+    Returns the status, its record, and the column of the instruction that refused.
     """
     return _write(job, None, 0)
 
 
 @entry
 def write_graphs(job: RecordsJob, graphs: WrittenGraphs) -> tuple[int, int, int]:
-    """The same of records that have objects of Kryo, and none of ``OTHER_OPS``."""
+    """Writes records with objects of Kryo and without ``OTHER_OPS``."""
     return _write(job, graphs, None)
 
 
 @entry
 def write_graphs_among_others(job: RecordsJob, graphs: WrittenGraphs) -> tuple[int, int, int]:
-    """The same of all records; it takes longest to compile."""
+    """Writes any records; takes longest to compile."""
     return _write(job, graphs, 0)
 
 
@@ -148,7 +106,7 @@ def write_graphs_among_others(job: RecordsJob, graphs: WrittenGraphs) -> tuple[i
 def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
     job: RecordsJob, graphs: WrittenGraphs | None, others: int | None
 ) -> tuple[int, int, int]:
-    """The walk; what is None of its arguments, and all that needs it, is compiled away."""
+    """Writes; code that needs an argument that is None is not compiled."""
     ops, columns, registers = job.ops, job.columns, job.registers
     position = job.data + load_native_long(job.offsets + 8 * job.record)
     mask = section = slot = next_slot = slot_size = next_bit = is_5 = 0
@@ -160,9 +118,9 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
             argument = load_native_int(at + 8)
             column = columns + ENTRY_SIZE * number
             kept = registers + REGISTERS_SIZE * number
-            target = ops + _OP_SIZE * argument
+            target = ops + OP_SIZE * argument
             seconds = columns + ENTRY_SIZE * argument
-            at += _OP_SIZE
+            at += OP_SIZE
 
             # --- the walk itself
             if op == Op.END:
@@ -215,7 +173,7 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
                 count = used(column, row + 1) - first
                 if op == Op.ARRAY or op == Op.PAIRED_ARRAY:
                     slot_size = load_native_int(at + 4)
-                    at += _OP_SIZE
+                    at += OP_SIZE
                     next_slot = position + element_start(count)
                     next_bit = 32
                     clear(position, next_slot + count * slot_size - position)
@@ -261,7 +219,7 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
                 else:
                     store_byte(position, load_native_int(at + 4))
                     position += 1
-                    at = ops + _OP_SIZE * load_native_int(at + 8)
+                    at = ops + OP_SIZE * load_native_int(at + 8)
             elif op == Op.MARK:
                 store_long(kept, position)
             elif op == Op.LENGTH_SUFFIX:
@@ -294,12 +252,12 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
                     position = write_object(
                         graphs.memory, graphs.classes, kept, at, is_object, position
                     )
-                    case = at + _OP_SIZE if is_object else at
-                    at = ops + _OP_SIZE * load_native_int(case + 8)
+                    case = at + OP_SIZE if is_object else at
+                    at = ops + OP_SIZE * load_native_int(case + 8)
                 elif op == Op.ELEMENTS:
                     first = used(column, row)
                     count = used(column, row + 1) - first
-                    element = columns + ENTRY_SIZE * load_native_int(at + _OP_SIZE + 8)
+                    element = columns + ENTRY_SIZE * load_native_int(at + OP_SIZE + 8)
                     position = write_elements(
                         graphs.memory,
                         graphs.classes,
@@ -317,7 +275,7 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
                         store_long(kept, count)
                         store_long(kept + 8, row)
                         row = first
-                        at = ops + _OP_SIZE * load_native_int(at + 8)
+                        at = ops + OP_SIZE * load_native_int(at + 8)
                 elif op == Op.PART:
                     part_of_it = load_part(graphs.memory, number)
                     position = write_number(argument, position, part_of_it, is_5)
@@ -357,46 +315,12 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
                     position = REFUSED
                 else:
                     if op == Op.NUMBERED_ENUM:
-                        index = load_native_int(at + _OP_SIZE * index + 4)
-                        at += _OP_SIZE * argument
+                        index = load_native_int(at + OP_SIZE * index + 4)
+                        at += OP_SIZE * argument
                     store_big_int(position, index)
                     position += 4
-            elif op == Op.JAVA_DATE:
-                position = write_java_date(column, row, position)
-            elif op == Op.SQL_TIMESTAMP:
-                position = write_sql_timestamp(column, seconds, row, position)
-            elif op == Op.INSTANT:
-                position = write_instant(column, seconds, row, position)
-            elif op == Op.LOCAL_DATE:
-                position = write_local_date(column, row, position)
-            elif op == Op.LOCAL_TIME:
-                position = write_local_time(column, row, position)
-            elif op == Op.LOCAL_DATE_TIME:
-                position = write_local_date_time(column, seconds, row, position)
-            elif op == Op.TIMESTAMP:
-                position = write_timestamp(column, row, position, argument)
-            elif op == Op.DECIMAL:
-                position = write_decimal(column, row, position, argument)
-
-            # --- texts and bytes
-            elif op == Op.CHAR:
-                position = write_char(column, row, position)
-            elif op == Op.TEXT:
-                position = write_text(column, row, position)
-            elif op == Op.MUTABLE_TEXT:
-                position = write_units(column, row, position, 0)
-            elif op == Op.JAVA_UTF:
-                position = write_java_utf(column, row, position)
-            elif op == Op.UTF8:
-                position = write_utf8(column, row, position)
-            elif op == Op.BYTES:
-                position = write_bytes(column, row, position)
-            elif op == Op.FIXED_BYTES:
-                position = write_fixed_bytes(column, row, position, argument)
-            elif op == Op.BIG_INTEGER:
-                position = write_big_integer(column, row, position)
-            elif op == Op.BIG_DECIMAL:
-                position = write_big_decimal(column, row, position)
+            elif op <= Op.BIG_DECIMAL:
+                position = write_value(op, column, seconds, row, argument, position)
             elif op == Op.MASK:
                 store_long(kept + 16, mask)
                 mask = position << 3
@@ -461,37 +385,15 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
                 store_int(slot, load_native_int(values(column) + 4 * row))
             elif op == Op.SLOT_LONG:
                 store_long(slot, load_native_long(values(column) + 8 * row))
-            elif op == Op.SLOT_TEXT or op == Op.SLOT_BYTES:
-                position = write_slot_bytes(column, row, slot, section, position)
-            elif op == Op.SLOT_RAW:
-                position = write_slot_raw(column, row, slot, section, position)
             elif op == Op.SLOT_PIECE:
                 offsets = load_native_long(column + 8)
                 begin = load_native_long(offsets + 8 * row)
                 size = load_native_long(offsets + 8 * row + 8) - begin
                 copy(position, values(column) + begin, size)
                 position = write_piece(slot, section, position, position + size)
-            elif op == Op.SLOT_DECIMAL:
-                position = write_slot_decimal(column, row, slot, section, position, argument)
-            elif op == Op.SLOT_TIMESTAMP:
-                position = write_slot_timestamp(column, row, slot, section, position, argument)
+            elif Op.SLOT_TEXT <= op <= Op.SLOT_TIMESTAMP:
+                position = write_slot(op, column, row, slot, section, position, argument)
         if position < 0:
             return position, record, number
         store_long(job.offsets + 8 * record + 8, position - job.data)
     return DONE, job.total, 0
-
-
-@part
-def alternative(ops: int, columns: int, row: int, cases: int, count: int) -> int:
-    """The case of the only alternative that is not null; refused if it is not the only one.
-
-    The first instruction of each alternative names its column.
-    """
-    chosen = REFUSED
-    given = 0
-    for case in range(cases, cases + _OP_SIZE * count, _OP_SIZE):
-        number = load_native_int(ops + _OP_SIZE * load_native_int(case + 8) + 4)
-        if not is_null(columns + ENTRY_SIZE * number, row):
-            chosen = case
-            given += 1
-    return chosen if given == 1 else REFUSED

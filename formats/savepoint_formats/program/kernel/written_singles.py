@@ -1,7 +1,7 @@
 # ruff: noqa: PLR1714 - plain comparisons and numbers are compiled best
-"""Single values of Kryo, written: the mirror of ``kryo_singles``.
+"""Writes single values of Kryo: the mirror of ``kryo_singles``.
 
-Of a value that has parts, these are made; the instructions behind it write them.
+A value that has parts is only divided into them; the instructions behind it write them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def write_single(
     position: int,
     is_5: int,
 ) -> int:
-    """The mirror of ``read_single``; of what has parts, they are made, and written next."""
+    """The mirror of ``read_single``; a value with parts is divided, and written next."""
     if op == Op.NUMBER:
         return write_number(argument, position, load_number(column, row, argument), is_5)
     if op == Op.ASCII_TEXT:
@@ -155,7 +155,7 @@ def _make_times(
     if op == Op.MILLIS_AND_NANOS:
         if not -_MAX_MILLI_SECONDS <= count <= _MAX_MILLI_SECONDS:
             return REFUSED
-        # Kryo 5 has those of whole seconds.
+        # Kryo 5 writes milliseconds of whole seconds.
         count = count * 1_000 + (0 if is_5 else nanos // _NANOS_PER_MILLI)
     store_part(graph, 0, count)
     store_part(graph, 1, nanos)

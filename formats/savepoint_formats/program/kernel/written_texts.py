@@ -1,4 +1,4 @@
-"""Texts and bytes, written: the mirrors of the functions of ``texts``.
+"""Writes texts and bytes: the mirrors of the functions of ``texts``.
 
 Each takes a row of a column in UTF-8 and writes it as Java does; it returns the next position,
 or REFUSED where the text is not plain.
@@ -17,7 +17,7 @@ from savepoint_formats.program.kernel.memory import (
     store_byte,
 )
 from savepoint_formats.program.kernel.status import REFUSED
-from savepoint_formats.program.kernel.texts import code_point, copy_ascii, is_utf8
+from savepoint_formats.program.kernel.texts import code_point, copy_ascii, is_utf8, store_code_point
 
 _MAX_UTF_SIZE = 0xFFFF
 _MAX_DIGITS = 18
@@ -37,7 +37,7 @@ def write_varint(position: int, number: int) -> int:
 
 @part
 def varint_size(number: int) -> int:
-    """The bytes of a number."""
+    """Bytes of a variable-length number."""
     size = 1
     while number >= 0x80:
         number >>= 7
@@ -56,7 +56,7 @@ def write_text(column: int, row: int, position: int) -> int:
 
 @part
 def write_units(column: int, row: int, position: int, more: int) -> int:
-    """The number of UTF-16 units, and ``more``; then the units, each a variable-length number."""
+    """Writes the number of UTF-16 units plus ``more``, then each unit."""
     start = used(column, row)
     size = used(column, row + 1) - start
     start += values(column)
@@ -68,15 +68,23 @@ def write_units(column: int, row: int, position: int, more: int) -> int:
 
 
 @part
-def _write_wide_units(position: int, start: int, end: int, more: int) -> int:
+def unit_count(position: int, end: int) -> int:
+    """Number of UTF-16 units of a text, or REFUSED."""
     count = 0
-    place = start
-    while place < end:
-        size, code = code_point(place, end)
+    while position < end:
+        size, code = code_point(position, end)
         if size == 0:
             return REFUSED
-        place += size
+        position += size
         count += 2 if code >= 0x10000 else 1
+    return count
+
+
+@part
+def _write_wide_units(position: int, start: int, end: int, more: int) -> int:
+    count = unit_count(start, end)
+    if count < 0:
+        return REFUSED
     position = write_varint(position, count + more)
     while start < end:
         size, code = code_point(start, end)
@@ -123,7 +131,7 @@ def write_utf8(column: int, row: int, position: int) -> int:
 
 @part
 def write_fixed_bytes(column: int, row: int, position: int, wanted: int) -> int:
-    """So many bytes, as they are."""
+    """Exactly ``wanted`` bytes as they are."""
     start = used(column, row)
     size = used(column, row + 1) - start
     if size != wanted:
@@ -156,17 +164,11 @@ def write_java_utf(column: int, row: int, position: int) -> int:
 @part
 def _store_unit(target: int, unit: int) -> int:
     """A UTF-16 unit in modified UTF-8."""
-    if 0 < unit < 0x80:
-        store_byte(target, unit)
-        return target + 1
-    if unit < 0x800:
-        store_byte(target, 0xC0 | unit >> 6)
-        store_byte(target + 1, 0x80 | unit & 0x3F)
-        return target + 2
-    store_byte(target, 0xE0 | unit >> 12)
-    store_byte(target + 1, 0x80 | unit >> 6 & 0x3F)
-    store_byte(target + 2, 0x80 | unit & 0x3F)
-    return target + 3
+    if unit:
+        return store_code_point(target, unit)
+    store_byte(target, 0xC0)
+    store_byte(target + 1, 0x80)
+    return target + 2
 
 
 # --- numbers without bounds, as texts -----------------------------------------------------------

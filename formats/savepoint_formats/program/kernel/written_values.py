@@ -1,0 +1,88 @@
+"""Instructions of ``written_records``: each function writes a value and returns where it ends."""
+
+from __future__ import annotations
+
+from savepoint_formats.program.kernel.columns import ENTRY_SIZE, is_null
+from savepoint_formats.program.kernel.decimals import write_decimal
+from savepoint_formats.program.kernel.machine_code import inlined_part, part
+from savepoint_formats.program.kernel.memory import load_native_int
+from savepoint_formats.program.kernel.moments import (
+    write_instant,
+    write_java_date,
+    write_local_date,
+    write_local_date_time,
+    write_local_time,
+    write_sql_timestamp,
+    write_timestamp,
+)
+from savepoint_formats.program.kernel.ops import OP_SIZE, Op
+from savepoint_formats.program.kernel.status import REFUSED
+from savepoint_formats.program.kernel.written_texts import (
+    write_big_decimal,
+    write_big_integer,
+    write_bytes,
+    write_char,
+    write_fixed_bytes,
+    write_java_utf,
+    write_text,
+    write_units,
+    write_utf8,
+)
+
+
+@inlined_part
+def write_value(  # noqa: PLR0912 - the table of instructions
+    op: int, column: int, seconds: int, row: int, argument: int, position: int
+) -> int:
+    """A value whose instruction is a function of its own."""
+    if op == Op.TEXT:
+        return write_text(column, row, position)
+    if op == Op.JAVA_DATE:
+        return write_java_date(column, row, position)
+    if op == Op.SQL_TIMESTAMP:
+        return write_sql_timestamp(column, seconds, row, position)
+    if op == Op.INSTANT:
+        return write_instant(column, seconds, row, position)
+    if op == Op.LOCAL_DATE:
+        return write_local_date(column, row, position)
+    if op == Op.LOCAL_TIME:
+        return write_local_time(column, row, position)
+    if op == Op.LOCAL_DATE_TIME:
+        return write_local_date_time(column, seconds, row, position)
+    if op == Op.TIMESTAMP:
+        return write_timestamp(column, row, position, argument)
+    if op == Op.DECIMAL:
+        return write_decimal(column, row, position, argument)
+    if op == Op.CHAR:
+        return write_char(column, row, position)
+    if op == Op.MUTABLE_TEXT:
+        return write_units(column, row, position, 0)
+    if op == Op.JAVA_UTF:
+        return write_java_utf(column, row, position)
+    if op == Op.UTF8:
+        return write_utf8(column, row, position)
+    if op == Op.BYTES:
+        return write_bytes(column, row, position)
+    if op == Op.FIXED_BYTES:
+        return write_fixed_bytes(column, row, position, argument)
+    if op == Op.BIG_INTEGER:
+        return write_big_integer(column, row, position)
+    if op == Op.BIG_DECIMAL:
+        return write_big_decimal(column, row, position)
+    return position
+
+
+@part
+def alternative(ops: int, columns: int, row: int, cases: int, count: int) -> int:
+    """The CASE of the only alternative that is not null; REFUSED if there are none or several.
+
+    The first instruction of each alternative names its column.
+    """
+    chosen = REFUSED
+    given = 0
+    for case in range(cases, cases + OP_SIZE * count, OP_SIZE):
+        number = load_native_int(ops + OP_SIZE * load_native_int(case + 8) + 4)
+        if not is_null(columns + ENTRY_SIZE * number, row):
+            chosen = case
+            given += 1
+    return chosen if given == 1 else REFUSED
