@@ -187,7 +187,8 @@ def _identity_ends(
             error.record = entry
             raise error
     key, namespace = (keys.field(name).to_numpy() for name in ("key", "namespace"))
-    return starts + key.astype(np.int64) + namespace.astype(np.int64)
+    ends: NDArray[np.int64] = starts + key.astype(np.int64) + namespace.astype(np.int64)
+    return ends
 
 
 class EntryDecoders:
