@@ -42,8 +42,6 @@ from savepoint_formats.state_files.sections import (
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from savepoint_formats.entries.entry_spans import Part
     from savepoint_formats.key_groups.ranges import KeyGroupRange, Share
     from savepoint_formats.metadata import KeyGroupsHandle
@@ -52,22 +50,16 @@ if TYPE_CHECKING:
     Placed: TypeAlias = tuple[Section, int, int]
     """A section, and where in a chunk it begins and ends."""
 
-ID_SIZE = 2
-"""The bytes of a state's id, in front of each run."""
-
-_IS_LAST = 0x80
-
 # A heap section hardly ever passes for a canonical one by chance, several never do.
 _SECTIONS_TO_TRY = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntryBlock:
-    """Whole runs of entries; in the chunk the id of its state is in front of each run."""
+    """Entries in a chunk, and their borders."""
 
     chunk: Chunk
     frames: Frames
-    key_groups: NDArray[np.uint16]
 
     def part(self, names: Sequence[str], wanted: Container[str]) -> Part:
         """Entries of the wanted states; ``names`` are all states of the file, by id."""
@@ -128,7 +120,7 @@ class CanonicalEntries:
             data, base, path = b"".join(parts), 0, self._path_of(batch[0])
         chunk = Chunk(np.frombuffer(data, np.uint8), path, base)
         placed = list(zip(batch, starts, [*starts[1:], len(data)], strict=True))
-        return EntryBlock(chunk, *self._of_sections(chunk, placed))
+        return EntryBlock(chunk, self._of_sections(chunk, placed))
 
     def content(self, section: Section) -> tuple[StateFile, Section]:
         """File of a section for ``divided``; a decompressed one is a file in memory."""
@@ -152,34 +144,26 @@ class CanonicalEntries:
                 return
             stop = min(position + least, section.end)
             data = read_sections(file, (replace(section, start=position, end=stop),))
-            chunk = _continued(data, state, file.path, position)
-            block_frames = self._of_block(chunk, FramesStart(ID_SIZE, state), section, stop)
+            chunk = Chunk(np.frombuffer(data, np.uint8), file.path, position)
+            block_frames = self._of_block(chunk, FramesStart(0, state), section, stop)
             is_end = block_frames.is_end
-            if block_frames.next.state != NO_STATE and len(block_frames):
-                chunk.data[block_frames.spans[0, -1]] |= _IS_LAST
             if len(block_frames) and owner == share.index:
-                groups = np.full(len(block_frames.run_states), section.key_group, np.uint16)
-                yield EntryBlock(chunk, block_frames, groups)
+                yield EntryBlock(chunk, block_frames)
             position = chunk.base + block_frames.next.position
             state, least = block_frames.next.state, max(size, block_frames.wanted)
 
-    def _of_sections(
-        self, chunk: Chunk, sections: Sequence[Placed]
-    ) -> tuple[Frames, NDArray[np.uint16]]:
-        """Finds all entries of these sections, and the key group of each run of entries."""
+    def _of_sections(self, chunk: Chunk, sections: Sequence[Placed]) -> Frames:
+        """Finds all entries of these sections."""
         table = FramesTable(chunk, len(self._names), prefix_size=self._prefix_size)
-        counts = [0]
         for section, start, end in sections:
             with self._in_section(section):
                 read_frames = table.add_section(start, end, section.key_group)
-            counts.append(len(read_frames.run_states))
         if read_frames.foreign != NONE_FOREIGN:
             place = int(read_frames.spans[0, read_frames.foreign])
             displaced = next(section for section, _, end in sections if place < end)
             with self._in_section(displaced):
                 raise self._foreign(chunk, read_frames)
-        groups = np.array([section.key_group for section, _, _ in sections], np.uint16)
-        return read_frames, np.repeat(groups, np.diff(counts))
+        return read_frames
 
     def _of_block(self, chunk: Chunk, start: FramesStart, section: Section, stop: int) -> Frames:
         """Finds the entries of a section that the chunk holds up to ``stop`` in the section."""
@@ -225,14 +209,6 @@ class CanonicalEntries:
     def _path_of(self, section: Section) -> str:
         """Name of decompressed bytes in errors; they have offsets of their own."""
         return f"{self._file.path}, decompressed from byte {section.start}"
-
-
-def _continued(data: bytes, state: int, path: str, offset: int) -> Chunk:
-    """Chunk of bytes from the middle of a section, behind the id of the run that goes on."""
-    whole = np.empty(ID_SIZE + len(data), np.uint8)
-    whole[:ID_SIZE] = state >> 8 & 0xFF, state & 0xFF
-    whole[ID_SIZE:] = np.frombuffer(data, np.uint8)
-    return Chunk(whole, path, offset - ID_SIZE)
 
 
 def is_canonical(file: StateFile, handle: KeyGroupsHandle, header: KeyedBackendHeader) -> bool:

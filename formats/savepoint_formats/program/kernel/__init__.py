@@ -39,7 +39,6 @@ from savepoint_formats.program.kernel.kryo_walk import (
     walk_kryo,
     walk_kryo_among_others,
 )
-from savepoint_formats.program.kernel.new_groups import NewGroupsJob, find_new_groups
 from savepoint_formats.program.kernel.plain_texts import walk_texts
 from savepoint_formats.program.kernel.portions import PortionsJob, copy_portions, find_portions
 from savepoint_formats.program.kernel.runs import RunsJob, size_runs, write_runs
@@ -80,7 +79,6 @@ __all__ = [
     "Graphs",
     "HashJob",
     "KeyRowsJob",
-    "NewGroupsJob",
     "PortionsJob",
     "RecordsJob",
     "RunsJob",
@@ -91,7 +89,6 @@ __all__ = [
     "copy_portions",
     "copy_spans",
     "find_frames",
-    "find_new_groups",
     "find_portions",
     "hash_bytes",
     "hash_distinctly",
