@@ -223,11 +223,11 @@ from savepoint_functions.mixed_mode.backlog_result import (
 from savepoint_functions.mixed_mode.committed_batch import (
     CommittedBatch,
 )
+from savepoint_functions.mixed_mode.job_outputs import (
+    ParquetOutput,
+)
 from savepoint_functions.mixed_mode.mixed_mode_job import (
     MixedModeJob,
-)
-from savepoint_functions.mixed_mode.outputs import (
-    ParquetOutput,
 )
 from savepoint_functions.mixed_mode.progress import (
     BacklogProgress,

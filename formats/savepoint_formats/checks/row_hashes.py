@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from savepoint_formats.entries.stored_entries import distinct_hashes
-from savepoint_formats.values.collections import Collections
+from savepoint_formats.values.element_rows import Collections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

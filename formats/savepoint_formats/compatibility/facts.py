@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from savepoint_formats.compatibility.subclasses import seen_subclasses
+from savepoint_formats.compatibility.seen_subclasses import seen_subclasses
 from savepoint_formats.errors import SavepointError, SchemaChangeError
 from savepoint_formats.snapshots.extracted import Extraction
 from savepoint_formats.snapshots.fields import OptionalEntry
@@ -34,7 +34,7 @@ from savepoint_formats.tables.stored_infos import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.compatibility.subclasses import Glance, SeenSubclasses
+    from savepoint_formats.compatibility.seen_subclasses import Glance, SeenSubclasses
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import CheckpointMetadata, OperatorState, SubtaskState
     from savepoint_formats.state_files.header import StateMetaInfo

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.layout import MapOf, Nullable, Repeated, Struct
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.values.collections import Collections
+from savepoint_formats.values.element_rows import Collections
 from savepoint_formats.values.state_entries import Delimited, NullableRest, entry_key
 
 if TYPE_CHECKING:

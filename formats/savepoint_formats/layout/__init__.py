@@ -37,8 +37,7 @@ from savepoint_formats.layout.general import (
     Opaque,
     TypeArgument,
 )
-from savepoint_formats.layout.node import Layout, node
-from savepoint_formats.layout.properties import (
+from savepoint_formats.layout.layout_facts import (
     VARIABLE,
     as_records,
     has_open_values,
@@ -57,7 +56,8 @@ from savepoint_formats.layout.properties import (
     without_ttl,
     written_kryo,
 )
-from savepoint_formats.layout.scalars import (
+from savepoint_formats.layout.node import Layout, node
+from savepoint_formats.layout.single_values import (
     BigDecimal,
     BigInteger,
     Boolean,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from savepoint_formats.layout.general import Opaque
 from savepoint_formats.layout.node import Layout, node
-from savepoint_formats.layout.scalars import Variant
+from savepoint_formats.layout.single_values import Variant
 
 
 @node

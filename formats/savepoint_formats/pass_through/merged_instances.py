@@ -27,7 +27,7 @@ from savepoint_formats.scan.merged_columns import TimedMerge, instance_layout
 from savepoint_formats.state_files.canonical_file import END_OF_SECTION
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.tables.visible import joined_instances
-from savepoint_formats.values.collections import Collections
+from savepoint_formats.values.element_rows import Collections
 from savepoint_formats.values.state_entries import Delimited, NullableRest
 
 if TYPE_CHECKING:

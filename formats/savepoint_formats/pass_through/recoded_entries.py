@@ -1,6 +1,6 @@
 """Entries whose objects are encoded again, for another Flink or for renamed classes.
 
-See ``values.recoding`` and ``values.class_names``. Kryo objects may be in the key of an entry, its
+See ``values.recoding`` and ``values.named_values``. Kryo objects may be in the key of an entry, its
 namespace, a key of a map, the value or a timer. Key groups stay because the hash code of an object
 does not depend on its bytes.
 """
@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import within
 from savepoint_formats.layout import MapOf, Nullable, Repeated
-from savepoint_formats.program.recoding import BulkRecoding
+from savepoint_formats.program.recoded_columns import BulkRecoding
 from savepoint_formats.state_files.state import StateKind, key_layout, namespace_layout
-from savepoint_formats.values.class_names import Renaming, may_name_classes
+from savepoint_formats.values.named_values import Renaming, may_name_classes
 from savepoint_formats.values.recoding import Recoding, holds_kryo
 from savepoint_formats.values.state_entries import Delimited, NullableRest, entry_key
 

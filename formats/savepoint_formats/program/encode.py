@@ -31,7 +31,7 @@ from savepoint_formats.program.kernel import (
 from savepoint_formats.program.program import Storage
 from savepoint_formats.program.source_columns import SourceColumns
 from savepoint_formats.program.spans import large_binary
-from savepoint_formats.values.collections import Collections
+from savepoint_formats.values.element_rows import Collections
 from savepoint_formats.values.kinds.codec import NullError
 from savepoint_formats.values.kryo.dialect import written_dialect
 from savepoint_formats.values.kryo.structs import OBJECT_TYPE, UNDECODED, UNDECODED_TYPE

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.errors import ColumnTypeError, MergeError
-from savepoint_formats.values.collections import Collections
+from savepoint_formats.values.element_rows import Collections
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,7 +22,7 @@ from savepoint_formats.printable import alternatives
 from savepoint_formats.program.merge_rules import merge_rule
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_formats.values.collections import Collections
+from savepoint_formats.values.element_rows import Collections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -21,7 +21,7 @@ from savepoint_formats.values.arrow_types import (
     arrow_type,
     visible_key_type,
 )
-from savepoint_formats.values.collections import Collections
+from savepoint_formats.values.element_rows import Collections
 from savepoint_formats.values.time_to_live import without_times
 
 if TYPE_CHECKING:

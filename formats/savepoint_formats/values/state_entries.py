@@ -24,7 +24,7 @@ import pyarrow as pa
 from savepoint_formats.layout import VARIABLE, Layout, Struct, node, serializer_length
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds.codec import NullError
-from savepoint_formats.values.kryo.values import take_rest
+from savepoint_formats.values.kryo.object_values import take_rest
 from savepoint_formats.values.value_writer import ValueWriter, has_null
 from savepoint_formats.values.values import ValueReader
 

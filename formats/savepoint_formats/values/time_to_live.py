@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from savepoint_formats.layout import MapOf, Nullable, Repeated, Ttl
 from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_formats.values.collections import Collections
+from savepoint_formats.values.element_rows import Collections
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Layout

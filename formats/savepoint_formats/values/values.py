@@ -24,8 +24,8 @@ from savepoint_formats.values.arrow_types import is_nullable_key
 from savepoint_formats.values.kinds import moments
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
 from savepoint_formats.values.kinds.scalars import SCALARS, SIZED
+from savepoint_formats.values.kryo.object_values import DescribedObject, read_kryo_value, take_rest
 from savepoint_formats.values.kryo.structs import ALONG, has_others
-from savepoint_formats.values.kryo.values import DescribedObject, read_kryo_value, take_rest
 from savepoint_formats.values.masks import read_masked_list, read_masked_struct
 from savepoint_formats.values.pojo_values import read_pojo
 from savepoint_formats.values.undecoded import JAVA_REASON

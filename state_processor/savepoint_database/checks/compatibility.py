@@ -20,9 +20,9 @@ from savepoint_formats.compatibility.releases import (
     target_release,
 )
 from savepoint_formats.compatibility.rules import Finding, Verdict, all_findings, worst
+from savepoint_formats.compatibility.seen_subclasses import Glance
 from savepoint_formats.compatibility.serializer_rules import SERIALIZER_RULES
 from savepoint_formats.compatibility.state_rules import SNAPSHOT_RULES, STATE_RULES
-from savepoint_formats.compatibility.subclasses import Glance
 from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
 from savepoint_formats.printable import html_table, without_secrets
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import UnstableKeyError
-from savepoint_formats.layout.properties import parts
+from savepoint_formats.layout.layout_facts import parts
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Layout, LogicalType

@@ -21,8 +21,8 @@ from savepoint_functions.mixed_mode.backlog import Backlog
 from savepoint_functions.mixed_mode.backlog_loop import BacklogCounts
 from savepoint_functions.mixed_mode.backlog_result import BacklogResult
 from savepoint_functions.mixed_mode.committed_batch import CommittedBatch
+from savepoint_functions.mixed_mode.job_outputs import ParquetOutput
 from savepoint_functions.mixed_mode.mixed_mode_job import MixedModeJob
-from savepoint_functions.mixed_mode.outputs import ParquetOutput
 from savepoint_functions.mixed_mode.progress import BacklogProgress, BatchProgress, print_progress
 from savepoint_functions.mixed_mode.running_stream import RunningStream
 from savepoint_functions.mixed_mode.stream_function import OperatorSettings

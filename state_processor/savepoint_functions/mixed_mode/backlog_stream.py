@@ -22,7 +22,7 @@ from savepoint_formats.errors import SavepointNotFoundError
 from savepoint_formats.locations.location import Location
 from savepoint_functions.functions.backends.timers import MIN_WATERMARK
 from savepoint_functions.mixed_mode.committed_batch import CommittedBatch
-from savepoint_functions.mixed_mode.outputs import FIRST_BACKLOG_BATCH
+from savepoint_functions.mixed_mode.job_outputs import FIRST_BACKLOG_BATCH
 from savepoint_functions.mixed_mode.progress import BACKLOG
 from savepoint_functions.mixed_mode.running_stream import RunningStream
 from savepoint_functions.mixed_mode.spark_paths import readable

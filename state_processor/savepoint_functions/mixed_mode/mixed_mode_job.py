@@ -31,7 +31,7 @@ from savepoint_functions.functions.process_functions import KeyedProcessFunction
 from savepoint_functions.mixed_mode.backlog import Backlog
 from savepoint_functions.mixed_mode.backlog_result import BacklogResult
 from savepoint_functions.mixed_mode.backlog_stream import BacklogStream
-from savepoint_functions.mixed_mode.outputs import BACKLOG_BATCH, no_output
+from savepoint_functions.mixed_mode.job_outputs import BACKLOG_BATCH, no_output
 from savepoint_functions.mixed_mode.progress import STREAM, no_progress
 from savepoint_functions.mixed_mode.running_stream import RunningStream
 from savepoint_functions.mixed_mode.spark_paths import expect_path

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import within
 from savepoint_formats.pass_through.recoded_entries import RecodedStates
-from savepoint_formats.values.class_names import Renaming, may_name_classes
+from savepoint_formats.values.named_values import Renaming, may_name_classes
 from savepoint_spark.changing.header_changes import RenamedElements
 from savepoint_spark.changing.named_classes import naming_states
 from savepoint_spark.changing.stored_elements import described_layout, stored_elements

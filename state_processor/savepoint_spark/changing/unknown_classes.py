@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from savepoint_formats.compatibility.subclasses import Glance, seen_subclasses
+from savepoint_formats.compatibility.seen_subclasses import Glance, seen_subclasses
 from savepoint_formats.errors import within
 from savepoint_formats.pass_through.recoded_entries import entry_layouts
 from savepoint_formats.program.survey import unknown_classes

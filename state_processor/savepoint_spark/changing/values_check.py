@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_database.types.nested_arrays import bounds
-from savepoint_formats.compatibility.subclasses import Glance, seen_subclasses
+from savepoint_formats.compatibility.seen_subclasses import Glance, seen_subclasses
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.layout import Pojo, as_records, parts
 from savepoint_formats.snapshots.struct_edit import ELEMENT, MAP_VALUE

@@ -9,19 +9,11 @@ status.
 """
 
 from savepoint_formats.program.kernel.columns import ENTRY_SIZE, SLACK
+from savepoint_formats.program.kernel.copied_ranges import SpansJob, copy_spans
 from savepoint_formats.program.kernel.distinct_hashes import DistinctHashesJob, hash_distinctly
 from savepoint_formats.program.kernel.fixed import FIXED_SIZES, walk_fixed
-from savepoint_formats.program.kernel.frames import (
-    BAD_SIZE,
-    CUT,
-    NO_STATE,
-    NONE_FOREIGN,
-    UNKNOWN_STATE,
-    FramesJob,
-    find_frames,
-)
-from savepoint_formats.program.kernel.key_hash import HashJob, hash_bytes, hash_lists, hash_texts
-from savepoint_formats.program.kernel.key_rows import (
+from savepoint_formats.program.kernel.hash_codes import HashJob, hash_bytes, hash_lists, hash_texts
+from savepoint_formats.program.kernel.key_lookup import (
     EMPTY,
     IN_ORDER,
     UNMARKED,
@@ -42,7 +34,15 @@ from savepoint_formats.program.kernel.kryo_walk import (
 from savepoint_formats.program.kernel.plain_texts import walk_texts
 from savepoint_formats.program.kernel.portions import PortionsJob, copy_portions, find_portions
 from savepoint_formats.program.kernel.runs import RunsJob, size_runs, write_runs
-from savepoint_formats.program.kernel.spans import SpansJob, copy_spans
+from savepoint_formats.program.kernel.section_walk import (
+    BAD_SIZE,
+    CUT,
+    NO_STATE,
+    NONE_FOREIGN,
+    UNKNOWN_STATE,
+    FramesJob,
+    find_frames,
+)
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 from savepoint_formats.program.kernel.walk import REGISTERS_SIZE, Walk, walk
 from savepoint_formats.program.kernel.written_records import (

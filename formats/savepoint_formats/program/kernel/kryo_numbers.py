@@ -23,7 +23,7 @@ from savepoint_formats.program.kernel.memory import (
     store_short,
 )
 from savepoint_formats.program.kernel.status import FULL, REFUSED
-from savepoint_formats.program.kernel.texts import copy_ascii, store_code_point, store_unit
+from savepoint_formats.program.kernel.text_columns import copy_ascii, store_code_point, store_unit
 
 _HIGH_BITS = -0x7F7F7F7F7F7F7F80  # 0x80 in each byte of a word
 _MAX_LONG = (1 << 63) - 1

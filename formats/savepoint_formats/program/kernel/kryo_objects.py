@@ -26,7 +26,7 @@ again. A class is four numbers:
 from __future__ import annotations
 
 from savepoint_formats.program.kernel.columns import set_valid
-from savepoint_formats.program.kernel.key_rows import are_equal
+from savepoint_formats.program.kernel.key_lookup import are_equal
 from savepoint_formats.program.kernel.kryo_numbers import flagged, kryo_varint
 from savepoint_formats.program.kernel.machine_code import part
 from savepoint_formats.program.kernel.memory import (

@@ -28,7 +28,11 @@ from savepoint_formats.program.kernel.kryo_objects import (
     read_elements,
     read_object,
 )
-from savepoint_formats.program.kernel.kryo_singles import read_cut_clock, read_single, store_part
+from savepoint_formats.program.kernel.kryo_single_values import (
+    read_cut_clock,
+    read_single,
+    store_part,
+)
 from savepoint_formats.program.kernel.machine_code import entry, part
 from savepoint_formats.program.kernel.memory import (
     load_byte,

@@ -14,7 +14,7 @@ from savepoint_formats.program.kernel.memory import (
     store_int,
     store_short,
 )
-from savepoint_formats.program.kernel.moments import (
+from savepoint_formats.program.kernel.moment_columns import (
     read_instant,
     read_java_date,
     read_local_date,
@@ -24,7 +24,7 @@ from savepoint_formats.program.kernel.moments import (
 )
 from savepoint_formats.program.kernel.ops import OP_SIZE, Op
 from savepoint_formats.program.kernel.status import REFUSED
-from savepoint_formats.program.kernel.texts import (
+from savepoint_formats.program.kernel.text_columns import (
     append_big_decimal,
     append_big_integer,
     append_bytes,

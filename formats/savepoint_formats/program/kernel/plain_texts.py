@@ -18,7 +18,7 @@ from savepoint_formats.program.kernel.columns import (
 from savepoint_formats.program.kernel.machine_code import entry
 from savepoint_formats.program.kernel.memory import load_byte, load_native_int, load_native_long
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
-from savepoint_formats.program.kernel.texts import append_text, copy_ascii
+from savepoint_formats.program.kernel.text_columns import append_text, copy_ascii
 
 if TYPE_CHECKING:
     from savepoint_formats.program.kernel.walk import Walk

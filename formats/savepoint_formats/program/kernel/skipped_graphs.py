@@ -25,7 +25,7 @@ stack has the number of values to come, their lead, class and arguments, and the
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.key_rows import are_equal
+from savepoint_formats.program.kernel.key_lookup import are_equal
 from savepoint_formats.program.kernel.kryo_numbers import flagged, kryo_varint, read_number
 from savepoint_formats.program.kernel.kryo_objects import (
     ARRAY,

@@ -47,7 +47,7 @@ from savepoint_formats.program.kernel.memory import (
     store_short,
     store_zeros,
 )
-from savepoint_formats.program.kernel.moments import (
+from savepoint_formats.program.kernel.moment_columns import (
     read_instant,
     read_java_date,
     read_local_date,
@@ -58,7 +58,7 @@ from savepoint_formats.program.kernel.moments import (
 )
 from savepoint_formats.program.kernel.ops import OP_SIZE, Op
 from savepoint_formats.program.kernel.other_values import case_of, expect_suffix
-from savepoint_formats.program.kernel.sections import (
+from savepoint_formats.program.kernel.row_slots import (
     append_slot_bytes,
     append_slot_raw,
     append_slot_text,
@@ -71,7 +71,7 @@ from savepoint_formats.program.kernel.sections import (
     read_slot_timestamp,
 )
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
-from savepoint_formats.program.kernel.texts import (
+from savepoint_formats.program.kernel.text_columns import (
     append_big_decimal,
     append_big_integer,
     append_bytes,

@@ -49,7 +49,7 @@ from savepoint_formats.program.kernel.memory import (
 )
 from savepoint_formats.program.kernel.ops import OP_SIZE
 from savepoint_formats.program.kernel.status import REFUSED
-from savepoint_formats.program.kernel.texts import code_point, copy_ascii, store_code_point
+from savepoint_formats.program.kernel.text_columns import code_point, copy_ascii, store_code_point
 from savepoint_formats.program.kernel.written_texts import unit_count
 
 _LEFT = (1 << 57) - 1  # of 64 bits, without the lowest seven

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from savepoint_formats.program.kernel.columns import ENTRY_SIZE, boolean, is_null, used, values
 from savepoint_formats.program.kernel.kryo_objects import BY_LIST
-from savepoint_formats.program.kernel.kryo_singles import load_part
+from savepoint_formats.program.kernel.kryo_single_values import load_part
 from savepoint_formats.program.kernel.machine_code import entry, part
 from savepoint_formats.program.kernel.memory import (
     clear,
@@ -38,7 +38,7 @@ from savepoint_formats.program.kernel.memory import (
     store_short,
 )
 from savepoint_formats.program.kernel.ops import OP_SIZE, Op
-from savepoint_formats.program.kernel.sections import (
+from savepoint_formats.program.kernel.row_slots import (
     element_start,
     null_size,
     padded,

@@ -10,7 +10,7 @@ from savepoint_formats.program.kernel.columns import boolean, used, values
 from savepoint_formats.program.kernel.decimals import write_twos_complement
 from savepoint_formats.program.kernel.kryo_numbers import SHORT, ZIGZAG
 from savepoint_formats.program.kernel.kryo_objects import SCRATCH
-from savepoint_formats.program.kernel.kryo_singles import load_part, store_part
+from savepoint_formats.program.kernel.kryo_single_values import load_part, store_part
 from savepoint_formats.program.kernel.machine_code import part
 from savepoint_formats.program.kernel.memory import (
     copy,
@@ -20,7 +20,7 @@ from savepoint_formats.program.kernel.memory import (
     load_native_long,
     store_byte,
 )
-from savepoint_formats.program.kernel.moments import (
+from savepoint_formats.program.kernel.moment_columns import (
     load_nanos,
     load_seconds,
     write_date,
@@ -28,7 +28,7 @@ from savepoint_formats.program.kernel.moments import (
 )
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.kernel.status import REFUSED
-from savepoint_formats.program.kernel.texts import code_point
+from savepoint_formats.program.kernel.text_columns import code_point
 from savepoint_formats.program.kernel.written_kryo import (
     load_number,
     write_kryo_text,

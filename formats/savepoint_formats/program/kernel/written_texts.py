@@ -17,7 +17,12 @@ from savepoint_formats.program.kernel.memory import (
     store_byte,
 )
 from savepoint_formats.program.kernel.status import REFUSED
-from savepoint_formats.program.kernel.texts import code_point, copy_ascii, is_utf8, store_code_point
+from savepoint_formats.program.kernel.text_columns import (
+    code_point,
+    copy_ascii,
+    is_utf8,
+    store_code_point,
+)
 
 _MAX_UTF_SIZE = 0xFFFF
 _MAX_DIGITS = 18

@@ -6,7 +6,7 @@ from savepoint_formats.program.kernel.columns import ENTRY_SIZE, is_null
 from savepoint_formats.program.kernel.decimals import write_decimal
 from savepoint_formats.program.kernel.machine_code import inlined_part, part
 from savepoint_formats.program.kernel.memory import load_native_int
-from savepoint_formats.program.kernel.moments import (
+from savepoint_formats.program.kernel.moment_columns import (
     write_instant,
     write_java_date,
     write_local_date,

@@ -9,10 +9,10 @@ from savepoint_formats.layout import KryoClass, KryoField
 from savepoint_formats.values.kryo.body import Body, enum_body, fields_body
 from savepoint_formats.values.kryo.classes import WRAPPERS, registered_classes
 from savepoint_formats.values.kryo.collections import COLLECTIONS
+from savepoint_formats.values.kryo.java_times import TIMES
 from savepoint_formats.values.kryo.jdk import JDK_CLASSES
 from savepoint_formats.values.kryo.lists import array_body
 from savepoint_formats.values.kryo.scala import SCALA_CLASSES, scala_body
-from savepoint_formats.values.kryo.times import TIMES
 from savepoint_formats.values.kryo.zoned_times import ZONED_TIMES
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ import pyarrow as pa
 
 from savepoint_formats.values.kinds import times
 from savepoint_formats.values.kryo.body import TEXT, Body, Part
-from savepoint_formats.values.kryo.objects import KryoNode, KryoObject, plain
-from savepoint_formats.values.kryo.times import (
+from savepoint_formats.values.kryo.java_times import (
     CLOCK,
     CLOCK_FIELDS,
     DATE,
@@ -37,6 +36,7 @@ from savepoint_formats.values.kryo.times import (
     time_object,
     time_row,
 )
+from savepoint_formats.values.kryo.objects import KryoNode, KryoObject, plain
 from savepoint_formats.values.kryo.types import KryoType
 
 if TYPE_CHECKING:

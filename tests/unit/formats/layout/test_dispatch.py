@@ -12,7 +12,7 @@ from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, UndecodableError, UnstableHashError
 from savepoint_formats.hashing.key_hash import key_hashes
 from savepoint_formats.layout import Layout, LogicalType
-from savepoint_formats.layout.properties import serializer_length
+from savepoint_formats.layout.layout_facts import serializer_length
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type, spark_type_name

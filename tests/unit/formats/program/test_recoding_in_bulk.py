@@ -16,7 +16,7 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.layout import Kryo, Layout, Long, Pojo, Struct, Text
 from savepoint_formats.pass_through.recoded_entries import recoded
-from savepoint_formats.program.recoding import BulkRecoding
+from savepoint_formats.program.recoded_columns import BulkRecoding
 from savepoint_formats.values.kryo.descriptions import kryo_class
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo.objects import KryoNode, KryoObject

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.program.kernel.key_rows import key_group_at
+from savepoint_formats.program.kernel.key_lookup import key_group_at
 from savepoint_formats.program.kernel.machine_code import light_entry, part
 from savepoint_formats.program.kernel.memory import (
     load_byte,

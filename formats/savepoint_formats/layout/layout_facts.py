@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from savepoint_formats.layout import scalars
+from savepoint_formats.layout import single_values
 from savepoint_formats.layout.composites import (
     Framed,
     MapOf,
@@ -95,7 +95,7 @@ def with_named_classes(layouts: ValueT) -> ValueT:
 def _named(layout: Layout) -> Iterator[NamedClass]:
     if isinstance(layout, Pojo) and layout.declared:
         yield NamedClass(layout.class_name, layout.declared)
-    elif isinstance(layout, scalars.Enum) and not layout.numbers:
+    elif isinstance(layout, single_values.Enum) and not layout.numbers:
         yield NamedClass(layout.class_name, constants=layout.constants)
     for part in parts(layout):
         yield from _named(part)
@@ -177,7 +177,7 @@ def as_records(layout: Layout) -> Layout:
     """
     match layout:
         case Repeated(element) if record := stream_record(element):
-            return Repeated(Struct(("timestamp", "value"), (scalars.Long(), record)))
+            return Repeated(Struct(("timestamp", "value"), (single_values.Long(), record)))
         case _:
             return layout
 
@@ -185,7 +185,7 @@ def as_records(layout: Layout) -> Layout:
 def timer_namespace(timer: Layout) -> Layout | None:
     """The layout of the namespace of timers; None if it is the void one."""
     match timer:
-        case Struct(_, (_, _, namespace)) if not isinstance(namespace, scalars.VoidNamespace):
+        case Struct(_, (_, _, namespace)) if not isinstance(namespace, single_values.VoidNamespace):
             return namespace
         case _:
             return None
@@ -194,23 +194,23 @@ def timer_namespace(timer: Layout) -> Layout | None:
 VARIABLE = -1
 
 _LENGTHS: dict[type[Layout], int] = {
-    scalars.Boolean: 1,
-    scalars.Byte: 1,
-    scalars.Short: 2,
-    scalars.Int: 4,
-    scalars.Long: 8,
-    scalars.Float: 4,
-    scalars.Double: 8,
-    scalars.Char: 2,
-    scalars.Enum: 4,
-    scalars.JavaDate: 8,
-    scalars.SqlTimestamp: 12,
-    scalars.Instant: 12,
-    scalars.LocalDate: 6,
-    scalars.LocalTime: 7,
-    scalars.LocalDateTime: 13,
-    scalars.TimerTimestamp: 8,
-    scalars.VoidNamespace: 0,
+    single_values.Boolean: 1,
+    single_values.Byte: 1,
+    single_values.Short: 2,
+    single_values.Int: 4,
+    single_values.Long: 8,
+    single_values.Float: 4,
+    single_values.Double: 8,
+    single_values.Char: 2,
+    single_values.Enum: 4,
+    single_values.JavaDate: 8,
+    single_values.SqlTimestamp: 12,
+    single_values.Instant: 12,
+    single_values.LocalDate: 6,
+    single_values.LocalTime: 7,
+    single_values.LocalDateTime: 13,
+    single_values.TimerTimestamp: 8,
+    single_values.VoidNamespace: 0,
 }
 
 
@@ -221,11 +221,11 @@ def serializer_length(layout: Layout) -> int:
     ``VoidNamespace``, which has one byte.
     """
     match layout:
-        case scalars.Marker(value):
+        case single_values.Marker(value):
             return 0 if value is None else 1
-        case scalars.FixedBytes(size):
+        case single_values.FixedBytes(size):
             return size
-        case scalars.TimestampData(precision):
+        case single_values.TimestampData(precision):
             return 8 if precision <= 3 else 12
         case Nullable(_, _, padding):
             return 1 + padding if padding else VARIABLE

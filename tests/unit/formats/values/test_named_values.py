@@ -11,11 +11,11 @@ from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.layout import Kryo, KryoRegistration, Pojo, Text
 from savepoint_formats.snapshots.class_names import ClassRename
-from savepoint_formats.values.class_names import Renaming
 from savepoint_formats.values.kryo.descriptions import kryo_class
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo.objects import Detailed, KryoNode, KryoObject
 from savepoint_formats.values.kryo.writer import write_nodes
+from savepoint_formats.values.named_values import Renaming
 from savepoint_formats.values.state_entries import (
     Delimited,
     EntryWriter,

@@ -27,10 +27,10 @@ from savepoint_formats.program.kernel.memory import (
     store_int,
     store_long,
 )
-from savepoint_formats.program.kernel.moments import days_of, nanos_of, store_precise
+from savepoint_formats.program.kernel.moment_columns import days_of, nanos_of, store_precise
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.kernel.status import FULL, REFUSED
-from savepoint_formats.program.kernel.texts import append_bytes, append_number
+from savepoint_formats.program.kernel.text_columns import append_bytes, append_number
 
 _NANOS_PER_SECOND = 1_000_000_000
 _NANOS_PER_MILLI = 1_000_000

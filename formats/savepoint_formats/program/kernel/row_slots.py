@@ -27,10 +27,10 @@ from savepoint_formats.program.kernel.memory import (
     store_int,
     store_long,
 )
-from savepoint_formats.program.kernel.moments import millis_and_nanos, store_timestamp
+from savepoint_formats.program.kernel.moment_columns import millis_and_nanos, store_timestamp
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.kernel.status import REFUSED
-from savepoint_formats.program.kernel.texts import append_bytes, append_utf8
+from savepoint_formats.program.kernel.text_columns import append_bytes, append_utf8
 
 _SLOT = 8
 _INLINE = 0x80
