@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,3 +64,11 @@ def test_nothing_is_called_found_or_one(package: str) -> None:
 )
 def test_each_way_to_name_a_thing_is_seen(code: str) -> None:
     assert EMPTY & {name for _, name in bound_names(ast.parse(code))}
+
+
+def test_a_file_name_is_unique_within_its_package() -> None:
+    for package in PACKAGES:
+        for room in (path for path in (ROOT / package).iterdir() if path.is_dir()):
+            names = Counter(path.name for path in room.rglob("*.py"))
+            del names["__init__.py"]
+            assert [name for name, count in names.items() if count > 1] == []

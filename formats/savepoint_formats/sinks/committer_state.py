@@ -296,7 +296,9 @@ class CommitterState:
         checkpoints = []
         for checkpoint in self.checkpoints:
             subtasks = tuple(
-                subtask.with_requests([one for one in subtask.requests if is_kept(next(numbers))])
+                subtask.with_requests(
+                    [request for request in subtask.requests if is_kept(next(numbers))]
+                )
                 for subtask in checkpoint.subtasks
             )
             if any(subtask.requests for subtask in subtasks):

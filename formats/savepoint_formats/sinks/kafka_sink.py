@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 def committable(versioned: Versioned, path: str) -> Facts:
     """Transactional id, producer id and epoch."""
-    found = KafkaCommittable.of(versioned, path)
+    transaction = KafkaCommittable.of(versioned, path)
     return {
-        "transactional_id": found.transactional_id,
-        "producer_id": found.producer_id,
-        "epoch": found.epoch,
+        "transactional_id": transaction.transactional_id,
+        "producer_id": transaction.producer_id,
+        "epoch": transaction.epoch,
     }
 
 
