@@ -17,12 +17,12 @@ def test_each_module_has_tests() -> None:
 
 def test_the_end_of_a_name_finds_the_files_that_import_the_module() -> None:
     tests = files_of("key_groups.ranges")
-    assert ROOT / "tests/unit/formats/key_groups/test_key_groups.py" in tests
+    assert ROOT / "tests/unit/formats/key_groups/test_ranges.py" in tests
     assert tests == files_of("savepoint_formats.key_groups.ranges")
 
 
 def test_a_name_of_no_module_or_of_several_is_an_error() -> None:
     with pytest.raises(ValueError, match="names 0 modules: none"):
         files_of("nowhere")
-    with pytest.raises(ValueError, match=r"names 2 modules: .*\.sections, .*\.sections"):
-        files_of("sections")
+    with pytest.raises(ValueError, match=r"names 2 modules: .*\.sink_state, .*\.sink_state"):
+        files_of("sink_state")

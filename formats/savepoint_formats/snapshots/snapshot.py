@@ -108,7 +108,7 @@ class TypeSerializerSnapshot:
         """The version of a composite's own part."""
         return int(self["outer_version"]) if "outer_version" in self.names else self.version
 
-    def with_fields(self, **values: Any) -> Self:
+    def with_fields(self, **values: object) -> Self:
         """The snapshot with other values of fields of its body."""
         pairs = zip(self.names, self.values, strict=True)
         return replace(self, values=tuple(values.get(name, value) for name, value in pairs))
