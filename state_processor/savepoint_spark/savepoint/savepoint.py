@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_database.audit.audit_verbs import AuditVerbs
 from savepoint_database.checks.kafka_offsets import with_offsets
-from savepoint_database.connectors.sink_state import (
-    SinkState,
+from savepoint_database.connectors.changed_sinks import (
     with_checkpoint,
     with_transactional_prefix,
     without_entries,
 )
+from savepoint_database.connectors.sink_state import SinkState
 from savepoint_database.types.class_library import ClassLibrary
 from savepoint_spark.savepoint.changes import SavepointChanges
 from savepoint_spark.savepoint.writer import SavepointWriter
