@@ -73,7 +73,9 @@ class ScanDataset(Dataset):  # type: ignore[misc]  # pyarrow has no types
         filter: pc.Expression | None = None,  # noqa: A002  # DuckDB's name
         **_: Any,
     ) -> ScanReader:
-        return ScanReader(self, tuple(columns or self.schema.names), filter)
+        projected = tuple(columns or self.schema.names)
+        # Another query may give the dataset other keys before this one is read.
+        return ScanReader(self, projected, filter, self.keys.get(projected))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ class ScanReader:
     dataset: ScanDataset
     columns: tuple[str, ...]
     condition: pc.Expression | None
+    keys: Keys
 
     def to_reader(self) -> pa.RecordBatchReader:
         schema = self.dataset.schema
@@ -103,14 +106,13 @@ class ScanReader:
         rows, columns = self.dataset.rows, self.columns
         options = rows.scan.options
         if self.condition is not None:
-            keys = self.dataset.keys.get(columns)
             # A column that only the condition is about; the text may hold other names by chance.
             text = str(self.condition)
             columns = tuple(
                 name for name in rows.schema.names if name in self.columns or name in text
             )
-            if keys is not None and _has_plain_keys(rows.schema):
-                options = replace(options, keys=tuple(keys))
+            if self.keys is not None and _has_plain_keys(rows.schema):
+                options = replace(options, keys=tuple(self.keys))
         scan = replace(rows.scan, options=options.of_columns(columns))
         return SqlRows(scan, rows.times)
 
