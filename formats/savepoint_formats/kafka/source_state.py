@@ -60,13 +60,12 @@ class KafkaSplit:
 
     def to_bytes(self) -> bytes:
         """The element of the state."""
-        view, element = DataOutputView(), DataOutputView()
+        view = DataOutputView()
         view.write_utf(self.topic)
         view.write_int(self.partition)
         view.write_long(self.offset)
         view.write_long(self.stopping_offset)
-        Versioned(SPLIT_VERSION, view.to_bytes()).write(element)
-        return element.to_bytes()
+        return Versioned(SPLIT_VERSION, view.to_bytes()).to_bytes()
 
 
 class AssignmentStatus(IntEnum):

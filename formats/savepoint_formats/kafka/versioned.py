@@ -40,3 +40,9 @@ class Versioned:
         view.write_int(self.version)
         view.write_int(len(self.data))
         view.write_bytes(self.data)
+
+    def to_bytes(self) -> bytes:
+        """Version, size and data."""
+        view = DataOutputView()
+        self.write(view)
+        return view.to_bytes()

@@ -5,5 +5,4 @@
 | `streaming_committer_raw_states` | committer of a sink V2, list          | a `CommitterState`         |
 | `global_committer_raw_states`    | global committer of a sink V2, list   | a `CommitterState`         |
 | `writer_raw_states`              | writer of a sink V2, list             | state of the connector     |
-| `state`                          | `TwoPhaseCommitSinkFunction`, list    | transactions of a subtask  |
 """

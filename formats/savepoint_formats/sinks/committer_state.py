@@ -258,12 +258,11 @@ class CommitterState:
         items = self.committables
         if items is None:
             items = tuple(checkpoint.to_bytes() for checkpoint in self.checkpoints)
-        data, element = DataOutputView(), DataOutputView()
-        data.write_int(_MAGIC)
-        VersionedItems(self.item_version, items).write(data)
+        view = DataOutputView()
+        view.write_int(_MAGIC)
+        VersionedItems(self.item_version, items).write(view)
         version = _VERSION if self.committables is None else _LEGACY_VERSION
-        Versioned(version, data.to_bytes()).write(element)
-        return element.to_bytes()
+        return Versioned(version, view.to_bytes()).to_bytes()
 
     def commits(self) -> Iterator[PendingCommit]:
         """All commits, in the order of the state."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.bytes.data_view import DataOutputView
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import RefusedError
 from savepoint_formats.kafka.sink_state import KafkaCommittable, KafkaWriter
 from savepoint_formats.kafka.versioned import Versioned
@@ -48,15 +48,9 @@ def with_prefix(versioned: Versioned, prefix: str, path: str) -> Versioned:
             f"a writer with prefix {state.prefix!r} remembers {len(state.transactions)}"
             " transactions, whose ids have that prefix: drop its state first"
         )
-    view = DataOutputView()
-    view.write_utf(prefix)
+    old, new = DataInputView(versioned.data, path), DataOutputView()
+    old.read_utf()
+    new.write_utf(prefix)
     # What follows the prefix doesn't depend on it.
-    behind = len(versioned.data) - len(_prefix_bytes(state.prefix))
-    rest = versioned.data[len(versioned.data) - behind :]
-    return Versioned(versioned.version, view.to_bytes() + rest)
-
-
-def _prefix_bytes(prefix: str) -> bytes:
-    view = DataOutputView()
-    view.write_utf(prefix)
-    return view.to_bytes()
+    new.write_bytes(old.read_rest())
+    return Versioned(versioned.version, new.to_bytes())

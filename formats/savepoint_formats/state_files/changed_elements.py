@@ -55,6 +55,11 @@ def with_elements(
     return OperatorStateHandle(states, InlineStream(name, view.to_bytes()))
 
 
+def byte_array(content: bytes) -> bytes:
+    """An element of a state of byte arrays: i32 size, the bytes."""
+    return len(content).to_bytes(4, "big") + content
+
+
 def _elements(
     file: StateFile, handle: OperatorStateHandle, state: str, *, is_compressed: bool
 ) -> list[bytes]:

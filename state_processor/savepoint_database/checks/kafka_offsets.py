@@ -10,7 +10,7 @@ from savepoint_database.checks.kafka_state import READER_STATE, STARTS, consumed
 from savepoint_formats.errors import RefusedError, StateNotFoundError
 from savepoint_formats.kafka.consumer_state import LEGACY_STATE, stored_number
 from savepoint_formats.kafka.source_state import NO_STOPPING_OFFSET, KafkaSplit
-from savepoint_formats.state_files.changed_elements import with_elements
+from savepoint_formats.state_files.changed_elements import byte_array, with_elements
 from savepoint_formats.state_files.header import OperatorBackendHeader
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     _Offsets = Mapping[tuple[str, int], tuple[int, int | None]]
 
-_SIZE_SIZE = 4
 _NUMBER = struct.Struct(">q")
 
 _OFFSETS = {name: offset for offset, name in STARTS.items()}
@@ -108,8 +107,7 @@ class _Source:
 
     def _moved(self, element: bytes, split: KafkaSplit) -> bytes:
         if self.state == READER_STATE:
-            data = split.to_bytes()
-            return len(data).to_bytes(_SIZE_SIZE, "big") + data
+            return byte_array(split.to_bytes())
         if split.stopping_offset != NO_STOPPING_OFFSET:
             raise RefusedError(
                 f"{self.name} is a FlinkKafkaConsumer, which has no stopping offsets:"

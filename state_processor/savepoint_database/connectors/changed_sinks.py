@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from savepoint_database.connectors.sink_state import SinkElement, SinkState, elements_of
-from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import RefusedError, StateNotFoundError
 from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.sinks.kafka_sink import with_prefix
-from savepoint_formats.state_files.changed_elements import with_elements
+from savepoint_formats.state_files.changed_elements import byte_array, with_elements
 from savepoint_formats.state_files.header import OperatorBackendHeader
 
 if TYPE_CHECKING:
@@ -82,9 +81,8 @@ def with_transactional_prefix(snapshot: Snapshot, prefix: str) -> tuple[Operator
     def change(element: SinkElement, first: int, _count: int) -> bytes:
         if not element.is_writer or entries[first].connector != "kafka":
             return element.data
-        view = DataOutputView()
-        with_prefix(Versioned.whole(element.data, element.state), prefix, element.state).write(view)
-        return view.to_bytes()
+        state = Versioned.whole(element.data, element.state)
+        return with_prefix(state, prefix, element.state).to_bytes()
 
     return _changed(snapshot, change)
 
@@ -135,16 +133,7 @@ def _with_state(
     if handle is None:
         return subtask
     header = OperatorBackendHeader.of_handle(operator.directory, handle)
-    others = iter(elements)
+    others = iter([None if other is None else byte_array(other) for other in elements])
     file = operator.directory.file(handle.stream)
-    changed = with_elements(file, handle, header, state, lambda _: _sized(next(others)))
+    changed = with_elements(file, handle, header, state, lambda _: next(others))
     return replace(subtask, managed_operator_state=changed)
-
-
-def _sized(content: bytes | None) -> bytes | None:
-    if content is None:
-        return None
-    view = DataOutputView()
-    view.write_int(len(content))
-    view.write_bytes(content)
-    return view.to_bytes()

@@ -190,8 +190,10 @@ class Savepoint(AuditVerbs, SavepointChanges):
         Example:
             >>> savepoint.change_sinks(drop="checkpoint < 17").write("s3://jobs/mended")
         """
-        dropped = self.sinks().dropped(drop, keep)
-        changed = self._with_records(without_entries(self, {entry.number for entry in dropped}))
+        changed = self
+        if drop is not None or keep is not None:
+            numbers = {entry.number for entry in self.sinks().dropped(drop, keep)}
+            changed = self._with_records(without_entries(self, numbers))
         if checkpoint is not None:
             changed = changed._with_records(with_checkpoint(changed, checkpoint))
         if transactional_prefix is not None:
