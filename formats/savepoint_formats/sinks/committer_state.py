@@ -283,7 +283,7 @@ class CommitterState:
         """The state with some of its commits.
 
         Subtasks without commits stay, because a committer counts them; a checkpoint goes with
-        its last commit.
+        its last commit. One that never had a commit stays.
 
         Args:
             is_kept: Decides about a commit by its number in ``commits()``.
@@ -300,7 +300,7 @@ class CommitterState:
                 )
                 for subtask in checkpoint.subtasks
             )
-            if any(subtask.requests for subtask in subtasks):
+            if subtasks == checkpoint.subtasks or any(subtask.requests for subtask in subtasks):
                 checkpoints.append(replace(checkpoint, subtasks=subtasks))
         return replace(self, checkpoints=tuple(checkpoints), committables=committables)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 
 import pytest
 from support.kafka_states import COLLECTORS, COMMITTABLE
@@ -89,6 +90,9 @@ def test_a_checkpoint_goes_with_its_last_commit() -> None:
     kept = STATE.kept(lambda number: number != 3)
     assert [checkpoint.checkpoint_id for checkpoint in kept.checkpoints] == [7, END_OF_INPUT]
     assert STATE.kept(lambda _: True) == STATE
+    empty = CheckpointCommits(9, 2, (subtask(0), subtask(1)), 2)
+    kept = replace(STATE, checkpoints=(*STATE.checkpoints, empty)).kept(lambda _: False)
+    assert kept.checkpoints == (empty,)
 
 
 def test_checkpoints_get_other_ids_and_the_end_of_the_input_keeps_its_own() -> None:
