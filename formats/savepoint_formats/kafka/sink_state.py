@@ -1,4 +1,4 @@
-"""State of a Kafka sink: transactions that are open, and those that are to be committed.
+"""State of a Kafka sink: open transactions and pending commits.
 
 Kafka's connector: ``KafkaWriterStateSerializer``, ``KafkaCommittableSerializer``.
 """

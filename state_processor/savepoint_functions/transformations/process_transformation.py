@@ -299,7 +299,7 @@ class KeyedFunctionVerbs(ABC):
 
 @dataclass(frozen=True, repr=False)
 class KeyedRowsTransformation(KeyedFunctionVerbs):
-    """Keyed rows of one DataFrame, or of two, for a function.
+    """Keyed rows of one or two DataFrames, for a function.
 
     Attributes:
         inputs: The rows.

@@ -183,7 +183,7 @@ class FoldingAggregatingState(WrappingState[ValueState], AggregatingState):
         self._function = function
 
     def get(self) -> Any:
-        """The result of the accumulator; None if the key has none."""
+        """Result of the accumulator; None without an accumulator."""
         held = self._inner.value()
         return None if held is None else self._function.get_result(held)
 
