@@ -1,4 +1,4 @@
-"""What it takes to weigh, verify and compare savepoints, beside a full read into Arrow, in one process.
+"""Cost of weighing, verifying and comparing savepoints, beside a full read into Arrow, in one process.
 
     python benchmarks/checks.py [--keys 1000000 5000000] [--rounds 3]
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 UID = "customers"
 TABLE = f"{UID}.keyed_state"
 STEP = 100
-"""Of so many keys, one has another count in the changed savepoint."""
+"""One key in this many has another count in the changed savepoint."""
 
 
 def column(values: np.ndarray) -> pa.LargeBinaryArray:

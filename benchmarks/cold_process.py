@@ -44,7 +44,7 @@ _STEPS = ["imports", "session", "frame", "first"]
 
 @dataclass(frozen=True, slots=True)
 class ColdProcess:
-    """What a process took.
+    """Seconds of a process.
 
     Attributes:
         steps: Seconds until each of ``_STEPS``; Flink's process has but the last.

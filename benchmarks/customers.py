@@ -33,7 +33,7 @@ _STRIDE = 2**31 - 1
 _ROW_GROUP = 1 << 18
 
 KINDS = LONG, STRING, STRUCT = "long", "string", "struct"
-"""Of keys: the number, a text of 20 characters that ends with it, or a tuple of it and a short text."""
+"""Forms of keys: a number, a text of 20 characters that ends with it, or a tuple of it and a short text."""
 
 Totals = tuple[int, int, int]
 
@@ -95,7 +95,7 @@ def read_by_flink(flink: Flink, path: Path, keys: int, backend: Backend, runs: i
     """Flink adds all rows up, several times.
 
     Raises:
-        ValueError: It has not found what is expected.
+        ValueError: A result differs from what is expected.
     """
     run = flink.run("ReadKeyedState", [path.as_uri(), str(runs)], backend)
     for rows, counts, characters, *_ in run.numbers:

@@ -38,7 +38,7 @@ Taken = tuple[float, float]
 
 
 def taken(*arguments: str, cache: str) -> Taken:
-    """What a process of Python takes from its start to its end."""
+    """Time of a Python process from its start to its end."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     environment = os.environ | {"NUMBA_CACHE_DIR": cache}
     subprocess.run(

@@ -115,7 +115,7 @@ def groups_of(keys: NDArray[np.int64]) -> NDArray[np.uint16]:
 
 
 def group_keys(count: int) -> NDArray[np.int64]:
-    """So many keys, half of them in one key group."""
+    """Keys, half of them in one key group."""
     half = count // 2
     keys, found, start = [np.arange(half)], 0, half
     while found < count - half:

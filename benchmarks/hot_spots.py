@@ -1,4 +1,4 @@
-"""What a hot key or a hot key group takes: CPU time, peak memory and tasks, by table and format.
+"""Cost of a hot key or key group: CPU time, peak memory and tasks, by table and format.
 
     python benchmarks/hot_spots.py [--keys 5000000] [--case map] [--form rocksdb]
 
@@ -36,7 +36,7 @@ SMALL = 10_000
 
 @dataclass(frozen=True, slots=True)
 class HotReading:
-    """What it took to read a table.
+    """Cost of reading a table.
 
     Attributes:
         tasks: How many splits had rows of what is hot.

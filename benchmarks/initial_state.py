@@ -57,7 +57,7 @@ class Customers(KeyedStateBootstrapFunction):
 
 
 def customers_of(batch: KeyBatch) -> tuple[None, pa.Table]:
-    """What ``Customers`` does, by columns."""
+    """Does by columns what ``Customers`` does by rows."""
     sums = np.add.reduceat(batch.rows["count"].to_numpy(), batch.starts)
     lasts = np.append(batch.starts[1:], batch.rows.num_rows) - 1
     columns = {
@@ -69,7 +69,7 @@ def customers_of(batch: KeyBatch) -> tuple[None, pa.Table]:
 
 
 def writer(way: str, spark: SparkSession, rows: DataFrame, before: str) -> SavepointWriter:
-    """What writes a savepoint in one of the ways."""
+    """A write of a savepoint in one of the ways."""
     keyed = OperatorTransformation.bootstrap_with(rows).key_by("key")
     if way.startswith("go on"):
         savepoint = Savepoint.load(spark, before, uids=[UID])

@@ -68,7 +68,7 @@ CHUNK = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the tasks of a query have done.
+    """Work of the tasks of a query.
 
     Attributes:
         seconds: From its beginning to its end.
@@ -128,13 +128,13 @@ def by_key(words: DataFrame) -> DataFrame:
 
 
 def by_local_key(words: DataFrame) -> DataFrame:
-    """The same with that one word."""
+    """Rows of that one word."""
     keyed = OperatorTransformation.bootstrap_with(words).local_key_by("word")
     return keyed.aggregate(n=Count()).key_by("word").rows()
 
 
 def by_tables(words: DataFrame) -> DataFrame:
-    """The same as ``local_key_by``, by tables of accumulators in Python."""
+    """Aggregates like ``local_key_by``, by tables of accumulators in Python."""
     keyed = OperatorTransformation.bootstrap_with(words).local_key_by("word")
     rows = keyed.aggregate(n=Count()).partial
     encoded = rows.partial(TABLE_SIZE)
@@ -151,7 +151,7 @@ def by_function(words: DataFrame) -> DataFrame:
 
 
 def by_spark(words: DataFrame) -> DataFrame:
-    """What Spark makes of it by itself."""
+    """Spark's own aggregation."""
     return words.groupBy("word").agg(F.count("*").alias("n"))
 
 
@@ -172,7 +172,7 @@ def local_state(words: DataFrame) -> StateTransformation:
 
 
 def grouped_state(words: DataFrame) -> StateTransformation:
-    """The same by Spark's ``groupBy``, and ``with_state``."""
+    """Aggregates by Spark's ``groupBy``, then ``with_state``."""
     keyed = OperatorTransformation.bootstrap_with(by_spark(words)).key_by("word")
     return keyed.with_state(ReducingStateDescriptor("n", Types.LONG()))
 

@@ -1,4 +1,4 @@
-"""What is measured of a process that does one thing several times, and how it is printed."""
+"""Measures a process that does one thing several times, and prints the figures."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What it took to read or write all rows of a savepoint.
+    """Cost of reading or writing all rows of a savepoint.
 
     Attributes:
         first: Seconds from the start of the process to the end of the first run.
@@ -163,13 +163,13 @@ def is_worker(process: int) -> bool:
 
 
 def in_fresh_process(measure: Callable[..., ResultT], *arguments: object) -> ResultT:
-    """What a function measures that is told when its process began."""
+    """Result of a function that is told when its process began."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
         return executor.submit(measure, *arguments, time.time()).result()
 
 
 def cache_folder() -> Path:
-    """Where Flink and savepoints are kept from one run to the next."""
+    """Folder that keeps Flink and savepoints from one run to the next."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache, "savepoint-benchmarks")
 
@@ -192,7 +192,7 @@ def options_parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def measuring_parser(description: str | None, who: list[str]) -> argparse.ArgumentParser:
-    """The same, and those of what is measured in rounds."""
+    """Options of every benchmark, and of those measured in rounds."""
     parser = options_parser(description)
     parser.add_argument("--only", choices=who, nargs="+", default=who, help="all by default")
     parser.add_argument("--rounds", type=int, default=2, help="processes of each")

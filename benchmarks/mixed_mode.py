@@ -74,7 +74,7 @@ class Counts(KeyedProcessFunction):
 
 @dataclass(frozen=True)
 class Bench:
-    """What is run, and over what.
+    """A job and its input.
 
     Attributes:
         spark: The session.

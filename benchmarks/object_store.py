@@ -41,7 +41,7 @@ _HOP = {"connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgra
 
 @dataclass
 class Counted:
-    """What came by the proxy.
+    """Requests that passed the proxy.
 
     Attributes:
         requests: How many there were, by method.
@@ -127,7 +127,7 @@ def measure(name: str, counted: Counted, read: Callable[[], int]) -> None:
 
 
 def savepoint_readings(uri: str, key: int) -> dict[str, Callable[[], int]]:
-    """What is asked of a savepoint."""
+    """Questions to a savepoint."""
 
     def opened() -> Savepoint:
         return Savepoint.open(uri, uids=[UID])
@@ -154,7 +154,7 @@ def savepoint_readings(uri: str, key: int) -> dict[str, Callable[[], int]]:
 
 
 def parquet_readings(where: str, store: fs.FileSystem, key: int) -> dict[str, Callable[[], int]]:
-    """What is asked of the Parquet file."""
+    """Questions to the Parquet file."""
 
     def read(**options: object) -> int:
         return pq.read_table(where, filesystem=store, **options).num_rows

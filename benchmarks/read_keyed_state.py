@@ -72,7 +72,7 @@ def read_by_arrow(savepoint: BenchmarkSavepoint, run: int = 0) -> None:  # noqa:
 
 
 def read_by_spark(savepoint: BenchmarkSavepoint, spark: SparkSession, run: int) -> None:  # noqa: ARG001
-    """The same as a query."""
+    """Reads the keys by a query."""
     frame = spark.read.format("savepoint").option("table", TABLE).load(str(savepoint.path))
     row = frame.selectExpr("count(key)", "sum(count)", "sum(length(name))").first()
     assert row is not None
@@ -81,7 +81,7 @@ def read_by_spark(savepoint: BenchmarkSavepoint, spark: SparkSession, run: int) 
 
 @dataclass(frozen=True, slots=True)
 class FirstUse:
-    """What a fresh process takes for a first reading of next to nothing.
+    """Time of a fresh process for a first read of almost nothing.
 
     Attributes:
         imports: Seconds until the modules are there.
@@ -115,7 +115,7 @@ def first_use(savepoint: BenchmarkSavepoint, started: float) -> FirstUse:
 
 @dataclass(frozen=True, slots=True)
 class LookUp:
-    """What it took to find one key.
+    """Cost of finding one key.
 
     Attributes:
         first: Seconds from the start of the process.
@@ -181,7 +181,7 @@ def report(flink: Flink, savepoint: BenchmarkSavepoint, options: argparse.Namesp
 
 
 def report_first_use(savepoint: BenchmarkSavepoint) -> None:
-    """What the kernel costs a machine once, and each process."""
+    """Compile time of the kernel, once per machine and once per process."""
     with tempfile.TemporaryDirectory() as cache:
         os.environ["NUMBA_CACHE_DIR"] = cache
         for what in ("nothing cached", "cached"):

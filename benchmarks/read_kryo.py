@@ -127,7 +127,7 @@ def read_by_arrow(orders: Orders, run: int = 0) -> None:  # noqa: ARG001
 
 
 def read_by_spark(orders: Orders, spark: SparkSession, run: int) -> None:  # noqa: ARG001
-    """The same as a query."""
+    """Reads the objects by a query."""
     savepoint = Savepoint.load(spark, str(orders.path), kryo_classes=CLASSES)
     frame = savepoint.read_keyed_state("bench")
     added = "aggregate(order.counts, 0L, (sum, one) -> sum + one)"

@@ -83,7 +83,7 @@ class Floor(DataSource):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where rows come from.
+    """A source of rows.
 
     Attributes:
         name: What the tables call it.
@@ -98,7 +98,7 @@ class Source:
     options: dict[str, str] = field(default_factory=dict)
 
     def frame(self, spark: SparkSession, **options: str) -> DataFrame:
-        """The rows; Parquet has no options, for Spark tells it what is asked for."""
+        """The rows. Parquet needs no options because Spark tells it what is asked for."""
         if self.format == "parquet":
             return spark.read.parquet(str(self.path))
         given = self.options | options
@@ -167,7 +167,7 @@ def queries(keys: int) -> list[Query]:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Where the time of a query goes.
+    """Seconds of each step of a query.
 
     Attributes:
         load: Seconds until the columns are known.
@@ -185,7 +185,7 @@ class Parts:
 
     @classmethod
     def of(cls, spark: SparkSession, source: Source) -> Parts:
-        """Those of the sums over all columns."""
+        """Seconds of the sums over all columns."""
         java, python = cpu_times()
         start = time.perf_counter()
         frame = source.frame(spark)
@@ -207,7 +207,7 @@ class Parts:
 
 
 def cpu_times() -> tuple[float, float]:
-    """Of Java, and of all Python processes but this one."""
+    """CPU time of Java and of all other Python processes."""
     java = python = 0.0
     for process in descendants(os.getpid()):
         name = Path(f"/proc/{process}/comm").read_text(encoding="ascii", errors="replace").strip()

@@ -288,7 +288,7 @@ def report(savepoint: TypeSavepoint, rounds: int) -> None:
 
 
 def measured(arguments: argparse.Namespace) -> Iterator[TypeSavepoint]:
-    """What is read, in the order of the table."""
+    """The types that are read, in the order of the table."""
     first, *others = arguments.keys
     for case in CASES:
         if not arguments.only or case.name in arguments.only:

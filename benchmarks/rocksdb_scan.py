@@ -51,7 +51,7 @@ STATES = ("count", "name")
 BATCH = 50_000
 ROUNDS = 3
 EXPANSION, LEAST_ENTRY = 3, 32
-"""What keys and values are of the bytes of blocks at most, and the least bytes of an entry, here."""
+"""Largest ratio of keys and values to the bytes of blocks, and the fewest bytes of an entry."""
 
 
 def options() -> Options:
@@ -89,7 +89,7 @@ def make_database(folder: Path, count: int) -> None:
 
 
 def handle_of(folder: Path) -> IncrementalHandle:
-    """What a savepoint would say of the database."""
+    """Description of the database, as a savepoint gives it."""
     manifest = (folder / "CURRENT").read_text().strip()
     names = sorted(path.name for path in folder.glob("*.sst"))
 
@@ -135,7 +135,7 @@ def measure_direct(directory: SnapshotDirectory, handle: IncrementalHandle) -> M
 
 
 def measure_rocksdb(directory: SnapshotDirectory, _: IncrementalHandle) -> Measurement:
-    """The same, by RocksDB."""
+    """Reads the same entries by RocksDB itself."""
     start = time.perf_counter()
     path, families = directory.location.path, dict.fromkeys((*STATES, "default"), options())
     database = Rdict(path, options(), families, AccessType.read_only())

@@ -1,4 +1,4 @@
-"""The same work on more and more keys, on two cores: seconds, keys per second, and memory per process.
+"""Work on more and more keys, on two cores: seconds, keys per second, and memory per process.
 
     python benchmarks/scale.py [--keys 5000000 20000000 100000000] [--forms canonical native]
 
@@ -55,7 +55,7 @@ _RESET_PEAK = "5"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is done to savepoints of one form and size.
+    """Work done on savepoints of one form and size.
 
     Attributes:
         spark: The session.

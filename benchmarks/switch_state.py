@@ -1,4 +1,4 @@
-"""What the switch from a backlog to its stream costs per key, without Spark around it.
+"""Cost per key of the switch from a backlog to its stream, without Spark around it.
 
     python benchmarks/switch_state.py --keys 1000000
 

@@ -68,7 +68,7 @@ class WordCount(KeyedProcessFunction):
 
 
 def counted(rows: pa.Table) -> pa.Table:
-    """The same over a table."""
+    """Counts words over a table."""
     counted = rows.group_by("word", use_threads=False).aggregate([([], "count_all")])
     return counted.rename_columns(["key", "count"])
 

@@ -30,7 +30,7 @@ WRITERS = [*BACKENDS, SPARK]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be written, and how each of the two is told to.
+    """The rows to write, and how each of the two writers is told to.
 
     Attributes:
         keys: How many the savepoint has.
@@ -125,7 +125,7 @@ def report(
 def _measured(
     measure: Callable[[Sequence[Path]], Measurement], folder: Path, count: int
 ) -> Measurement:
-    """What it took to write to so many new paths, with the size of what was written."""
+    """Seconds and memory of writing to several new paths, and the size of one."""
     with _new_folder(folder / "written") as written:
         paths = [written / str(number) for number in range(count)]
         measurement = measure(paths)

@@ -114,7 +114,7 @@ def _value(text: str) -> float:
 
 
 def _legend(plot: Plot) -> list[str]:
-    """What the bars are of; which colour is which, if there are several."""
+    """Names of the bars, and of their colours if there are several."""
     parts, left = [_text(plot.unit, _LABELS, 14, "start")], 10.0
     for colour, name in zip(_COLOURS, plot.values if len(plot.values) > 1 else (), strict=False):
         parts.append(_rectangle(left, 5, 10, 10, colour))

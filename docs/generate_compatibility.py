@@ -116,7 +116,7 @@ def compatibility_page() -> str:
 
 
 def _summed(trips: Rows, fact: str) -> dict[str, Counter[str]]:
-    """What became of the states of all savepoints, by their kind or their types."""
+    """Results for the states of all savepoints, by kind or type."""
     sums: dict[str, Counter[str]] = defaultdict(Counter)
     for row in trips:
         for name, ends in row[fact].items():

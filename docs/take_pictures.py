@@ -58,7 +58,7 @@ class Screen:
 
     @property
     def command(self) -> str:
-        """What a person types."""
+        """The command as a person types it."""
         words = (f'"{word}"' if " " in word else word for word in self.arguments)
         return " ".join(("savepoint", *words))
 
@@ -90,7 +90,7 @@ DIFF = Screen(("diff", _CURRENCY, _CORRECTED, "--rows", "8"), height=50)
 
 
 class _Terminal(io.StringIO):
-    """Where commands print to as if a person were there."""
+    """A terminal that commands print to."""
 
     def isatty(self) -> bool:
         return True
@@ -112,7 +112,7 @@ def _terminal(height: int) -> Iterator[None]:
 
 
 def printed(screen: Screen) -> str:
-    """What a command prints on a terminal, with its codes for bold and dim text."""
+    """Output of a command on a terminal, with its codes for bold and dim text."""
     terminal = _Terminal()
     with _terminal(screen.height), redirect_stdout(terminal), redirect_stderr(io.StringIO()):
         main.main(list(screen.arguments), prog_name="savepoint", standalone_mode=False)

@@ -1,4 +1,4 @@
-"""What tests share: real savepoints, of this project and of a corpus beside it, and Spark."""
+"""Fixtures of all tests: real savepoints, of this project and of a corpus beside it, and Spark."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ ROCKSDB = Backend("rocksdb", ("state.backend.rocksdb.memory.fixed-per-slot=512mb
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a JVM printed, and what it took.
+    """Output of a JVM, with its time and memory.
 
     Attributes:
         lines: Its standard output.

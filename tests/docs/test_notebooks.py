@@ -32,7 +32,7 @@ assert plt.get_fignums(), "no plot"
 
 @pytest.fixture(scope="module")
 def interpreter() -> Iterator[Interpreter]:
-    """One process, and one session, for all of them: Java starts once."""
+    """One process and one session for all notebooks, so that Java starts once."""
     with Interpreter.running(NOTEBOOKS[0].parent) as running:
         yield running
 
@@ -79,7 +79,7 @@ def test_a_kernel_shows_what_is_kept() -> None:
 
 
 def texts_of(shown: Any) -> str:
-    """All that cells show, without pictures."""
+    """Output of the cells, without pictures."""
     outputs = [output for cell in shown.cells for output in cell.get("outputs", [])]
     parts = [output.get("text", "") for output in outputs]
     parts += [

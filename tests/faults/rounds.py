@@ -183,7 +183,7 @@ class Rounds:
         return end, message
 
     def _faults_of_next_write(self, name: str, place: Place) -> list[str]:
-        """What is wrong once it was written again."""
+        """Faults after it was written again."""
         self._driver.order(name, "overwrite", place)
         self._driver.answer()
         end, message = self._end()
@@ -205,7 +205,7 @@ def _killed(pids: Iterable[int]) -> bool:
 def _faults_after(
     way: Way, place: Place, before: tuple[dict[str, str], dict[str, str]], end: str
 ) -> list[str]:
-    """What is wrong after a write that may have died."""
+    """Faults after a write that may have died."""
     of_source, of_target = before
     faults = [] if digests(place.source) == of_source else ["the source is another one"]
     after = digests(place.target)
@@ -229,5 +229,5 @@ def _faults_after(
 
 
 def _faults_of(way: Way, place: Place) -> list[str]:
-    """What is wrong with a savepoint that is complete."""
+    """Faults of a complete savepoint."""
     return [fault for fault in (way.fault(place), way.left_over(place)) if fault]

@@ -34,7 +34,7 @@ _PARTITIONS = 2
 
 @dataclass(frozen=True)
 class Place:
-    """Where a round happens.
+    """Place of a round.
 
     Attributes:
         source: The savepoint that is read.
@@ -64,7 +64,7 @@ class Way:
     is_of_runs: bool = False
 
     def fault(self, place: Place) -> str:
-        """What is wrong with the savepoint that the write has left; empty if nothing is."""
+        """Faults of the savepoint that the write left; empty if there are none."""
         directory = self._directory(place)
         try:
             rows, verification = rows_of(directory), Savepoint.open(directory).verify("quick")
@@ -77,7 +77,7 @@ class Way:
         return ""
 
     def left_over(self, place: Place) -> str:
-        """What lies in the target beside a savepoint that is complete; empty if nothing does."""
+        """Files in the target beside a complete savepoint; empty if there are none."""
         directory = self._directory(place)
         needed = {METADATA_FILE} | {
             Path(file.path).name for file in Savepoint.open(directory).files()
@@ -112,7 +112,7 @@ def rows_of(directory: str) -> pa.Table:
 
 
 def expected_rows(factor: int) -> pa.Table:
-    """What ``rows_of`` gives of a savepoint that is as it should be."""
+    """Result of ``rows_of`` for a savepoint without faults."""
     keys = range(KEYS)
     numbers = [key * factor for key in keys]
     schema = pa.schema({"key": pa.int64(), "n": pa.int64(), "text": pa.string()})

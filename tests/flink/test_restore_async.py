@@ -65,7 +65,7 @@ TIMERS = in_order(
 
 
 def expected(key: int) -> dict[str, Any]:
-    """What the function has kept for a key."""
+    """State that the function keeps for a key."""
     return {
         "key": key,
         "value": f"value {key}",

@@ -1,4 +1,4 @@
-"""What a backlog has left at the switch, restored by Flink: state, and the timers that are not due."""
+"""A backlog's savepoint at the switch, restored by Flink: state, and timers that are not due."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OPERATOR = Operator(
 
 
 def function() -> KeyedProcessFunction:
-    """A function that goes to workers as a whole, for they do not find this module."""
+    """A function sent to workers as a whole because they can't import this module."""
 
     class Counts(KeyedProcessFunction):
         """Counts rows; one timer of a word is due at the switch, the other is not."""

@@ -37,7 +37,7 @@ def test_a_copy_holds_what_the_original_does(
 
 
 def _config(sample: Sample, folder: Path) -> dict[str, str]:
-    """What a job needs to restore a checkpoint of this kind."""
+    """Settings of a job that restores a checkpoint of this kind."""
     if "changelog" in sample.name:
         return {
             "state.changelog.enabled": "true",

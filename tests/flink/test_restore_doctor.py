@@ -1,4 +1,4 @@
-"""What the rules of compatibility say of Flink 1's state is what becomes of it in Flink 2."""
+"""The rules of compatibility predict what becomes of Flink 1's state in Flink 2."""
 
 from __future__ import annotations
 

@@ -63,11 +63,11 @@ DESCRIPTORS = (
 
 
 def seen_function() -> KeyedStateBootstrapFunction:
-    """A function that goes to workers as a whole, for they do not find this module."""
+    """A function sent to workers as a whole because they can't import this module."""
     count, list_of_ids, by_digit = DESCRIPTORS
 
     class Seen(KeyedStateBootstrapFunction):
-        """What there was of each word, and a timer for its last row."""
+        """State of each word, and a timer for its last row."""
 
         def open(self, runtime_context: Any) -> None:
             self.count = runtime_context.get_state(count)
@@ -89,7 +89,7 @@ def ids(word: int) -> list[int]:
 
 
 def latest(word: int) -> list[list[int]]:
-    """Of each digit the last number that ends with it."""
+    """Last number that ends with each digit."""
     return [list(pair) for pair in sorted({number % 10: number for number in ids(word)}.items())]
 
 
@@ -106,10 +106,10 @@ def seen() -> Rows:
 
 
 def batch_function() -> KeyBatchFunction:
-    """As ``seen_function``, over batches."""
+    """``seen_function`` over batches."""
 
     def batched(batch: KeyBatch) -> tuple[None, pa.Table]:
-        """What ``Seen`` does, by columns, without timers."""
+        """Does by columns what ``Seen`` does, without timers."""
         state, ends = batch.state, [*batch.starts[1:].tolist(), batch.rows.num_rows]
         all_ids = batch.rows["id"].to_pylist()
         new = [all_ids[start:end] for start, end in zip(batch.starts.tolist(), ends, strict=True)]
@@ -145,10 +145,10 @@ SIZE = 100
 
 
 def windowed_function() -> KeyedStateBootstrapFunction:
-    """As ``seen_function``, with state of windows."""
+    """``seen_function`` with state of windows."""
 
     class Windowed(KeyedStateBootstrapFunction):
-        """What there was of each word in each window."""
+        """State of each word in each window."""
 
         def open(self, runtime_context: Any) -> None:
             window = Types.TIME_WINDOW()

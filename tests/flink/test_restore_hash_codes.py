@@ -29,7 +29,7 @@ SHAPES = {
     "Outer": "Objects.hash(place: Objects.hash(shop, number, amount, day), city)",
     "Recorded": "record(shop, number, amount, since)",
 }
-"""What the class of keys computes; see ``restore_job/hashed/Keys.java``."""
+"""Hash code of the class of keys; see ``restore_job/hashed/Keys.java``."""
 
 COUNT = 300
 JOB = [Operator(name, key=f"POJO<hashed.Keys${name}>").finding(COUNT) for name in SHAPES]
@@ -44,7 +44,7 @@ def by_method(spark: SparkSession, path: str, out: Path) -> dict[str, str]:
 
 
 def by_command(_spark: SparkSession, path: str, out: Path) -> dict[str, str]:
-    """The same, by a command that takes the session that there is."""
+    """Runs it by a command that uses the existing session."""
     uids = [option for uid in SHAPES for option in ("--uid", uid)]
     code, output = run("rescale", path, out, "--max-parallelism", "1000", *uids, "--output", "json")
     assert code == 0, output

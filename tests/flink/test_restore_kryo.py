@@ -42,7 +42,7 @@ SEEN = {
     "raw": "00ff",
     "none": None,
 }
-"""What a real job sees of the third object, where Java shows it otherwise than the row has it."""
+"""The third object as a real job sees it, if Java shows it differently from the row."""
 TRANSIENT = {
     "1.20.5": {
         "opens": "2024-03-01T10:00:00.000000001null",

@@ -109,7 +109,7 @@ COUNTS = {
 
 
 def facts(restored: Restored) -> dict[str, list[Any]]:
-    """All that Flink shows, whatever subtask shows it."""
+    """State that Flink shows, of all subtasks together."""
     found: dict[str, list[Any]] = {}
     for one in depot.KEYED:
         found[one.uid] = restored.keyed_state(one.uid)

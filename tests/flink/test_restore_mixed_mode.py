@@ -48,10 +48,10 @@ SEEN = Operator(
 
 
 def seen_function() -> KeyedProcessFunction:
-    """A function that goes to workers as a whole, for they do not find this module."""
+    """A function sent to workers as a whole because they can't import this module."""
 
     class Seen(KeyedProcessFunction):
-        """What there was of each word, and timers a minute behind each row."""
+        """State of each word, and timers a minute after each row."""
 
         def open(self, runtime_context: Any) -> None:
             get = runtime_context

@@ -48,7 +48,7 @@ Records = list[dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def records() -> Iterator[Records]:
-    """What was restored with all values as they were; it joins what other runs have kept."""
+    """States restored with all values unchanged; they join those of other runs."""
     made: Records = []
     yield made
     if file := os.environ.get("SAVEPOINT_ROUND_TRIPS_FILE"):
@@ -63,7 +63,7 @@ def check(
         """Flink sees the same in a savepoint and in what was made of its rows."""
         folder = tmp_path / "trips" / str(original)
         with warnings.catch_warnings():
-            # What a job that restores writes has none of the operators without state.
+            # A job that restores doesn't write operators without state.
             warnings.simplefilter("ignore" if is_new else "error", UnknownUidWarning)
             trip = round_trip(spark, str(original.path), folder, original.uids)
         assert trip.differing == ()
@@ -142,13 +142,13 @@ def test_what_further_releases_write_makes_the_same_way(
 
 
 def _backends(original: Original, made: Path) -> tuple[str, ...]:
-    """Those that can restore what was made; all can if it is canonical."""
+    """Releases that can restore the result; all can if it is canonical."""
     is_canonical = Savepoint.open(str(made)).describe().keyed_formats == ("canonical",)
     return BACKENDS if IS_ALL and is_canonical else (original.backend,)
 
 
 def _config(original: Original, folder: Path) -> dict[str, str]:
-    """What a job needs to restore the checkpoint of a changelog."""
+    """Settings of a job that restores the checkpoint of a changelog."""
     if "changelog" not in str(original):
         return {}
     return {

@@ -1,4 +1,4 @@
-"""What a real Flink does with pending commits and with writers' states, whole and dropped."""
+"""A real Flink restores pending commits and writers' states, whole and dropped."""
 
 from __future__ import annotations
 

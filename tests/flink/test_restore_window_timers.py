@@ -77,7 +77,7 @@ class Case:
         ]
 
     def function(self) -> KeyedStateBootstrapFunction:
-        """A function that goes to workers as a whole, for they do not find this module."""
+        """A function sent to workers as a whole because they can't import this module."""
         is_by_clock, lateness, has_timers = self.is_by_clock, self.lateness, self.has_timers
 
         class Windows(KeyedStateBootstrapFunction):

@@ -1,4 +1,4 @@
-"""What a real Flink SQL keeps of ARRAY_AGG and VARIANT, as readers see it."""
+"""State of ARRAY_AGG and VARIANT of a real Flink SQL, as readers see it."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def _commits(element: bytes, path: str) -> None:
 
 
 def kafka(_: Inputs) -> Target:
-    """What Kafka's connector keeps in lists of bytes."""
+    """Values that Kafka's connector keeps in lists of bytes."""
     readers: dict[Any, tuple[bytes, ...]] = {
         KafkaSplit.of: (
             kafka_states.SPLIT,

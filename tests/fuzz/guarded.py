@@ -38,11 +38,11 @@ class GuardedMemory:
                 raise OSError(ctypes.get_errno(), "mprotect")
 
     def last(self, size: int) -> NDArray[np.uint8]:
-        """So many bytes, right in front of a guard."""
+        """Bytes right in front of a guard."""
         return self._bytes[self._end - size : self._end]
 
     def first(self, size: int) -> NDArray[np.uint8]:
-        """So many bytes, right behind a guard."""
+        """Bytes right behind a guard."""
         return self._bytes[_PAGE : _PAGE + size]
 
 
@@ -58,7 +58,7 @@ class _Numpy:
 
 @contextmanager
 def guarded_buffers() -> Iterator[None]:
-    """What the kernel writes into lies in front of guards, but for what aligns it."""
+    """Buffers that the kernel writes into lie in front of guards, except for alignment."""
     module: Any = buffers
     module.np = _Numpy()
     try:

@@ -1,4 +1,4 @@
-"""The same targets, guided by coverage: ``python -m fuzz.guided metadata -max_total_time=60``.
+"""All targets, guided by coverage: ``python -m fuzz.guided metadata -max_total_time=60``.
 
 Atheris (the extra ``fuzz``) notes which lines and branches of the package an input runs through, and
 keeps inputs that run through new ones. What stands behind the target is for its libFuzzer. Machine

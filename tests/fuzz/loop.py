@@ -48,7 +48,7 @@ class Failure:
 
 @dataclass
 class Report:
-    """What a run of a target has tried.
+    """Inputs that a run of a target has tried.
 
     Attributes:
         target: Its name.

@@ -1,4 +1,4 @@
-"""What is promised of whatever bytes a reader gets, and how it is watched.
+"""Promises for any bytes that a reader gets, and how they are checked.
 
 | promise                      | watched by                                                        |
 |------------------------------|-------------------------------------------------------------------|
@@ -29,15 +29,15 @@ What waits for nothing but bytes in memory takes no other time, however busy the
 
 
 class BrokenPromiseError(Exception):
-    """What was read is not what was promised, although nothing was raised."""
+    """The result breaks a promise, although nothing was raised."""
 
 
 class TooLongError(BaseException):
-    """Reading has not ended in time; nobody catches it on the way."""
+    """Reading took too long; nobody catches it on the way."""
 
 
 def outcome(read: Callable[[bytes], object], data: bytes) -> BaseException | None:
-    """What reading raised, if anything; while it is ``watched``, an alarm ends it."""
+    """The error of a read, if any; while it is ``watched``, an alarm ends it."""
     is_watched = signal.getsignal(signal.SIGPROF) is not signal.SIG_DFL
     signal.setitimer(signal.ITIMER_PROF, SECONDS if is_watched else 0)
     try:
@@ -55,7 +55,7 @@ def is_broken(raised: BaseException | None) -> bool:
 
 
 def place(raised: BaseException) -> str:
-    """What was raised and where, in few words; the same for inputs that differ in nothing else."""
+    """The error and its place in few words, equal for inputs that fail alike."""
     trace, line, file = raised.__traceback__, 0, ""
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename

@@ -62,7 +62,7 @@ class InMemory:
 
     @property
     def directory(self) -> SnapshotDirectory:
-        """Where nothing is looked up any more."""
+        """End of the search."""
         return self.snapshot.directory
 
     def with_file(self, name: str, data: bytes) -> OperatorState:
@@ -92,7 +92,7 @@ class StoredValue:
 
 
 class Inputs:
-    """What some folders of savepoints hold.
+    """Content of some folders of savepoints.
 
     Args:
         folders: The folders.
@@ -110,7 +110,7 @@ class Inputs:
 
     @cached_property
     def snapshots(self) -> tuple[Snapshot, ...]:
-        """Those that can be opened."""
+        """Savepoints that can be opened."""
         opened = []
         for path in self.metadata_files:
             try:

@@ -1,4 +1,4 @@
-"""What is damaged and read: a reader with inputs that are right."""
+"""A target of fuzzing: a reader with valid inputs to damage."""
 
 from __future__ import annotations
 

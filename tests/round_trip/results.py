@@ -1,4 +1,4 @@
-"""What round trips came to, as data: by savepoint, by kind of state and by type."""
+"""Results of round trips as data: by savepoint, by kind of state and by type."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from round_trip.trips import Leg, RoundTrip
 
 KEPT_RESULTS = Path(__file__).with_name("results")
-"""What the page of compatibility is made of."""
+"""Data of the page of compatibility."""
 
 # Paths of files and hashes of operators say nothing of a reason.
 _OF_THIS_RUN = re.compile(r"/tmp/\S+|\b[0-9a-f]{32}\b")
 
 
 def results(trips: Mapping[Path, RoundTrip]) -> list[dict[str, Any]]:
-    """All that the pages say of round trips, by savepoint."""
+    """Results of round trips for the pages, by savepoint."""
     return [_of_savepoint(path, trip) for path, trip in sorted(trips.items())]
 
 
@@ -48,7 +48,7 @@ def stamp() -> dict[str, str]:
 
 
 def end_of(leg: Leg, trip: RoundTrip) -> str:
-    """What became of a state: ``equal``, ``differs``, ``refused`` or ``passed``."""
+    """Result for a state: ``equal``, ``differs``, ``refused`` or ``passed``."""
     if leg.table in trip.differing:
         return "differs"
     if leg.refusal:

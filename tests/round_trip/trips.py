@@ -62,7 +62,7 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class RoundTrip:
-    """What became of the states of a savepoint.
+    """Results for the states of a savepoint.
 
     Attributes:
         description: Of the savepoint.

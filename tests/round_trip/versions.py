@@ -1,4 +1,4 @@
-"""Keeps what the tests came to on a Python and a PySpark, for the page of compatibility."""
+"""Keeps the results of the tests on a Python and a PySpark, for the page of compatibility."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the package does on a cluster: two executors, each a process with a folder of its own."""
+"""The package on a cluster: two executors, each a process with its own folder."""
 
 from __future__ import annotations
 

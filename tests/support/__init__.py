@@ -1,1 +1,1 @@
-"""What tests share: makers of state files, jobs of a real Flink, servers, processes."""
+"""Support of tests: makers of state files, jobs of a real Flink, servers, processes."""

@@ -92,7 +92,7 @@ IN_SPARK: dict[str, str] = {
 
 
 def in_spark(data: DataFrame, keys: Iterable[str], names: Iterable[str]) -> DataFrame:
-    """What Spark's own aggregation makes of the rows."""
+    """Result of Spark's own aggregation."""
     return data.groupBy(*keys).agg(*(F.expr(IN_SPARK[name]).alias(name) for name in names))
 
 

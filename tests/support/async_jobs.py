@@ -38,7 +38,7 @@ class AsyncJob:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What a job has done.
+    """Result of a job.
 
     Attributes:
         savepoint: The native savepoint that it took at its end.

@@ -17,7 +17,7 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 def path_of_chromium() -> str | None:
-    """Where Chromium is, if it is."""
+    """Path of Chromium; None if it isn't installed."""
     return next(filter(None, map(shutil.which, _NAMES)), None)
 
 

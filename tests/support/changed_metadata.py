@@ -26,7 +26,7 @@ def with_operators(
 
     Args:
         savepoint: The savepoint, or the directory of a job.
-        out: Where the copy is to be.
+        out: Path of the copy.
         change: Gives the new record of each operator.
         below: The directory of a checkpoint in that of the job.
     """

@@ -1,4 +1,4 @@
-"""What jobs did to their keyed state: as a changelog logs it, and what came of it."""
+"""Changes of keyed state by jobs: as a changelog logs them, and their result."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ UNMERGED = "needs a function of the job"
 
 @dataclass
 class Job:
-    """What a job has in its states."""
+    """Content of a job's states."""
 
     contents: dict[str, Contents] = field(default_factory=lambda: {name: {} for name in NAMES})
 
@@ -238,7 +238,7 @@ PAYLOADS: dict[str, dict[Operation, st.SearchStrategy[Any]]] = {
 
 @dataclass(frozen=True)
 class Scope:
-    """What namespaces a job has: none, windows of a fixed size, or names."""
+    """Namespaces of a job: none, windows of a fixed size, or names."""
 
     layout: Layout
     serializer: tuple[bytes, ...]
@@ -255,7 +255,7 @@ SCOPES = [
 
 @st.composite
 def steps_of(draw: st.DrawFn, scope: Scope, *, with_merges: bool = True) -> list[Step]:
-    """What a job may do one after the other."""
+    """Steps of a job, one after the other."""
     steps = []
     for _ in range(draw(st.integers(0, 25))):
         name = draw(st.sampled_from(NAMES))
@@ -327,7 +327,7 @@ def plain_base(job: Job | None = None) -> KeyGroupsHandle:
 
 
 def plain_rows(*records: Record, base: KeyGroupsHandle | None = None) -> dict[Any, Any]:
-    """What there is after changes of states that the base has."""
+    """Content after changes of states of the base."""
     handle = changelog(in_memory([*registrations(), *records]), base=(base or plain_base(),))
     return found_in(handle, PLAIN)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def result_of(*arguments: str | Path) -> Result:
-    """What a command gave; a fault of ours is raised as it is."""
+    """Result of a command; internal errors are raised unchanged."""
     result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     if result.exception and not isinstance(result.exception, SystemExit):
         raise result.exception

@@ -31,7 +31,7 @@ RATES = MapStateDescriptor("rates", Types.INT(), Types.DOUBLE())
 
 
 class Inputs(NamedTuple):
-    """What the job reads."""
+    """Input of the job."""
 
     transactions: OneInputStateTransformation
     rates: BroadcastRows
@@ -54,7 +54,7 @@ class Inputs(NamedTuple):
 
 
 def converter() -> BroadcastProcessFunction:
-    """A function that goes to workers as a whole, for they do not find this module."""
+    """A function sent to workers as a whole because they can't import this module."""
 
     class CurrencyConverter(BroadcastProcessFunction):
         side_outputs: ClassVar[tuple[OutputTag, ...]] = (OutputTag("unknown", "currency_id INT"),)

@@ -63,7 +63,7 @@ def records(draw: st.DrawFn) -> tuple[Layout, list[Any]]:
 
 @st.composite
 def entry_records(draw: st.DrawFn) -> tuple[Layout, list[Any]]:
-    """The same of the nodes of entries."""
+    """Asserts it for the nodes of entries."""
     layout, values = draw(LAYOUTS)
     match draw(st.sampled_from(["suffixed", "delimited", "nullable"])):
         case "suffixed":

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FILLING_JOB = RESTORE_JOB.parent / "filling_job"
 WITH_REGISTRATION = {"pipeline.serialization-config": "[depot.RareItem: {type: pojo}]"}
-"""What the job of Flink 2.x has to say, as that of 1.x has registered the class."""
+"""Setting of the job of Flink 2.x, because the job of 1.x registered the class."""
 
 UIDS = (
     *("stocks", "places", "codes", "boxes", "windows", "lists", "rules", "numbers"),

@@ -62,7 +62,7 @@ class KeyedState:
 
     @classmethod
     def aggregating(cls, name: str, accumulator: str) -> Self:
-        """What is shown is the accumulator."""
+        """The shown value is the accumulator."""
         return cls(name, "AGGREGATING", (accumulator,))
 
     def with_ttl(self, ttl: int) -> Self:
@@ -147,7 +147,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What Flink has seen, in the words of ``expected.json``."""
+    """State seen by Flink, in the form of ``expected.json``."""
 
     operators: Mapping[str, Operator]
     rows: Sequence[Mapping[str, Any]]

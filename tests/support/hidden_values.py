@@ -77,7 +77,7 @@ def unknown(data: bytes) -> bytes:
 
 
 def shown(number: int) -> dict[str, Any]:
-    """What is to be read of ``order``."""
+    """Expected values of ``order``."""
     extra = {"json": None, "bytes": unknown(f"extra {number}".encode()), "reason": REASON}
     return {"extra": extra, "id": number, "name": f"name {number}"}
 

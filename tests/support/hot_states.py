@@ -62,7 +62,7 @@ class HotState:
 
 
 def _hot_group(count: int) -> pa.Table:
-    """So many keys, half of them in one key group, each with its double."""
+    """Keys, half of them in one key group, each with its double."""
     # A long below 2^31 is its own hash code.
     keys = np.arange(count // 2 * MAX_PARALLELISM * 2, dtype=np.int64)
     groups = key_groups_of(keys.astype(np.int32), MAX_PARALLELISM)
@@ -100,7 +100,7 @@ HOT_STATES = {
 def savepoints(
     spark: SparkSession, state: HotState, size: int, folder: Path
 ) -> Iterator[tuple[str, Path, pa.Table]]:
-    """Writes one savepoint after the other: what was done, where it lies, and the rows it is to have."""
+    """Writes one savepoint after the other: the change, the path, and the expected rows."""
     rows = state.rows(size)
     data = OperatorTransformation.bootstrap_with(spark.createDataFrame(rows)).key_by("key")
     writer = Savepoint.create(spark, max_parallelism=MAX_PARALLELISM, parallelism=2)
@@ -123,7 +123,7 @@ def savepoints(
 
 
 def _one_more(rows: pa.Table) -> pa.Table:
-    """What the change makes of rows."""
+    """Rows after the change."""
     values = rows.column("value").combine_chunks()
     if not pa.types.is_list(values.type):
         return rows.set_column(1, "value", pa.compute.add(values, 1))

@@ -1,4 +1,4 @@
-"""What the serializers of Kafka's connector write, and savepoints that have it.
+"""Bytes of the serializers of Kafka's connector, and savepoints with them.
 
 The bytes are what ``KafkaVectors.java`` prints with the connectors 3.4.0-1.20 and 4.0.1-2.0. Those of a
 ``FlinkKafkaConsumer`` are a whole ``_metadata`` that ``ConsumerState.java`` makes with 1.17.2.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @cache
 def both_ways_of(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """What interprets a part of the kernel, and what runs its machine code."""
+    """A function of the kernel, interpreted and as machine code."""
 
     def interpreted(*arguments: Any) -> Any:
         with np.errstate(over="ignore"):

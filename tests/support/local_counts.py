@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 SUBTASKS, KEY_GROUPS, WORDS = 3, 12, 40
 MEAN = Types.TUPLE([Types.LONG(), Types.LONG()])
 MERGE = {"count": "sum", "mean": "sum", "by_subtask": "sum", "last": "max"}
-"""What makes one value of instances; those of ``ids`` are appended."""
+"""Merge functions of instances; values of ``ids`` are appended."""
 
 
 def local_rows(spark: SparkSession) -> DataFrame:
-    """What each subtask has counted; not every word has come to each of them."""
+    """Counts of each subtask; not every word reached each of them."""
     return (
         spark.sql(
             f"""
@@ -73,7 +73,7 @@ def open_local(spark: SparkSession, path: Path) -> SparkSavepoint:
 
 
 def merged_counts() -> list[dict[str, object]]:
-    """What Flink, and any reader, is to see once all instances are merged."""
+    """Expected state once all instances are merged."""
     counts = []
     for word in range(WORDS):
         subtasks = [subtask for subtask in range(SUBTASKS) if (subtask + word) % 4 != 0]

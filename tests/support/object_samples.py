@@ -49,5 +49,5 @@ def timers(savepoint: Savepoint, uid: str) -> list[int]:
 
 
 def plain_state(number: int) -> Mapping[str, Any]:
-    """What lies beside the object of each key."""
+    """States beside the object of each key."""
     return {"key": number % 40, "id": number, "memo": f"memo {number}"}

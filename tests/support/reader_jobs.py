@@ -37,7 +37,7 @@ def state_of(context: RuntimeContext, kind: str, name: str) -> Any:
 
 
 def content(state: Any) -> Any:
-    """What a state object has, as a table shows it."""
+    """Content of a state object, as a table shows it."""
     match type(state).__name__:
         case "ValueState":
             return state.value()
@@ -59,7 +59,7 @@ def job_of(sample: Sample, uid: str, reader: ReaderFunction, schema: pa.Schema) 
 
 
 def rows_of(sample: Sample, uid: str, reader: ReaderFunction, schema: pa.Schema) -> pa.Table:
-    """What a function gives, without Spark."""
+    """Results of a function, without Spark."""
     job = job_of(sample, uid, reader, schema)
     batches = [batch for split in job.scan.splits() for batch in job.run(split)]
     return pa.Table.from_batches(batches, schema)

@@ -126,7 +126,7 @@ def sample(name: str) -> Original:
 
 
 def samples() -> Iterator[Original]:
-    """Those that a Flink restores from where they lie.
+    """Savepoints that a Flink restores from where they lie.
 
     Checkpoints name files by absolute paths. Kryo 2 can't read lists that Java does not let it
     fill, which the objects of Flink 1 have.
@@ -138,14 +138,14 @@ def samples() -> Iterator[Original]:
 
 
 def of_corpus(corpus: Path) -> Iterator[Original]:
-    """Those of the corpus whose jobs are known, of Flink 1.8 to 1.20."""
+    """Savepoints of the corpus whose jobs are known, of Flink 1.8 to 1.20."""
     for path in sorted((corpus / "savepoints").glob("new-stateful-*")):
         job = _BROADCAST_JOB if "broadcast" in path.name else (*_KEYED_JOB, *_SOURCES)
         yield Original(path, job, tuple(operator.uid for operator in job))
 
 
 def facts(restored: Restored) -> Counter[str]:
-    """All that Flink shows, whatever subtask shows it."""
+    """State that Flink shows, of all subtasks together."""
     return Counter(json.dumps(_anywhere(row), sort_keys=True) for row in restored.rows)
 
 

@@ -40,7 +40,7 @@ class Sample:
 
     @property
     def path(self) -> str:
-        """Where ``_metadata`` is."""
+        """Path of ``_metadata``."""
         return str(SAMPLES / self.name / self.facts["snapshot"])
 
     @property
@@ -51,7 +51,7 @@ class Sample:
         return Savepoint.open(self.path, uids=self.uids)
 
     def operators(self) -> dict[str, dict[str, Any]]:
-        """What the job put into each operator, by uid."""
+        """State that the job put into each operator, by uid."""
         return dict(self.facts["operators"])
 
     def keyed_state(self, uid: str) -> Rows:

@@ -1,4 +1,4 @@
-"""What is asked of a session in SQL."""
+"""SQL statements sent to a session."""
 
 from __future__ import annotations
 

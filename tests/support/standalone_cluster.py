@@ -56,7 +56,7 @@ _SETTINGS = {
 def submitted(
     home: Path, master: str, *arguments: str, environment: Mapping[str, str], **settings: str
 ) -> dict[str, Any]:
-    """What ``cluster_job.py`` tells of a cluster.
+    """Report of ``cluster_job.py`` about a cluster.
 
     Args:
         home: The home of Spark.
@@ -86,7 +86,7 @@ def submitted(
 
 
 def expected() -> dict[str, list[int]]:
-    """What the job is to tell, of all but its places."""
+    """Expected report of the job, without its paths."""
     scan = Savepoint.open(str(SAMPLE)).scan("summarize.keyed_state")
     counts = [
         count

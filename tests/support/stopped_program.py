@@ -48,7 +48,7 @@ def stopped(
 
     Args:
         arguments: Its arguments.
-        is_ready: Whether the program of this pid, which leads a group, is where it is to be stopped.
+        is_ready: Whether the program of this pid, which leads a group, has reached the point to stop it.
         stop: Stops it.
     """
     with tempfile.TemporaryDirectory(prefix="stopped-") as folder:

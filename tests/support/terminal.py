@@ -80,7 +80,7 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """What was shown, without the commands to the terminal."""
+        """The shown text, without the commands to the terminal."""
         return _COMMANDS.sub("", self.raw)
 
     def type(self, text: str) -> None:

@@ -26,7 +26,7 @@ def rows(path: str | Path, table: str) -> list[str]:
 
 
 def imported(data: Path, description: str, folder: Path, *options: str) -> Path:
-    """Where the savepoint is that a description makes of a file."""
+    """Path of the savepoint that a description makes of a file."""
     file, out = folder / "description.yaml", folder / "savepoint"
     file.write_text(description)
     code, output = run("import", data, out, "--description", file, *options)
@@ -224,7 +224,7 @@ def test_a_mistake_is_told_in_one_line(
     rows_file.write_text(data)
     file.write_text(description)
     code, output = run("import", rows_file, out, "--description", file)
-    # A column that the call names, and the file has not, is a wrong call.
+    # A column that the call names and the file lacks is a wrong call.
     assert (code, output.count("\n")) == (2 if "has no column" in message else 1, 1), output
     assert message in output
     assert not (out / "_metadata").exists()

@@ -1,4 +1,4 @@
-"""What users see of the objects of a session: one short line each, and a table in a notebook."""
+"""Objects of a session as users see them: one short line each, and a table in a notebook."""
 
 from __future__ import annotations
 

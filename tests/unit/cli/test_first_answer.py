@@ -68,7 +68,7 @@ def test_nothing_is_compiled_for_a_small_savepoint(
 
 
 def on_terminal(program: str, **environment: str) -> bytes:
-    """What a program shows on stderr, where that is a terminal, without colours."""
+    """Output on stderr, where that is a terminal, without colours."""
     terminal, end = pty.openpty()
     given = {name: value for name, value in os.environ.items() if name not in {"CI", "TERM"}}
     given |= {"TERM": "xterm", "COLUMNS": "100", **environment}

@@ -63,7 +63,7 @@ def test_examples_of_commands_that_read_can_be_run(
         if name == "show" and "--key" in given:
             given[given.index("--key") + 1] = "-7"
         if name == "stats" and "--ttl" in given:
-            continue  # of a state that this savepoint has not
+            continue  # of a state that isn't in this savepoint
         result = result_of(*given)
         assert result.exit_code == 0, result.output
 
@@ -89,7 +89,7 @@ def test_a_mistyped_command_or_option_is_asked_about() -> None:
 
 
 def completed(typed: str) -> list[str]:
-    """What bash is told to complete the last word of a line with."""
+    """Completions of the last word of a line that bash gets."""
     program = "from savepoint_cli.main import main; main(prog_name='savepoint')"
     words = typed.split(" ")
     environment = {
@@ -132,7 +132,7 @@ def test_the_demo_copies_a_savepoint_and_shows_each_command(tmp_path: Path) -> N
 
 
 def options_under(title: str, name: str) -> list[str]:
-    """What help lists below a heading."""
+    """Names that help lists below a heading."""
     _, found, after = result_of(name, "--help").output.partition(f"\n{title}:\n")
     assert found, f"{name} has no {title}"
     return re.findall(

@@ -1,4 +1,4 @@
-"""Of two processes that write to one directory at the same time, exactly one succeeds."""
+"""Two processes write to one directory at the same time: exactly one succeeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user's tools see of the package: signatures in ``help``, and types in ``mypy --strict``."""
+"""The package as a user's tools see it: signatures in ``help``, and types in ``mypy --strict``."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
 def public_functions() -> Iterator[tuple[str, Callable[..., Any]]]:
-    """What a user can call by the names of the package."""
+    """Names of the package that a user can call."""
     kinds: list[type] = [SparkSavepoint]
     for name in state_processor.__all__:
         exported = getattr(state_processor, name)
@@ -117,7 +117,7 @@ def test_help_shows_what_there_is_to_read_and_to_change(kind: type) -> None:
 
 
 def reads() -> Iterator[tuple[str, Callable[..., Any]]]:
-    """What opens a savepoint, or reads a table of one."""
+    """Functions that open a savepoint, or read a table of one."""
     yield "history", state_processor.history
     for kind, names in READING.items():
         for name in (*names, "count_rows"):

@@ -1,4 +1,4 @@
-"""What users see of public objects: one short line each, and a table in a notebook."""
+"""Public objects as users see them: one short line each, and a table in a notebook."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WITHOUT_INSTANCES = {"OperatorTransformation", "Types"}
 
 @cache
 def objects() -> tuple[Any, ...]:
-    """Of every class that needs no Spark, and of all that their methods give."""
+    """An object of every class that needs no Spark, and of all that their methods return."""
     savepoint = SAMPLE.open()
     operator, scan = savepoint.operator("stateful"), savepoint.scan("stateful.keyed_state")
     writer = savepoint.remove_operator("buffer").rename_operator("stateful", "renamed")

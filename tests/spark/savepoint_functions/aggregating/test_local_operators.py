@@ -50,7 +50,7 @@ MERGE: dict[str, Merge] = {
 
 
 class History(KeyedStateBootstrapFunction):
-    """All that a key has had in its partition, and the sum of it."""
+    """Values of a key in its partition, and their sum."""
 
     def open(self, runtime_context: Any) -> None:
         self.all = runtime_context.get_list_state(ListStateDescriptor("all", Types.LONG()))
@@ -73,7 +73,7 @@ class Alarms(History):
 
 @pytest.fixture(scope="module")
 def sales(spark: SparkSession) -> DataFrame:
-    """Of seven partitions; half of the rows are of one shop."""
+    """Rows in seven partitions; half of them are of one shop."""
     shop = F.when(F.col("id") % 2 == 0, "hot").otherwise(F.concat(F.lit("s"), F.col("id") % 13))
     return spark.range(0, 1000, 1, 7).select(
         shop.alias("shop"), (F.col("id") * 37 % 101).alias("cents")

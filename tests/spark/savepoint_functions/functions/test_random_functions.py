@@ -1,4 +1,4 @@
-"""Whatever a function does, all ways to run it leave what plain dictionaries would hold."""
+"""All ways to run a function leave what plain dictionaries would hold."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WAYS = [
 
 
 class Step(NamedTuple):
-    """What a row asks for."""
+    """Request of a row."""
 
     does: str
     number: int
@@ -91,7 +91,7 @@ class Steps(KeyedStateBootstrapFunction):
 
 
 class Model:
-    """The same with plain Python, for one key."""
+    """Runs the requests with plain Python, for one key."""
 
     def __init__(self) -> None:
         self.value: int | None = None
@@ -191,7 +191,7 @@ def rows_of(scan: TableScan) -> list[dict[str, Any]]:
 def left_by(
     spark: SparkSession, groups: list[list[Step]], is_sorted: bool, backend: str
 ) -> tuple[list[Any], list[Any], list[Any]]:
-    """The same tables of a savepoint; rows that are to be sorted come in the wrong order."""
+    """The tables of a savepoint; rows that Spark must sort come in the wrong order."""
     rows = [
         (key, position, *step)
         for key, steps in enumerate(groups)
@@ -219,7 +219,7 @@ def left_by(
     )
 
 
-# Many random keys in one job, for a job takes seconds; nor is it worth it to shrink them.
+# Many random keys in one job because a job takes seconds. Shrinking them isn't worth it.
 @settings(
     max_examples=2,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],

@@ -56,7 +56,7 @@ class Totals(KeyedProcessFunction):
 
 
 class Noting(Totals):
-    """The same, with a note and a timer of each word, which the batches know nothing of."""
+    """Totals with a note and a timer of each word, which the batches know nothing of."""
 
     def open(self, runtime_context: Any) -> None:
         super().open(runtime_context)
@@ -69,7 +69,7 @@ class Noting(Totals):
 
 
 def totals(batch: KeyBatch) -> tuple[pa.Table, pa.Table]:
-    """What ``Totals`` does, by columns."""
+    """Does by columns what ``Totals`` does by rows."""
     rows, state = batch.rows, batch.state
     amounts = rows["amount"].to_numpy()
     before = pc.fill_null(state["total"], 0).to_numpy()

@@ -1,6 +1,6 @@
 """Whatever is killed, the state and the rows of a job are those of a run in which nothing was.
 
-Each job is a process of its own, for it is killed, or loses its workers. The moments of death are
+Each job is a process of its own because it is killed, or loses its workers. The moments of death are
 drawn by a generator with a fixed seed, and fall into the backlog, the switch and the stream.
 """
 

@@ -1,4 +1,4 @@
-"""What a stream does while it runs: timers of the clock, savepoints, progress; and wrong calls."""
+"""A stream while it runs: timers of the clock, savepoints, progress; and wrong calls."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ BACKLOG_INTERVAL = "execution.checkpointing.interval-during-backlog"
 PAST_ORDERS = [(n % 4, 20 + 3 * n, 100 + n) for n in range(20)]
 PAST_PAYMENTS = [(n % 5, str(10 * n), 21 + 4 * n) for n in range(12)]
 # Some rows are late, or of new keys; at first, one input has none. What comes while a stream runs is
-# of one input each, for there is no saying which one Spark looks at first.
+# of one input each because Spark may look at either first.
 ALTERNATING: list[tuple[list[Any], list[Any]]] = [
     ([(0, 150, 1), (7, 90, 2), (0, 140, 3)], []),
     ([], [(0, "5", 130), (8, "6", 100), (1, "7", 40)]),
@@ -62,7 +62,7 @@ AT_ONCE: list[tuple[list[Any], list[Any]]] = [
 
 
 class Balance(KeyedCoProcessFunction):
-    """What is open: orders less payments; reminds of an order 30 ms behind it."""
+    """Open amounts: orders less payments; reminds of an order 30 ms after it."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
         get = runtime_context

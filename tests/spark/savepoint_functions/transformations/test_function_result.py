@@ -24,7 +24,7 @@ SCHEMA = "word BIGINT, rank BIGINT"
 
 
 def numbered(calls: Any) -> KeyedProcessFunction:
-    """A function that goes to workers as a whole, for they do not find this module."""
+    """A function sent to workers as a whole because they can't import this module."""
 
     class Numbered(KeyedProcessFunction):
         """Numbers the rows of a word; odd ones and those of timers go elsewhere."""

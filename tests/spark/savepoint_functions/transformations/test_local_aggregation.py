@@ -1,4 +1,4 @@
-"""What rows are aggregated to is the same with and without aggregation before the shuffle."""
+"""Rows are aggregated to the same result with and without aggregation before the shuffle."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class TestWindows:
 class TestSessions:
     @pytest.fixture
     def overlapping(self, spark: SparkSession) -> DataFrame:
-        """Of the key a two chains of windows, of which the first one ends in one that touches it."""
+        """Two chains of windows of the key a; the last window of the first chain touches the second chain."""
         rows = [
             ("a", 1, 0, 60),
             ("a", 2, 20, 30),

@@ -192,7 +192,7 @@ CASE_CLASSES: dict[str, tuple[str, list[tuple[Any, ...]], dict[str, Any]]] = {
         {"id": Types.LONG(), "field": Types.STRING()},
     ),
 }
-"""Those of Spark, which is written in Scala 2.13, by the shape of their hash codes."""
+"""Classes of Spark, which is written in Scala 2.13, by the shape of their hash codes."""
 
 
 @pytest.mark.parametrize("text", CASE_CLASSES)

@@ -111,7 +111,7 @@ TOTALS = pa.schema([("key", pa.int32()), ("total", pa.float64())])
 
 
 def by_hand(job: PerKeyJob) -> Iterator[pa.RecordBatch]:
-    """What a function gives in a task of Spark, without Spark."""
+    """Results of a function in a task of Spark, without Spark."""
     splits = tuple(job.scan.splits())
     numbers = pa.record_batch([pa.array(range(len(splits)))], ["id"])
     return TaskWork(job.run, splits).run([numbers])

@@ -64,7 +64,7 @@ def write(data: DataFrame, path: Path) -> str:
 
 
 def rows(path: str) -> list[dict[str, Any]]:
-    """What is in the files, without Spark."""
+    """Content of the files, without Spark."""
     scan = Savepoint.open(path, uids=(UID,)).scan(f"{UID}.keyed_state")
     return sorted(first_rows(scan, 100), key=lambda row: row["key"])
 

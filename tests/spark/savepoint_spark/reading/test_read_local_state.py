@@ -145,7 +145,7 @@ def test_a_rule_that_cannot_merge_values_of_the_type_is_refused(local: SparkSave
 
 
 def reader(*, merges: bool) -> KeyedStateReaderFunction:
-    """A function that goes to workers as a whole, for they do not find this module."""
+    """A function sent to workers as a whole because they can't import this module."""
 
     class Mean:
         def merge(self, one: Any, other: Any) -> Any:

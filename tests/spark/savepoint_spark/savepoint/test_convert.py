@@ -40,7 +40,7 @@ def rows(savepoint: Savepoint) -> dict[str, list[str]]:
 
 
 def converted(spark: SparkSession, before: Savepoint, folder: Path) -> Savepoint:
-    """What ``convert`` makes of a savepoint; the plan says the same as what was written."""
+    """Result of ``convert``; the plan says what was written."""
     writer = before.convert(to="canonical").with_session(spark)
     planned = {one.operator: one.action for one in writer.plan(str(folder)).operators}
     made = {one.operator: one.action for one in writer.write(str(folder)).operators}

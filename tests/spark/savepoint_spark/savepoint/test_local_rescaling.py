@@ -135,7 +135,7 @@ def test_other_values_of_local_state_are_refused(
 
 def test_functions_merge_what_rules_do_not(local: SparkSavepoint, write: Write) -> None:
     class Mean:
-        """What is an aggregate function to a job."""
+        """A job's aggregate function."""
 
         def merge(self, one: Any, other: Any) -> Any:
             return {name: one[name] + other[name] for name in one}

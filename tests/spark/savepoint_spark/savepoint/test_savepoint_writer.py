@@ -53,7 +53,7 @@ def content(savepoint: Savepoint) -> dict[str, Any]:
 
 
 def described(savepoint: Savepoint) -> dict[str, Any]:
-    """All that ``describe`` says but the path and, of copies of Flink 1.8, what makes them 1.11."""
+    """Output of ``describe`` without the path and, for copies of Flink 1.8, the differences of 1.11."""
     facts = asdict(savepoint.describe())
     del facts["path"]
     if facts["metadata_version"] <= 3:

@@ -86,7 +86,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the jobs have found."""
+    """Results of the jobs."""
     folder = tmp_path_factory.mktemp("connect")
     ended = subprocess.run(
         [sys.executable, "-c", JOBS, str(SAMPLE), str(folder)],

@@ -61,7 +61,7 @@ def test_has_no_more_rows_than_wanted(currency: SparkDatabase) -> None:
 
 
 def test_all_rows_come_in_their_order(currency: SparkDatabase) -> None:
-    """Of several partitions, and of none."""
+    """Tables of several partitions, and of none."""
     query = "SELECT key, total, to_timestamp_ntz('2024-01-01') AS day FROM summarize.keyed_state"
     everything = currency.query(f"{query} ORDER BY total DESC").read_all()
     totals = everything["total"].to_pylist()

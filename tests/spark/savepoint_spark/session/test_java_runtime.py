@@ -1,4 +1,4 @@
-"""The Java that Spark gets where the machine has none."""
+"""Java for Spark on a machine without Java."""
 
 from __future__ import annotations
 

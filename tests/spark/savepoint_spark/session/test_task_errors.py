@@ -1,4 +1,4 @@
-"""What a task raises comes out of Spark as what it was raised as."""
+"""Errors of tasks come out of Spark with their own types."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def error_of(kind: type[SavepointError]) -> SavepointError:
 
 
 def raised_in_a_task(spark: SparkSession, error: BaseException) -> BaseException:
-    """What comes out of a query whose task raises an error."""
+    """Error of a query whose task raises one."""
 
     def fail(_: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"id": pa.array([1], pa.int64())})

@@ -48,14 +48,14 @@ def running_driver() -> Iterator[tuple[subprocess.Popen[bytes], str]]:
 
 @pytest.fixture(scope="module")
 def python() -> Iterator[str]:
-    """What Spark takes for Python, beside a driver that goes on."""
+    """Command that Spark runs as Python, beside a driver that goes on."""
     with running_driver() as (_, path):
         yield path
 
 
 @contextmanager
 def daemon_of(python: str, **variables: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """What Java starts, once it tells the port of a daemon, and the process of that daemon."""
+    """Process that Java starts, once it tells the port of a daemon, and that daemon's process."""
     with daemon_at(python, variables) as (process, port):
         yield process, owner(port)
 
@@ -64,7 +64,7 @@ def daemon_of(python: str, **variables: str) -> Iterator[tuple[subprocess.Popen[
 def daemon_at(
     python: str, variables: Mapping[str, str], errors: BinaryIO | None = None
 ) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """What Java starts, and the port of the daemon."""
+    """Process that Java starts, and the port of the daemon."""
     command = [python, "-m", "pyspark.daemon", WORKER]
     environment = {**os.environ, "PYTHON_WORKER_FACTORY_SECRET": SECRET.decode(), **variables}
     pipe = subprocess.PIPE

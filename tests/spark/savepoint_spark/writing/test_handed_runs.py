@@ -38,7 +38,7 @@ def batch_of(rows: list[tuple[int, bytes | None, bytes | None]]) -> pa.RecordBat
 
 
 def left(batches: Iterable[pa.RecordBatch], target: NewSnapshot) -> list[pa.RecordBatch]:
-    """What Spark shuffles of the runs of a task."""
+    """Bytes that Spark shuffles for the runs of a task."""
     return list(LeftRuns(iter, target).run(batches))
 
 

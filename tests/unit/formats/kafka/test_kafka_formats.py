@@ -1,4 +1,4 @@
-"""What Kafka's connector wrote is read, and written in the same bytes."""
+"""Bytes of Kafka's connector are read, and written as the same bytes."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def test_a_checkpoint_in_s3(s3_server: S3Server, scheme: str) -> None:
 def test_a_folder_that_is_not_there_is_asked_for_once(
     s3_server: S3Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Of a checkpoint that was moved each file was looked for at every place again."""
+    """Once, each file of a moved checkpoint was looked for at every place again."""
     caplog.set_level(logging.INFO, "werkzeug")
     bucket, names = s3_server.bucket("moved"), [f"file-{number}" for number in range(30)]
     for name in ("_metadata", *names):

@@ -1,4 +1,4 @@
-"""Where files of a savepoint may lie: its own store, other stores, and strict paths."""
+"""Rules for where files of a savepoint lie: its own store, other stores, and strict paths."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ DATA = random.Random(1).randbytes(1000)
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """What is read of a file, in pieces of 100 bytes at most."""
+    """Reads of a file, 100 bytes each at most."""
     monkeypatch.setattr(read_ahead, "REQUEST_SIZE", 100)
     return []
 

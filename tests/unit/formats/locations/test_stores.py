@@ -143,7 +143,7 @@ def test_schemes_of_the_same_store_are_the_same(uri: str, scheme: str) -> None:
 
 @pytest.fixture(params=["boto3", "pyarrow"])
 def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What asks the store: boto3, or pyarrow as where that is not installed."""
+    """Client of the store: boto3, or pyarrow where that is not installed."""
     if request.param != "boto3":
         monkeypatch.setattr(s3_client, "find_spec", lambda _: None)
     return str(request.param)

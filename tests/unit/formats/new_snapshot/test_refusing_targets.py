@@ -52,7 +52,7 @@ print(json.dumps([error, left]))
 def ended(
     target: Path, limit: int = 0, mode: str = "error", mount: str = ""
 ) -> tuple[str, list[str]]:
-    """What a write told, and what lies there then; on a file system of its own if one is named."""
+    """The message of a write, and the files there then; on a separate file system if one is named."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", PROGRAM, SOURCE, str(target), str(limit), mode]
     if mount:

@@ -79,7 +79,7 @@ def written(
 
 
 def by_general_path(operator: Operator, key_groups: KeyGroupRange) -> tuple[bytes, CanonicalFile]:
-    """The same of entries that are read."""
+    """Copied entries equal entries that are read."""
     header, ids = (
         header_of(operator),
         {name: place for place, name in enumerate(names_of(operator))},

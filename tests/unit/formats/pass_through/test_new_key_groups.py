@@ -65,7 +65,7 @@ def state_of(kind: StateKind, key: Layout, namespace: Layout, user_key: Layout) 
 
 
 def stored_key(state: State, namespace: Layout, key: Any, scope: Any, user_key: Any) -> bytes:
-    """What lies behind the prefix."""
+    """Bytes behind the prefix."""
     assert state.key is not None
     if state.kind is StateKind.TIMERS:
         return written(state.stored, {"timestamp": 44, "key": key, "namespace": scope})

@@ -139,7 +139,7 @@ TEXTS_ROW = Framed(
 
 
 def test_raw_values_of_plain_parts_are_records_of_their_own() -> None:
-    """Of their own program; nulls among them have no bytes."""
+    """Values of their own program; nulls among them take no bytes."""
     lists = [[["a", None], None, []], None, [], [["b" * 70]], [None, ["é"]]]
     values = [{"a": n, "b": one, "$row_kind": "+I"} for n, one in enumerate(lists)] * 40
     data, positions = written(TEXTS_ROW, values)

@@ -1,4 +1,4 @@
-"""What bulk decoding refuses: counts without their bytes, damage and wrong calls."""
+"""Input that bulk decoding refuses: counts without their bytes, damage and wrong calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What bulk decoding leaves to the general path."""
+"""Values that bulk decoding leaves to the general path."""
 
 from __future__ import annotations
 

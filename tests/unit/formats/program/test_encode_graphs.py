@@ -32,7 +32,7 @@ BOTH = pytest.mark.parametrize("version", KryoVersion)
 
 
 def general(layout: Layout, column: pa.Array) -> list[bytes | None]:
-    """The bytes of each value by the general path; None of those that have none."""
+    """The bytes of each value by the general path; None if it can't be written."""
     written: list[bytes | None] = []
     for value in plain_values(column):
         view = DataOutputView()

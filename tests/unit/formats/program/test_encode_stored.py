@@ -1,4 +1,4 @@
-"""What real Flinks wrote is decoded, and encoded to the same bytes."""
+"""Bytes of real Flinks are decoded, and encoded to the same bytes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def pieces_of(sample: Sample) -> Iterator[StatePiece]:
 
 
 def entry_layouts(state: State) -> tuple[Layout, Layout | None]:
-    """Of the key without its prefix, and of the value; a timer has none."""
+    """Layouts of the key without its prefix, and of the value; timers have no value."""
     assert state.key is not None
     if state.kind is StateKind.TIMERS:
         return state.stored, None
@@ -113,7 +113,7 @@ def is_map(piece: StatePiece) -> bool:
 
 
 def with_plain_nulls(found: pa.Array, stored: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
-    """What is stored, with each null of a map as RocksDB writes it: its flag and nothing else.
+    """Stored bytes, with each null of a map as RocksDB writes it: its flag and nothing else.
 
     The heap backend writes a second flag, of the serializer of the values, and maybe that alone.
     """

@@ -1,4 +1,4 @@
-"""What is known of classes of the JDK, as rows, and what programs and the kernel make of it."""
+"""Rows of known JDK classes, and what programs and the kernel make of them."""
 
 from __future__ import annotations
 

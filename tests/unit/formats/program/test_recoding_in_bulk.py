@@ -30,7 +30,7 @@ VERSIONS = st.sampled_from(KryoVersion)
 
 
 def result(recode: Callable[[], Any]) -> Any:
-    """What is written, or what is wrong."""
+    """The written bytes, or the error."""
     try:
         return recode()
     except SavepointError as error:

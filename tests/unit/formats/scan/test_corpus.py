@@ -60,7 +60,7 @@ def rows_of(scan: TableScan) -> int:
 
 @pytest.fixture(scope="module")
 def counts(corpus: Path) -> dict[Path, Counts]:
-    """What each snapshot of the corpus has."""
+    """Content of each snapshot of the corpus."""
     found: dict[Path, Counts] = {}
     for metadata in sorted((corpus / "savepoints").glob("*/_metadata")):
         savepoint = Savepoint.open(str(metadata.parent))
@@ -92,7 +92,7 @@ def test_every_table_has_the_rows_that_the_job_made(counts: dict[Path, Counts]) 
 
 @pytest.mark.parametrize("job", JOBS)
 def test_all_snapshots_of_a_job_have_the_same_tables(counts: dict[Path, Counts], job: str) -> None:
-    """Whatever the release, the backend and the format, but for tables that are empty."""
+    """Equal for every release, backend and format, except for empty tables."""
     found = {
         folder.name: {table: rows for table, (_, rows) in tables.items() if rows}
         for folder, tables in counts.items()

@@ -1,4 +1,4 @@
-"""What lies behind values that hide where they end: all of it is there, or all say that it is not."""
+"""Values behind one that hides its end: all of them are read, or all say why not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scan reads of a table: columns, keys, key groups, flat views, and how it is split."""
+"""Options of a scan: columns, keys, key groups, flat views, and splits."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ COMPOSITE: dict[str, Callable[..., TypeSerializerSnapshot]] = {
 
 
 def made_again(found: TypeSerializerSnapshot) -> TypeSerializerSnapshot | None:
-    """The same type made new; None if it has a part that nothing is made of."""
+    """The type made new; None if a type inside it can't be made."""
     nested = [made_again(one) for one in found.nested]
     if None in nested:
         return None
@@ -100,7 +100,7 @@ def made_again(found: TypeSerializerSnapshot) -> TypeSerializerSnapshot | None:
 
 
 def pojo_again(found: TypeSerializerSnapshot) -> TypeSerializerSnapshot | None:
-    """The same POJO made new, if it has no subclasses, and only fields of its own."""
+    """The POJO made new, if it has no subclasses, and only fields of its own."""
     fields: dict[str, TypeSerializerSnapshot] = {}
     for entry in found["fields"]:
         is_own = entry.key and DataInputView(entry.key).read_utf() == found["pojo_class"]

@@ -48,7 +48,7 @@ def entry(snapshot: bytes) -> bytes:
 
 
 def resilient(*entries: bytes) -> bytes:
-    """Where each serializer and each entry lies, then all of them."""
+    """Offsets of each serializer and each entry, then all of them."""
     data, offsets = b"", b""
     for part in entries:
         offsets += struct.pack(">ii", len(data), len(data) + 4)

@@ -80,7 +80,7 @@ def test_is_rewritten_byte_for_byte() -> None:
 
 
 def of_version(version: int, behind: bytes = b"") -> bytes:
-    """The same snapshot as another version of its class, with more behind its serializers."""
+    """The snapshot as another version of its class, with more behind its serializers."""
     at = GOLDEN.index(b"RowDataSerializerSnapshot") + len("RowDataSerializerSnapshot")
     return GOLDEN[:at] + version.to_bytes(4, "big") + GOLDEN[at + 4 :] + behind
 

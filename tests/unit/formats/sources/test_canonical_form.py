@@ -112,7 +112,7 @@ def canonical(
 def canonical_form(
     state: State, chunk: Chunk, position: int, count: int
 ) -> tuple[StoredEntries, int]:
-    """So many entries of a heap file from a position on, and where they end."""
+    """Entries of a heap file from a position on, and where they end."""
     found, end = StateRecords(state, None).read(chunk, position, count)
     return CanonicalForm(state, None).entries(found), end
 

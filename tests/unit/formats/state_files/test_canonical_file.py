@@ -93,7 +93,7 @@ def written_bytes(
 
 
 def made(info: StateMetaInfo) -> StateMetaInfo:
-    """The same state by the functions that describe new ones."""
+    """The state, by the functions that describe new ones."""
     value, namespace = info.serializer(VALUE_SERIALIZER), info.serializer(NAMESPACE_SERIALIZER)
     assert value is not None
     if info.type is BackendStateType.PRIORITY_QUEUE:

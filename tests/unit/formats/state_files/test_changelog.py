@@ -317,7 +317,7 @@ def logged(samples: Path) -> Logged:
 
 
 class TestSample:
-    """What a job on Flink 1.20.5 logged."""
+    """Log of a job on Flink 1.20.5."""
 
     def test_each_subtask_registers_all_states(self, logged: Logged) -> None:
         directory, handles = logged

@@ -79,7 +79,7 @@ def expected_states(tables: dict[str, Any]) -> dict[str, StateKind]:
 
 @pytest.fixture(scope="session")
 def sample_snapshots(samples: Path) -> dict[str, tuple[dict[str, Any], Snapshot]]:
-    """What must be in each sample, and what its catalogs say."""
+    """Expected content of each sample, and what its catalogs say."""
     found = {}
     for path in sorted(samples.glob("*/expected.json")):
         expected = json.loads(path.read_text())

@@ -1,4 +1,4 @@
-"""What is said of states beside their types."""
+"""Remarks on states, beside their types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the general path is asked to write: other forms of a value, and what is none."""
+"""Values that the general path writes: other forms of a value, and wrong ones."""
 
 from __future__ import annotations
 

@@ -337,7 +337,7 @@ def test_tables_are_those_that_the_manifest_lists(samples: Path, tmp_path: Path,
 
 
 def test_each_piece_of_a_file_of_rocksdb_is_looked_at(samples: Path, tmp_path: Path) -> None:
-    """Where Flink merges small files, a manifest lies behind tables in the same file."""
+    """A manifest lies behind tables in the same file if Flink merges small files."""
     job, _, below = MERGED.partition("/")
     savepoint = copied(samples, job, tmp_path) / below
     opened, manifests = Savepoint.open(str(savepoint)), []

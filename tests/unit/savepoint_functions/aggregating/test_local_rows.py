@@ -51,7 +51,7 @@ def expected(rows: list[Row], *, has_windows: bool) -> dict[Any, Any]:
 def combined(
     batches: list[pa.RecordBatch], aggregation: Aggregation, *, is_partial: bool
 ) -> dict[Any, Any]:
-    """What becomes of encoded rows, after Spark would have sorted them."""
+    """Result for encoded rows, after Spark would have sorted them."""
     columns = [(name, "ascending") for name in aggregation.group_columns]
     whole = pa.Table.from_batches(batches).sort_by(columns)
     found: dict[Any, Any] = {}

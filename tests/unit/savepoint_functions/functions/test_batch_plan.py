@@ -48,7 +48,7 @@ def task(
 
 
 def rows(counts: dict[str, int], of_batch: int = 7) -> list[pa.RecordBatch]:
-    """So many rows of each word, sorted as they come to a task."""
+    """Rows of each word, sorted as they come to a task."""
     words = [word for word, count in counts.items() for _ in range(count)]
     columns = {"key": pa.array(words), "row 0 0": pa.array(words)}
     columns["row 0 1"] = pa.array(range(len(words)))

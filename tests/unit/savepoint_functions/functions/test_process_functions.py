@@ -1,4 +1,4 @@
-"""What process functions are given: states that they can change, and the key they are at."""
+"""Arguments of process functions: states that they can change, and the current key."""
 
 from __future__ import annotations
 

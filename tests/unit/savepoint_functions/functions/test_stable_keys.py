@@ -32,7 +32,7 @@ def bytes_of(layout: Layout, values: list[Any]) -> list[bytes]:
 
 
 def text(value: Any) -> str:
-    """What tells values apart that Java does: 0.0 from -0.0, but no order of names."""
+    """Tells values apart as Java does: 0.0 from -0.0, regardless of the order of names."""
     return repr(sorted(value.items()) if isinstance(value, dict) else value)
 
 

@@ -1,4 +1,4 @@
-"""What the state store keeps of a key is what the key had."""
+"""The state store keeps all state of a key."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def put(states: list[Any], values: list[Any]) -> None:
 
 
 def seen(states: list[Any]) -> list[Any]:
-    """What each state shows; None for nothing."""
+    """Content of each state; None if it is empty."""
     found: list[Any] = []
     for (descriptor, _), state in zip(DESCRIPTORS, states, strict=True):
         match descriptor:

@@ -1,4 +1,4 @@
-"""What is in collections, as the user says it."""
+"""Elements of collections, as the user names them."""
 
 from __future__ import annotations
 

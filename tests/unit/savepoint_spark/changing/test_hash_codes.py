@@ -86,7 +86,7 @@ def canonical(
     keys: Sequence[tuple[str, int]],
     displaced: tuple[str, int] | None = None,
 ) -> KeyGroupsHandle:
-    """A canonical file of some states, and of what is to be in it: states and numbers of keys."""
+    """A canonical file, with the states and numbers of keys in it."""
     groups = key_groups(MAX_PARALLELISM)
     entries = [
         (
@@ -100,7 +100,7 @@ def canonical(
 
 
 def heap(states: Sequence[str], keys: Sequence[tuple[str, int]]) -> KeyGroupsHandle:
-    """The same as a heap file."""
+    """The states as a heap file."""
     groups, entries = key_groups(MAX_PARALLELISM), []
     for state, number in keys:
         key = encoded(LAYOUT, KEYS[number])

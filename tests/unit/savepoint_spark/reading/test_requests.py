@@ -87,7 +87,7 @@ def test_a_look_up_takes_four_requests_at_most(
 
 
 class TestStatesThatOtherSubtasksHave:
-    """Of ``c`` the header is as long as that of ``a``, of ``more`` it is longer."""
+    """The header of ``c`` is as long as that of ``a``, the one of ``more`` longer."""
 
     @pytest.fixture
     def savepoint(self, s3_server: S3Server, request: pytest.FixtureRequest) -> Savepoint:

@@ -1,4 +1,4 @@
-"""What ``migrate`` is about to do, and what it refuses, before any job runs."""
+"""The plan of ``migrate``, and what it refuses, before any job runs."""
 
 from __future__ import annotations
 

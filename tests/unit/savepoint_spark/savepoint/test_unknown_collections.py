@@ -1,4 +1,4 @@
-"""What ``migrate`` asks for, ``classes`` prints: POJOs around collections of which nothing tells the types."""
+"""``classes`` prints what ``migrate`` asks for: POJOs with collections of unknown types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker sets apart from what it looks through for garbage."""
+"""Objects that a worker keeps away from its garbage collector."""
 
 from __future__ import annotations
 

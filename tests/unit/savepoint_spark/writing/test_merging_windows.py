@@ -1,4 +1,4 @@
-"""Windows of sessions: no two of a key may overlap, or touch, for Flink would have merged them."""
+"""Session windows of a key never overlap or touch, because Flink would have merged them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEYS = pa.array(["a", "b", "c"])
 
 
 def sets(*of_keys: list[tuple[int, int]] | None) -> pa.Array:
-    """Of each key its windows, each of which has its state under itself."""
+    """Windows of each key, each with its own state."""
     pairs = [
         None if spans is None else [{"f0": span, "f1": span} for span in map(window, spans)]
         for spans in of_keys

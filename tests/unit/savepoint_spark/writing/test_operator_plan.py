@@ -1,4 +1,4 @@
-"""What an operator's plan says of its state before anything is written."""
+"""An operator's plan describes its state before anything is written."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ SIZE = 10
 
 
 class Windows(KeyedStateBootstrapFunction):
-    """What there is of each key in each window of 10 ms, and at all."""
+    """State of each key in each window of 10 ms, and in total."""
 
     def open(self, runtime_context: KeyedRuntimeContext) -> None:
         window = Types.TIME_WINDOW()

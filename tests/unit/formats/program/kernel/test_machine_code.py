@@ -55,7 +55,7 @@ print(loaded, copy_spans.machine.stats.cache_misses.total())
 
 
 def ran(package: Path, script: str) -> tuple[list[str], list[int]]:
-    """What kernels gave with the sources of a folder, and how often each took kept code."""
+    """Results of kernels with the sources of a folder, and how often each used cached code."""
     environment = os.environ | {
         "NUMBA_CACHE_DIR": str(package / "cache"),
         "PYTHONPATH": str(package),

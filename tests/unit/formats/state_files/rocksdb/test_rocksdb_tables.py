@@ -55,7 +55,7 @@ def test_a_compression_that_is_not_known_is_an_error(tmp_path: Path) -> None:
 
 
 def test_an_entry_of_a_type_that_is_not_known_is_an_error(tmp_path: Path) -> None:
-    """What comes before it is read."""
+    """The bytes in front of it are read first."""
     entries = numbered(range(10), 100)
     files = make(
         tmp_path,

@@ -38,7 +38,7 @@ def way(request: pytest.FixtureRequest) -> str:
 
 
 def decompressed(elements: bytes, size: int, way: str) -> bytes | None:
-    """What the elements are, if they are so many bytes."""
+    """Elements decompressed to this many bytes."""
     data = np.frombuffer(elements + bytes([_SENTINEL]) * SLACK, np.uint8)
     target = np.full(size + 2 * SLACK, _SENTINEL, np.uint8)
     run = decompress.function if way == "interpreted" else decompress

@@ -131,7 +131,7 @@ def test_the_newest_entries_of_a_key_are_its_value(
     size: int,
     oldest: int,
 ) -> None:
-    """All that is older than ``oldest`` was deleted."""
+    """Entries older than ``oldest`` were deleted."""
     chosen = [blocks_between(file, form[0], *bounds) for file in files]
     stored = tuple(table_of(file, *form) for file in chosen if file)
     within = [

@@ -1,4 +1,4 @@
-"""What is declared of collections decides what is in their bytes: those that both versions wrote.
+"""The declared type of a collection decides its bytes: vectors of both versions.
 
 Flink 1.20.5 and 2.2.1 wrote the same objects, of classes that are registered by their name alone.
 """

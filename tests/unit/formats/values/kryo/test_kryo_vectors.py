@@ -97,7 +97,7 @@ def convention_of_object(class_name: str, fields: Any) -> Any:
 
 
 def comparable(written: Any) -> Any:
-    """What the file writes down, less what the graph does not tell."""
+    """The value in the file, without what the graph doesn't tell."""
     match written:
         case {"enum": _, "ord": index}:
             return COLORS[index]

@@ -23,7 +23,7 @@ JAVA_SERIALIZED = {"kryo:ex": "12", "kryo:locale": "1", "kryo:sdf": "12"}
 """Vectors with objects that Java itself serialized, and the versions where they are so."""
 
 FORGOTTEN = {"kryo:pattern": "4e01612eaa00"}
-"""What 2.24 does not keep: the flags of a pattern, which were CASE_INSENSITIVE."""
+"""A pattern whose flags (CASE_INSENSITIVE) 2.24 doesn't keep."""
 
 
 @pytest.mark.parametrize(

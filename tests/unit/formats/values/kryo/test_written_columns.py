@@ -143,7 +143,7 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "beyond the BMP": ("char", "𝄞", "is no character of Java"),
     "no day": ("java.time.OffsetDateTime", "2023-02-29T10:00:00Z", "no date 2023-2-29"),
     "an empty optional, or none": ("java.util.OptionalInt", None, "may be an empty"),
-    "a digit that a BigInteger has not": ("java.math.BigInteger", "1.5", "no whole number"),
+    "a digit that no BigInteger has": ("java.math.BigInteger", "1.5", "no whole number"),
     "no time of a zone": ("java.time.ZonedDateTime", "now", "is no ZonedDateTime"),
 }
 

@@ -22,7 +22,7 @@ STEPS = st.lists(
 
 
 def contents(name: str, steps: list[tuple[int, str, int]]) -> dict[int, Any]:
-    """What a backend has after steps, each of a key."""
+    """Content of a backend after steps, each of a key."""
     with state_backend(name, Types.LONG().layout, lambda: 7) as backend:
         total: Any = backend.state(TOTAL)
         names: Any = backend.state(NAMES.with_ttl())
