@@ -1,7 +1,7 @@
 """Takes the pictures of the pages: python docs/take_pictures.py [NAME ...].
 
 Those of commands are what the commands print now, as SVG. ``savepoint browse`` is driven by its
-keys. The report is opened in Chromium, which has to be there for it. ``diff`` starts Spark, for it
+keys. The report is opened in Chromium, which must be installed. ``diff`` starts Spark because it
 compares a sample with one that was changed as in the tutorial.
 """
 
