@@ -3,7 +3,7 @@
 Importing this package fills the table of known snapshot classes.
 """
 
-from savepoint_formats.snapshots import (  # noqa: F401  # they register what they know
+from savepoint_formats.snapshots import (  # they register what they know
     avro,
     basic,
     composite,
@@ -20,11 +20,3 @@ from savepoint_formats.snapshots.snapshot import (
     SnapshotView,
     TypeSerializerSnapshot,
 )
-
-__all__ = [
-    "OpaqueSnapshot",
-    "SerializerEntry",
-    "SnapshotView",
-    "TypeSerializerSnapshot",
-    "read_resynchronised",
-]
