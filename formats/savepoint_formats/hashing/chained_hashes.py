@@ -31,7 +31,7 @@ def text_hashes(texts: pa.Array) -> Hashes:
 
 
 def bytes_hashes(items: pa.Array) -> Hashes:
-    """Hash codes of binary rows without the size in front: ``java_hash.bytes_hash`` for columns."""
+    """Hash codes of binary rows without the size in front:."""
     return _of_items(hash_bytes, items.cast(pa.large_binary()), start=_MURMUR_SEED)
 
 

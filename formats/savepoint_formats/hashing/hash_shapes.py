@@ -37,8 +37,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.bytes.data_view import utf16_units
-from savepoint_formats.hashing.java_hash import PRODUCT_SEED
-from savepoint_formats.key_groups.ranges import finish_words, mix_word, mix_words
+from savepoint_formats.hashing.key_hash import PRODUCT_SEED
+from savepoint_formats.key_groups.ranges import finish_words, mix_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,7 +115,7 @@ def product_of(name: str) -> HashFamily:
     code = 0
     for unit in utf16_units(name):
         code = (31 * code + unit) & 0xFFFFFFFF
-    start = mix_word(PRODUCT_SEED, code)
+    start = int(mix_words(np.uint32(PRODUCT_SEED), np.array([code], np.uint32))[0])
     return HashFamily(f"{_PRODUCT} of {name}", start, 1, Mix.MURMUR, booleans=(BOXED,))
 
 

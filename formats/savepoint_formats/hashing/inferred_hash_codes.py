@@ -29,7 +29,7 @@ from savepoint_formats.hashing.hash_shapes import (
     Mix,
     product_of,
 )
-from savepoint_formats.hashing.java_hash import is_case_class, is_tuple
+from savepoint_formats.hashing.key_hash import is_case_class, is_tuple
 from savepoint_formats.hashing.shape_columns import field_hashes, shape_hashes, structure
 from savepoint_formats.key_groups.ranges import key_groups_of
 

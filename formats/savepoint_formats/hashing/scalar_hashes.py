@@ -1,11 +1,13 @@
 """Hash codes of columns of single values: numbers, texts, times.
 
-Each function applies a rule of ``java_hash`` to a column without nulls.
+Each function applies a rule of ``key_hash`` to a column without nulls.
 """
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +15,9 @@ import pyarrow as pa
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.hashing.chained_hashes import bytes_hashes, text_hashes
-from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.hashing.unstable_hashes import half_a_pair
 from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_formats.values.kinds import times
+from savepoint_formats.values.kinds import times, unbounded
 from savepoint_formats.values.kinds.precise_times import is_precise
 from savepoint_formats.values.kinds.texts import rows_of_halves
 
@@ -103,10 +104,41 @@ def _utf8(_: Layout, column: pa.Array) -> Hashes:
     return bytes_hashes(column.cast(pa.large_utf8()))
 
 
-def one_by_one(layout: Layout, column: pa.Array) -> Hashes:
-    """Applies ``java_hash`` to each value."""
-    hashes = (java_hash(layout, value) for value in column.to_pylist())
-    return np.fromiter(hashes, np.int32, len(column))
+def _big_integer_hash(value: str | int) -> int:
+    number = unbounded.from_integer_text(value)
+    magnitude, state = abs(number), 0
+    data = magnitude.to_bytes((magnitude.bit_length() + 31) // 32 * 4, "big")
+    for (word,) in struct.iter_unpack(">I", data):
+        state = 31 * state + word
+    return -state if number < 0 else state
+
+
+def _big_integers(_: Layout, column: pa.Array) -> Hashes:
+    return _one_by_one(_big_integer_hash, column)
+
+
+def _big_decimals(_: Layout, column: pa.Array) -> Hashes:
+    def hash_of(value: str) -> int:
+        unscaled, scale = unbounded.unscaled_and_scale(value)
+        return 31 * _big_integer_hash(unscaled) + scale
+
+    return _one_by_one(hash_of, column)
+
+
+def uuid_hashes(column: pa.Array) -> Hashes:
+    """Hash codes of UUIDs, given their texts."""
+
+    def hash_of(value: str) -> int:
+        number = UUID(value).int
+        folded = number >> 64 ^ number
+        return folded >> 32 ^ folded
+
+    return _one_by_one(hash_of, column)
+
+
+def _one_by_one(hash_of: Callable[[Any], int], column: pa.Array) -> Hashes:
+    words = (hash_of(value) & 0xFFFFFFFF for value in column.to_pylist())
+    return np.fromiter(words, np.uint32, len(column)).view(np.int32)
 
 
 # --- times ------------------------------------------------------------------------------------
@@ -210,8 +242,8 @@ SCALAR_HASHES: dict[type[Layout], Rule] = {
     layouts.Text: _texts,
     layouts.MutableText: _texts,
     layouts.JavaUtf: _texts,
-    layouts.BigInteger: one_by_one,
-    layouts.BigDecimal: one_by_one,
+    layouts.BigInteger: _big_integers,
+    layouts.BigDecimal: _big_decimals,
     layouts.DecimalData: _decimals,
     layouts.JavaDate: _millis,
     layouts.SqlTimestamp: _sql_timestamps,

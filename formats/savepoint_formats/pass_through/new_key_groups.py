@@ -13,12 +13,8 @@ import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import FormatError, UnstableHashError, within
-from savepoint_formats.hashing.key_hash import (
-    given_hashes,
-    key_groups_of,
-    key_hashes,
-    stored_row_hashes,
-)
+from savepoint_formats.hashing.key_hash import given_hashes, key_hashes, stored_row_hashes
+from savepoint_formats.key_groups.ranges import key_groups_of
 from savepoint_formats.layout import (
     VARIABLE,
     BinaryRow,

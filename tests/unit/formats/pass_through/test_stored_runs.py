@@ -27,7 +27,7 @@ from support.slow_cases import fast_few
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import UndecodableError
-from savepoint_formats.hashing.java_hash import java_hash
+from savepoint_formats.hashing.key_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.layout import Text
 from savepoint_formats.locations.file_io import SnapshotDirectory
