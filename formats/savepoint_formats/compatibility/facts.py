@@ -24,11 +24,11 @@ from savepoint_formats.state_files.header import (
     BackendStateType,
 )
 from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.tables.catalog import registered_infos
-from savepoint_formats.tables.stored_infos import (
+from savepoint_formats.tables.catalog import (
     keyed_headers,
     operator_infos,
     raw_timers,
+    registered_infos,
 )
 
 if TYPE_CHECKING:

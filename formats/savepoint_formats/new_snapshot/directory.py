@@ -34,7 +34,15 @@ from savepoint_formats.metadata import CheckpointMetadata, RelativeFile
 from savepoint_formats.metadata.references import streams_of
 from savepoint_formats.new_snapshot.multipart_file import are_copied_by_store, assemble
 from savepoint_formats.new_snapshot.new_file import NewFile, writing_errors
-from savepoint_formats.new_snapshot.signs_of_life import claims, is_sign, remains_of, sign_of_life
+from savepoint_formats.new_snapshot.signs_of_life import (
+    claims,
+    is_sign,
+    remains_of,
+    sign_of_life,
+    unused_id,
+    unused_name,
+    write_of,
+)
 from savepoint_formats.new_snapshot.synced import (
     name_unused,
     renames_files,
@@ -42,14 +50,13 @@ from savepoint_formats.new_snapshot.synced import (
     sync_directories,
 )
 from savepoint_formats.new_snapshot.turns import turn_of
-from savepoint_formats.new_snapshot.written_names import unused_id, unused_name, write_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
-    from savepoint_formats.new_snapshot.stored_range import StoredRange
+    from savepoint_formats.new_snapshot.new_file import StoredRange
 
 
 class WriteMode(StrEnum):

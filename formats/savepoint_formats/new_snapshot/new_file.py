@@ -6,6 +6,7 @@ Local files are written by system calls, which copy ranges of other files outsid
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
@@ -19,7 +20,28 @@ if TYPE_CHECKING:
     from io import BufferedWriter
 
     from savepoint_formats.locations.location import Location
-    from savepoint_formats.new_snapshot.stored_range import StoredRange
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRange:
+    """A range of bytes of a file."""
+
+    location: Location
+    start: int
+    size: int
+
+    def is_followed_by(self, other: StoredRange) -> bool:
+        """Whether the other range begins where this one ends."""
+        return self.location == other.location and self.start + self.size == other.start
+
+    def first(self, size: int) -> StoredRange:
+        """Its first ``size`` bytes."""
+        return StoredRange(self.location, self.start, size)
+
+    def behind(self, size: int) -> StoredRange:
+        """The range without its first ``size`` bytes."""
+        return StoredRange(self.location, self.start + size, self.size - size)
+
 
 LARGEST_COPY_SIZE = 5 << 30
 """The largest file that S3 copies in one request."""

@@ -19,8 +19,8 @@ from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.metadata import KeyedHandleType, KeyGroupsHandle
-from savepoint_formats.new_snapshot.stored_range import StoredRange
-from savepoint_formats.scan.subtasks import check_subtasks
+from savepoint_formats.new_snapshot.new_file import StoredRange
+from savepoint_formats.scan.splits import check_subtasks
 from savepoint_formats.state_files.canonical_file import END_OF_SECTION, CanonicalFile
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
 from savepoint_formats.state_files.sections import sections_of

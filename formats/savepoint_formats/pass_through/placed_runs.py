@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.new_snapshot.stored_range import StoredRange
+from savepoint_formats.new_snapshot.new_file import StoredRange
 from savepoint_formats.state_files.canonical_file import END_OF_SECTION, CanonicalFile
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import KeyedStateHandle, KeyGroupsHandle
-    from savepoint_formats.pass_through.deleted_keys import DeletedKeys
+    from savepoint_formats.pass_through.divided_entries import DeletedKeys
     from savepoint_formats.pass_through.recoded_entries import RecodedStates
     from savepoint_formats.sources.entry_source import SourceSettings
     from savepoint_formats.state_files.state_piece import StatePiece

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.pass_through.divided_entries import DividedEntries
 from savepoint_formats.pass_through.stored_runs import PassThrough, raw_timer_runs, stored_runs
-from savepoint_formats.scan.splits import pieces_of
-from savepoint_formats.scan.subtasks import check_subtasks
+from savepoint_formats.scan.splits import check_subtasks, pieces_of
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.sources.raw_keyed_source import RawKeyedSource

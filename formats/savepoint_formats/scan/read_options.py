@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from savepoint_formats.key_groups.ranges import PORTION_SIZE, KeyGroupRange
 from savepoint_formats.printable import call_text
-from savepoint_formats.values.kinds.nanoseconds import Nanoseconds, checked_nanoseconds
+from savepoint_formats.values.kinds.precise_times import Nanoseconds, checked_nanoseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,10 +13,10 @@ from savepoint_formats.snapshots import (  # they register what they know
     pyflink,
     row_data,
 )
-from savepoint_formats.snapshots.entry import SerializerEntry
 from savepoint_formats.snapshots.resynchronised import read_resynchronised
 from savepoint_formats.snapshots.snapshot import (
     OpaqueSnapshot,
+    SerializerEntry,
     SnapshotView,
     TypeSerializerSnapshot,
 )

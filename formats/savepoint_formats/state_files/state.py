@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from savepoint_formats.key_groups.scope import KeyScope
 from savepoint_formats.layout import (
     Layout,
     MapOf,
@@ -32,7 +31,7 @@ from savepoint_formats.state_files.header import (
     VALUE_SERIALIZER,
     BackendStateType,
 )
-from savepoint_formats.state_files.local_state import local_type
+from savepoint_formats.state_files.local_state import KeyScope, local_type
 
 if TYPE_CHECKING:
     from savepoint_formats.state_files.header import (

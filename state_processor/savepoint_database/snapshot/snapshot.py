@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.tables.tables import Table
-    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
 
 @dataclass(frozen=True, repr=False)

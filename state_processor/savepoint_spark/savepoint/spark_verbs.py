@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.state import State
     from savepoint_formats.statistics.keyed_statistics import KeyedCounts
     from savepoint_formats.statistics.operator_statistics import WeighedOperator
-    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
 
 class SparkAuditVerbs(AuditVerbs):

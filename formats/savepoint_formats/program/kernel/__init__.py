@@ -9,9 +9,8 @@ status.
 """
 
 from savepoint_formats.program.kernel.columns import ENTRY_SIZE, SLACK
-from savepoint_formats.program.kernel.copied_ranges import SpansJob, copy_spans
 from savepoint_formats.program.kernel.distinct_hashes import DistinctHashesJob, hash_distinctly
-from savepoint_formats.program.kernel.fixed import FIXED_SIZES, walk_fixed
+from savepoint_formats.program.kernel.fixed import FIXED_SIZES, walk_fixed, walk_texts
 from savepoint_formats.program.kernel.hash_codes import HashJob, hash_bytes, hash_lists, hash_texts
 from savepoint_formats.program.kernel.key_lookup import EMPTY, KeyRowsJob, assign_rows
 from savepoint_formats.program.kernel.kryo_objects import GRAPH_SIZE, NAME_TABLE
@@ -25,8 +24,13 @@ from savepoint_formats.program.kernel.kryo_walk import (
     walk_kryo,
     walk_kryo_among_others,
 )
-from savepoint_formats.program.kernel.plain_texts import walk_texts
-from savepoint_formats.program.kernel.portions import PortionsJob, copy_portions, find_portions
+from savepoint_formats.program.kernel.portions import (
+    PortionsJob,
+    SpansJob,
+    copy_portions,
+    copy_spans,
+    find_portions,
+)
 from savepoint_formats.program.kernel.runs import RunsJob, size_runs, write_runs
 from savepoint_formats.program.kernel.section_walk import (
     BAD_SIZE,
