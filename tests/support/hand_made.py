@@ -23,7 +23,7 @@ from savepoint_formats.metadata import (
     OperatorState,
     SubtaskState,
 )
-from savepoint_formats.metadata.changes_handles import ChangeSetStream, StateChange
+from savepoint_formats.metadata.keyed_handles import ChangeSetStream, StateChange
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.tables.catalog import OperatorCatalog
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from savepoint_formats.metadata.changes_handles import ChangesHandle
-    from savepoint_formats.metadata.keyed_handles import BaseHandle
+    from savepoint_formats.metadata.keyed_handles import BaseHandle, ChangesHandle
 
 MAX_PARALLELISM = 4
 EVERYTHING = KeyGroupRange(0, MAX_PARALLELISM - 1)

@@ -15,8 +15,8 @@ from savepoint_formats.errors import SavepointError, SchemaChangeError
 from savepoint_formats.snapshots.extracted import Extraction
 from savepoint_formats.snapshots.fields import OptionalEntry
 from savepoint_formats.snapshots.nested import framed_snapshot
+from savepoint_formats.snapshots.pojo import kryo_in, with_subclasses
 from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
-from savepoint_formats.snapshots.subclasses import kryo_in, with_subclasses
 from savepoint_formats.state_files.header import (
     DISTRIBUTION_MODE,
     KEY_SERIALIZER,

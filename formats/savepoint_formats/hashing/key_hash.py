@@ -50,8 +50,13 @@ import pyarrow.compute as pc
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import HashCodeError, UnstableHashError
-from savepoint_formats.hashing.chained_hashes import framed_hashes, list_hashes
-from savepoint_formats.hashing.scalar_hashes import SCALAR_HASHES, scalar_hashes, uuid_hashes
+from savepoint_formats.hashing.scalar_hashes import (
+    SCALAR_HASHES,
+    framed_hashes,
+    list_hashes,
+    scalar_hashes,
+    uuid_hashes,
+)
 from savepoint_formats.hashing.unstable_hashes import (
     check_field_of_case_class,
     check_field_of_row,

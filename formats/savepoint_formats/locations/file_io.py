@@ -15,9 +15,8 @@ from pyarrow import fs
 
 from savepoint_formats.errors import NotASavepointError, SavepointNotFoundError, UnreachableError
 from savepoint_formats.locations.location import Location, is_local
-from savepoint_formats.locations.opened_files import OpenedFile
 from savepoint_formats.locations.path_rules import PathRules, is_below, is_own, real_path
-from savepoint_formats.locations.state_file import StateFile
+from savepoint_formats.locations.state_file import OpenedFile, StateFile
 from savepoint_formats.locations.stored_object import MAX_KEPT_SIZE
 from savepoint_formats.locations.stores import (
     path_in_store,

@@ -33,7 +33,14 @@ from savepoint_formats.locations.location import Location
 from savepoint_formats.metadata import CheckpointMetadata, RelativeFile
 from savepoint_formats.metadata.references import streams_of
 from savepoint_formats.new_snapshot.multipart_file import are_copied_by_store, assemble
-from savepoint_formats.new_snapshot.new_file import NewFile, writing_errors
+from savepoint_formats.new_snapshot.new_file import (
+    NewFile,
+    name_unused,
+    renames_files,
+    sync,
+    sync_directories,
+    writing_errors,
+)
 from savepoint_formats.new_snapshot.signs_of_life import (
     claims,
     is_sign,
@@ -42,12 +49,6 @@ from savepoint_formats.new_snapshot.signs_of_life import (
     unused_id,
     unused_name,
     write_of,
-)
-from savepoint_formats.new_snapshot.synced import (
-    name_unused,
-    renames_files,
-    sync,
-    sync_directories,
 )
 from savepoint_formats.new_snapshot.turns import turn_of
 

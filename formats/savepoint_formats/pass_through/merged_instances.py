@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.layout import Layout
-    from savepoint_formats.program.merge_rules import MergeInstances
+    from savepoint_formats.scan.merged_columns import MergeInstances
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
     Positions = NDArray[np.int64]

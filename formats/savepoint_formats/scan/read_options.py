@@ -13,8 +13,8 @@ from savepoint_formats.values.kinds.precise_times import Nanoseconds, checked_na
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_formats.program.merge_rules import MergeInstances
-    from savepoint_formats.values.hidden_ends import Hides
+    from savepoint_formats.scan.merged_columns import MergeInstances
+    from savepoint_formats.values.undecoded import Hides
 
 UndescribedSubclasses = Literal["refuse", "bytes", "rest"]
 """Treatment of a POJO of a subclass that its serializer's snapshot does not describe.

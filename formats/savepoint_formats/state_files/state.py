@@ -21,7 +21,7 @@ from savepoint_formats.layout import (
     without_ttl,
 )
 from savepoint_formats.metadata.operator_handles import DistributionMode
-from savepoint_formats.snapshots.subclasses import layouts_with_subclasses
+from savepoint_formats.snapshots.pojo import layouts_with_subclasses
 from savepoint_formats.state_files.header import (
     DISTRIBUTION_MODE,
     KEY_SERIALIZER,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from savepoint_formats.errors import within
 from savepoint_formats.metadata import KeyGroupsHandle
 from savepoint_formats.pass_through.copied_sections import StoredSections
-from savepoint_formats.pass_through.stored_runs import PassThrough, raw_timer_runs, stored_runs
+from savepoint_formats.pass_through.stored_states import PassThrough, raw_timer_runs, stored_runs
 from savepoint_formats.scan.splits import SPLIT_SIZE, check_subtasks, key_group_sizes, pieces_of
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source

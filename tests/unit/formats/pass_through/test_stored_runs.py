@@ -32,7 +32,7 @@ from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.layout import Text
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import CheckpointMetadata
-from savepoint_formats.pass_through.stored_runs import PassThrough, stored_runs
+from savepoint_formats.pass_through.stored_states import PassThrough, stored_runs
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.sources.entry_source import SourceSettings

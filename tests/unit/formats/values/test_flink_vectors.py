@@ -22,8 +22,8 @@ from support.written_values import expected
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import SavepointError, UndecodableError, UnstableHashError
-from savepoint_formats.hashing.chained_hashes import bytes_hashes
 from savepoint_formats.hashing.key_hash import java_hash
+from savepoint_formats.hashing.scalar_hashes import bytes_hashes
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.value_writer import write_value
 
