@@ -226,7 +226,7 @@ class SnapshotDirectory:
         )
 
     def _allowed(self, path: str) -> Location | None:
-        """Where a file of another store is, if the user allows to ask that store.
+        """Location of a file of another store, if the user allows that store.
 
         A store that does not answer is an ``UnreachableError``, and is not asked again.
         """
@@ -256,7 +256,7 @@ class SnapshotDirectory:
         return Location(directory.filesystem, path)
 
     def _candidates(self, path: str) -> Iterator[Location]:
-        """Where the file of an absolute path may be: there, or where its directory was moved to."""
+        """Locations that a file with an absolute path may have: the path, and below moved directories."""
         if store_of(path) == store_of(self.uri):
             yield Location(self.location.filesystem, path_in_store(path))
         parts = [part for part in path_of(path).split("/") if part]

@@ -1,4 +1,4 @@
-"""Where the files of a savepoint may lie: whoever wrote ``_metadata`` chose the paths in it.
+"""Rules about the paths of a savepoint's files, because the author of ``_metadata`` chose them.
 
 By default they are followed on the savepoint's own store, as Flink does: changelogs and prefixes
 of an object store lie outside of the savepoint's directory. A store is a scheme and a host, or a

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 class WriteMode(StrEnum):
-    """What to do if a savepoint exists at the path."""
+    """Treatment of a savepoint that exists at the path."""
 
     ERROR = "error"
     OVERWRITE = "overwrite"

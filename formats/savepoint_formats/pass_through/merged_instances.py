@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 _FLAG_SIZE = 1
 LIST_START = 5
-"""Where the elements of a map's value begin: behind the null flag and the size of the list."""
+"""Offset of the elements in a map's value, behind the null flag and the size of the list."""
 
 
 def appended(entries: StoredEntries, kind: StateKind) -> StoredEntries:
