@@ -21,7 +21,7 @@ from support.flink_restore import (
 from support.sample_rows import in_order
 
 from savepoint_formats.state_files.header import BackendStateType
-from savepoint_formats.tables.stored_infos import keyed_headers
+from savepoint_formats.tables.catalog import keyed_headers
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

@@ -19,14 +19,16 @@ from savepoint_formats.metadata import (
     RelativeFile,
     SubtaskState,
 )
-from savepoint_formats.metadata.changes_handles import (
+from savepoint_formats.metadata.checkpoint import MasterState
+from savepoint_formats.metadata.keyed_handles import (
+    ChangelogHandle,
     ChangeSetStream,
     FileChanges,
+    IncrementalHandle,
     InMemoryChanges,
+    LocalFile,
     StateChange,
 )
-from savepoint_formats.metadata.checkpoint import MasterState
-from savepoint_formats.metadata.keyed_handles import ChangelogHandle, IncrementalHandle, LocalFile
 from savepoint_formats.metadata.operator_handles import (
     ChannelDirection,
     ChannelStateHandle,

@@ -6,7 +6,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.hashing.java_hash import java_hash
+from savepoint_formats.hashing.key_hash import java_hash
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.layout import Layout, Text
@@ -23,7 +23,7 @@ from savepoint_formats.metadata import (
     OperatorState,
     SubtaskState,
 )
-from savepoint_formats.metadata.changes_handles import ChangeSetStream, StateChange
+from savepoint_formats.metadata.keyed_handles import ChangeSetStream, StateChange
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.tables.catalog import OperatorCatalog
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from savepoint_formats.metadata.changes_handles import ChangesHandle
-    from savepoint_formats.metadata.keyed_handles import BaseHandle
+    from savepoint_formats.metadata.keyed_handles import BaseHandle, ChangesHandle
 
 MAX_PARALLELISM = 4
 EVERYTHING = KeyGroupRange(0, MAX_PARALLELISM - 1)

@@ -6,7 +6,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.hashing.java_hash import java_hash
+from savepoint_formats.hashing.key_hash import java_hash
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.layout import Text

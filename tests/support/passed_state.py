@@ -12,7 +12,7 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.frames import section_frames
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.metadata import ChangelogHandle, InlineStream, SubtaskState
-from savepoint_formats.pass_through.stored_runs import PassThrough, raw_timer_runs, stored_runs
+from savepoint_formats.pass_through.stored_states import PassThrough, raw_timer_runs, stored_runs
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.sources.entry_source import SourceSettings

@@ -28,8 +28,12 @@ from savepoint_formats.state_files.sections import (
     sections_of,
 )
 from savepoint_formats.state_files.state import KINDS_BY_TYPE
-from savepoint_formats.tables.catalog import base_handles, raw_keyed_handle, registered_infos
-from savepoint_formats.tables.stored_infos import operator_infos
+from savepoint_formats.tables.catalog import (
+    base_handles,
+    operator_infos,
+    raw_keyed_handle,
+    registered_infos,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

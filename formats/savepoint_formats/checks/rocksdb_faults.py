@@ -71,7 +71,7 @@ def _block_errors(
 ) -> Iterator[tuple[SavepointError, int]]:
     """Halves a range with a damaged block, until each damaged block is alone."""
     try:
-        Blocks.of([table.read_blocks(index, first, last)])
+        Blocks.of(table.read_blocks(index, first, last))
     except SavepointError as error:
         if last - first == 1:
             yield error, int(index.sizes[first])
@@ -83,7 +83,7 @@ def _block_errors(
 
 def _meta_errors(table: Sst) -> Iterator[tuple[SavepointError, int]]:
     """Errors of blocks with facts about the table; opening it has read only some of them."""
-    metaindex = Blocks.of([_stored(table, table.footer.metaindex)])
+    metaindex = Blocks.of(_stored(table, table.footer.metaindex))
     for name, content in metaindex.plain_entries():
         if name == b"rocksdb.properties":
             continue

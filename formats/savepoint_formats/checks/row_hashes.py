@@ -27,7 +27,6 @@ _STEPS = np.array([0xBF58476D1CE4E5B9, 0xFF51AFD7ED558CCD], np.uint64)
 _LAST_STEPS = np.array([0x94D049BB133111EB, 0xC4CEB9FE1A85EC53], np.uint64)
 _NULL = np.array([0x6A09E667F3BCC908, 0xBB67AE8584CAA73B], np.uint64)
 _SHIFT, _LAST_SHIFT = np.uint64(30), np.uint64(31)
-_WORD = 8
 
 
 def mixed(hashes: Hashes) -> Hashes:
@@ -155,15 +154,7 @@ def _of_numbers(column: pa.Array) -> Hashes:
     elif pa.types.is_floating(kind):
         # There are many NaNs, which are all equal here.
         column = pc.if_else(pc.is_nan(column), pa.scalar(float("nan")).cast(kind), column)
-    width = column.type.bit_width // 8
-    data = column.buffers()[1]
-    if data is None or not len(column):
-        return np.zeros((len(column), 2), np.uint64)
-    start = column.offset * width
-    values = np.frombuffer(data, np.uint8)[start : start + len(column) * width]
-    words = np.zeros((len(column), -(-width // _WORD) * _WORD), np.uint8)
-    words[:, :width] = values.reshape(len(column), width)
-    hashes = np.full((len(column), 2), width, np.uint64)
-    for word in words.view(np.uint64).T:
-        hashes = chained(hashes, np.broadcast_to(word[:, None], hashes.shape))
-    return hashes
+    numbers = pa.binary(column.type.bit_width // 8)
+    buffers = [None, column.buffers()[1]]
+    data = pa.Array.from_buffers(numbers, len(column), buffers, offset=column.offset)
+    return distinct_hashes(data.cast(pa.large_binary()))

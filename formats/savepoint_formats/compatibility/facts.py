@@ -15,8 +15,8 @@ from savepoint_formats.errors import SavepointError, SchemaChangeError
 from savepoint_formats.snapshots.extracted import Extraction
 from savepoint_formats.snapshots.fields import OptionalEntry
 from savepoint_formats.snapshots.nested import framed_snapshot
+from savepoint_formats.snapshots.pojo import kryo_in, with_subclasses
 from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
-from savepoint_formats.snapshots.subclasses import kryo_in, with_subclasses
 from savepoint_formats.state_files.header import (
     DISTRIBUTION_MODE,
     KEY_SERIALIZER,
@@ -24,11 +24,11 @@ from savepoint_formats.state_files.header import (
     BackendStateType,
 )
 from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.tables.catalog import registered_infos
-from savepoint_formats.tables.stored_infos import (
+from savepoint_formats.tables.catalog import (
     keyed_headers,
     operator_infos,
     raw_timers,
+    registered_infos,
 )
 
 if TYPE_CHECKING:

@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.program.kernel import (
-    DONE,
-    EMPTY,
-    FULL,
-    IN_ORDER,
-    REFUSED,
-    UNMARKED,
-    KeyRowsJob,
-    assign_rows,
-)
+from savepoint_formats.program.kernel import DONE, EMPTY, FULL, REFUSED, KeyRowsJob, assign_rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -72,9 +63,8 @@ class KeyRows:
         rows = np.empty(len(starts), np.int32)
         # Many keys are much work in any case, so that their bytes need not be counted.
         key_bytes = max(0, int((ends - starts).sum())) if len(starts) < _MANY_KEYS else 0
-        marks = np.empty(0, np.uint32)
-        status, done = UNMARKED, 0
-        while status not in (DONE, IN_ORDER):
+        status, done = FULL, 0
+        while status != DONE:
             job = KeyRowsJob(
                 data=self._chunk.address,
                 size=len(self._chunk),
@@ -93,8 +83,6 @@ class KeyRows:
                 places=len(self._table),
                 tabled=self._tabled,
                 are_sorted=self._are_sorted,
-                marks=marks.ctypes.data,
-                mark_places=len(marks),
             )
             status, done, self._count, self._tabled, self._are_sorted = assign_rows(job)
             if status == REFUSED:
@@ -104,13 +92,8 @@ class KeyRows:
                 self._make_room(len(starts) - done)
             elif status == FULL:
                 self._enlarge_table(self._count + len(starts) - done)
-            elif status == UNMARKED:
-                marks = np.zeros(_places(len(starts)), np.uint32)
-        if status == DONE:
-            return rows
-        if not len(self._starts):
-            self._starts, self._ends = starts, ends
-        return range(len(starts))
+        is_range = bool((rows == np.arange(len(rows), dtype=np.int32)).all())
+        return range(len(rows)) if is_range else rows
 
     def _make_room(self, count: int) -> None:
         """Makes room for new rows. Most states have the keys of the first, and need none."""

@@ -27,10 +27,12 @@ from savepoint_formats.hashing.hash_shapes import (
     HashFamily,
     HashShape,
     Mix,
+    field_hashes,
     product_of,
+    shape_hashes,
+    structure,
 )
-from savepoint_formats.hashing.java_hash import is_case_class, is_tuple
-from savepoint_formats.hashing.shape_columns import field_hashes, shape_hashes, structure
+from savepoint_formats.hashing.key_hash import is_case_class, is_tuple
 from savepoint_formats.key_groups.ranges import key_groups_of
 
 if TYPE_CHECKING:

@@ -1,8 +1,42 @@
-"""Java's hash codes of columns of keys.
+"""Java's hash codes of columns of keys, which decide on their key groups.
 
-``java_hash`` defines them for a value. ``BigInteger``, ``BigDecimal`` and UUIDs are hashed one by one.
-SQL's rows, arrays and maps are encoded first, because their hash code is that of their bytes. Null has
-the hash code 0, as in Java's tuples.
+All sums and products wrap to 32 bits; fold(x) is the low half of a long, xor its high half.
+
+| layout                                | hash code                                              |
+|---------------------------------------|--------------------------------------------------------|
+| Byte, Short, Int                      | the number                                             |
+| Char                                  | the number of its one UTF-16 unit                      |
+| Boolean                               | true 1231, false 1237                                  |
+| Long                                  | fold                                                   |
+| Float, Double                         | the IEEE bits, with one NaN; of a double their fold    |
+| Text, MutableText, JavaUtf            | 31-chain of the UTF-16 units, from 0                   |
+| BigInteger                            | 31-chain of the 32-bit words, from 0, times the sign   |
+| BigDecimal, DecimalData               | 31 x (hash of the unscaled number) + scale             |
+| JavaDate, SqlTimestamp                | fold of the milliseconds                               |
+| Instant                               | fold of the seconds + 51 x nanoseconds                 |
+| LocalDate                             | of year, month and day                                 |
+| LocalTime                             | fold of the nanoseconds of the day                     |
+| LocalDateTime                         | date xor time                                          |
+| TimestampData                         | 31 x (fold of the milliseconds) + nanoseconds          |
+| Struct f0, f1...: a tuple             | 31-chain of the fields from the first                  |
+| Struct _1, _2...: a case class        | MurmurHash3 of the fields                              |
+| Nullable, flag 1 = present: an Option | as a case class; None is the text "None"               |
+| MaskedStruct: a Row                   | 31 x kind + deep 31-chain of the fields                |
+| Tagged left, right: an Either         | that of the value                                      |
+| Repeated: a list                      | 31-chain of the elements, from 1                       |
+| MapOf                                 | sum of (key xor value)                                 |
+| BinaryRow, BinaryArray, BinaryMap     | MurmurHash3 of the bytes                               |
+| Utf8: StringData; Framed: RawValue    | MurmurHash3 of the bytes                               |
+| Kryo of some classes of the JDK       | as above; UUID: fold of both halves' xor               |
+
+Other classes have hash codes of the user's code, or unstable ones: those of enums and arrays differ in
+each JVM. A layout does not tell ``LongValue`` from ``Long`` (43 more), ``DoubleValue`` (31 more) or
+``BooleanValue`` (1 and 0); a Scala Either from a Java one; a Row with names from one with positions;
+a class behind an ``ExternalSerializer`` from its row. If such keys can occur, compare with the key
+groups of keys in the savepoint.
+
+``BigInteger``, ``BigDecimal`` and UUIDs are hashed one by one. SQL's rows, arrays and maps are encoded
+first, because their hash code is that of their bytes. Null has the hash code 0, as in Java's tuples.
 """
 
 from __future__ import annotations
@@ -16,16 +50,13 @@ import pyarrow.compute as pc
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import HashCodeError, UnstableHashError
-from savepoint_formats.hashing.chained_hashes import framed_hashes, list_hashes
-from savepoint_formats.hashing.java_hash import (
-    KRYO_LAYOUTS,
-    NONE_HASH,
-    NULL_VALUE,
-    PRODUCT_SEED,
-    is_case_class,
-    is_tuple,
+from savepoint_formats.hashing.scalar_hashes import (
+    SCALAR_HASHES,
+    framed_hashes,
+    list_hashes,
+    scalar_hashes,
+    uuid_hashes,
 )
-from savepoint_formats.hashing.scalar_hashes import SCALAR_HASHES, one_by_one, scalar_hashes
 from savepoint_formats.hashing.unstable_hashes import (
     check_field_of_case_class,
     check_field_of_row,
@@ -34,7 +65,7 @@ from savepoint_formats.hashing.unstable_hashes import (
 )
 from savepoint_formats.key_groups.ranges import finish_words, key_groups_of, mix_words
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
+from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS, arrow_type
 from savepoint_formats.values.kinds.precise_times import precise_times
 
 if TYPE_CHECKING:
@@ -43,22 +74,37 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.layout import Layout, LogicalType
+    from savepoint_formats.values.kinds.codec import Value
 
     Hashes = NDArray[np.int32]
     HashesOf = Callable[[Layout, pa.Array], Hashes]
 
     HashKeys = Callable[[pa.Array], NDArray[np.int32]]
 
-__all__ = [
-    "as_scala_numbers",
-    "given_hashes",
-    "hashed_key_groups",
-    "key_groups_of",
-    "key_hashes",
-    "stored_row_hashes",
-]
-
 _INT = np.iinfo(np.int32)
+
+NULL_VALUE = 53
+NONE_HASH = 2433880
+"""The hash code of Scala's ``None``: that of its name."""
+
+PRODUCT_SEED = 0xCAFEBABE
+
+KRYO_LAYOUTS: dict[str, Layout] = {
+    "java.lang.Boolean": layouts.Boolean(),
+    "java.lang.Byte": layouts.Byte(),
+    "java.lang.Short": layouts.Short(),
+    "java.lang.Integer": layouts.Int(),
+    "java.lang.Long": layouts.Long(),
+    "java.lang.Float": layouts.Float(),
+    "java.lang.Double": layouts.Double(),
+    "java.lang.Character": layouts.Char(),
+    "java.lang.String": layouts.Text(),
+    "java.time.Instant": layouts.Instant(),
+    "java.time.LocalDate": layouts.LocalDate(),
+    "java.time.LocalTime": layouts.LocalTime(),
+    "java.time.LocalDateTime": layouts.LocalDateTime(),
+}
+"""Class that Kryo writes -> a layout with values of the same class."""
 
 
 def key_hashes(layout: Layout, column: pa.Array) -> Hashes:
@@ -75,6 +121,11 @@ def key_hashes(layout: Layout, column: pa.Array) -> Hashes:
             f"{error}; give a function that computes the hash codes of keys, or the key groups"
             " that they have in an existing savepoint"
         ) from error
+
+
+def java_hash(layout: Layout, value: Value) -> int:
+    """The hash code of one key that ``values.read_value`` gives; errors as of ``key_hashes``."""
+    return int(_hashes(layout, pa.array([value], arrow_type(layout)))[0])
 
 
 def given_hashes(hash_keys: HashKeys, keys: pa.Array) -> Hashes:
@@ -166,11 +217,21 @@ def _hashes_of_values(layout: Layout, column: pa.Array) -> Hashes:  # noqa: PLR0
         case layouts.Kryo(class_name) if class_name in KRYO_LAYOUTS:
             return _hashes(KRYO_LAYOUTS[class_name], column)
         case layouts.Kryo("java.util.UUID"):
-            return one_by_one(layout, column)
+            return uuid_hashes(column)
         case layouts.Kryo("java.time.Duration"):
             return _hashes(layouts.Instant(), precise_times(column.view(pa.timestamp("ns", "UTC"))))
         case _:
             raise unstable(layout)
+
+
+def is_tuple(names: tuple[str, ...]) -> bool:
+    """Whether a structure with these fields is a tuple of Flink."""
+    return names == tuple(f"f{index}" for index in range(len(names)))
+
+
+def is_case_class(names: tuple[str, ...]) -> bool:
+    """Whether a structure with these fields is a tuple or case class of Scala."""
+    return names == tuple(f"_{index + 1}" for index in range(len(names)))
 
 
 # --- structures -------------------------------------------------------------------------------

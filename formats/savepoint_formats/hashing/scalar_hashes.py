@@ -1,22 +1,23 @@
 """Hash codes of columns of single values: numbers, texts, times.
 
-Each function applies a rule of ``java_hash`` to a column without nulls.
+Each function applies a rule of ``key_hash`` to a column without nulls.
 """
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import ColumnTypeError
-from savepoint_formats.hashing.chained_hashes import bytes_hashes, text_hashes
-from savepoint_formats.hashing.java_hash import java_hash
 from savepoint_formats.hashing.unstable_hashes import half_a_pair
+from savepoint_formats.program.kernel import REFUSED, HashJob, hash_bytes, hash_lists, hash_texts
 from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_formats.values.kinds import times
+from savepoint_formats.values.kinds import times, unbounded
 from savepoint_formats.values.kinds.precise_times import is_precise
 from savepoint_formats.values.kinds.texts import rows_of_halves
 
@@ -28,8 +29,78 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
 
     Hashes = NDArray[np.int32]
+    Entry = Callable[[HashJob], tuple[int, int]]
     Longs = NDArray[np.int64]
     Rule = Callable[[Layout, pa.Array], Hashes]
+
+
+_MURMUR_SEED = 42
+_FRAME_SIZE = 4
+
+
+def text_hashes(texts: pa.Array) -> Hashes:
+    """Hash codes of Java's strings.
+
+    Raises:
+        ValueError: A text is not in UTF-8.
+    """
+    return _of_items(hash_texts, texts.cast(pa.large_utf8()))
+
+
+def bytes_hashes(items: pa.Array) -> Hashes:
+    """Hash codes of binary rows without the size in front:."""
+    return _of_items(hash_bytes, items.cast(pa.large_binary()), start=_MURMUR_SEED)
+
+
+def framed_hashes(items: pa.Array) -> Hashes:
+    """Hash codes of binary rows as serializers write them: i32 size, then the row.
+
+    Raises:
+        ValueError: A row is null or has no size in front.
+    """
+    framed = items.cast(pa.large_binary())
+    return _of_items(hash_bytes, framed, start=_MURMUR_SEED, skip=_FRAME_SIZE)
+
+
+def list_hashes(elements: Hashes, sizes: NDArray[np.int64], start: int = 1) -> Hashes:
+    """The 31-chains of lists, given the hash codes of all elements and the lengths of the lists.
+
+    ``start`` is the hash code of an empty list.
+    """
+    elements = np.ascontiguousarray(elements, np.int32)
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return _run(hash_lists, elements.ctypes.data, len(elements), offsets, start=start)
+
+
+def _of_items(entry: Entry, items: pa.Array, start: int = 0, skip: int = 0) -> Hashes:
+    _, offsets, data = items.buffers()
+    offsets_of_items = np.frombuffer(offsets, np.int64)[
+        items.offset : items.offset + len(items) + 1
+    ]
+    if items.null_count and skip:
+        raise ValueError(f"{items.null_count} nulls among serialized keys")
+    address, size = (0, 0) if data is None else (data.address, data.size)
+    return _run(entry, address, size, offsets_of_items, start=start, skip=skip)
+
+
+def _run(
+    entry: Entry, address: int, size: int, offsets: NDArray[np.int64], *, start: int, skip: int = 0
+) -> Hashes:
+    hashes = np.empty(len(offsets) - 1, np.int32)
+    job = HashJob(
+        data=address,
+        size=size,
+        offsets=offsets.ctypes.data,
+        skip=skip,
+        start=start,
+        total=len(hashes),
+        hashes=hashes.ctypes.data,
+    )
+    status, item = entry(job)
+    if status == REFUSED:
+        raise ValueError(f"item {item} is damaged: bytes {offsets[item]} to {offsets[item + 1]}")
+    return hashes
+
 
 _TRUE, _FALSE = np.int32(1231), np.int32(1237)
 _YEAR_BITS = np.int64(0xFFFFF800)
@@ -103,10 +174,41 @@ def _utf8(_: Layout, column: pa.Array) -> Hashes:
     return bytes_hashes(column.cast(pa.large_utf8()))
 
 
-def one_by_one(layout: Layout, column: pa.Array) -> Hashes:
-    """Applies ``java_hash`` to each value."""
-    hashes = (java_hash(layout, value) for value in column.to_pylist())
-    return np.fromiter(hashes, np.int32, len(column))
+def _big_integer_hash(value: str | int) -> int:
+    number = unbounded.from_integer_text(value)
+    magnitude, state = abs(number), 0
+    data = magnitude.to_bytes((magnitude.bit_length() + 31) // 32 * 4, "big")
+    for (word,) in struct.iter_unpack(">I", data):
+        state = 31 * state + word
+    return -state if number < 0 else state
+
+
+def _big_integers(_: Layout, column: pa.Array) -> Hashes:
+    return _one_by_one(_big_integer_hash, column)
+
+
+def _big_decimals(_: Layout, column: pa.Array) -> Hashes:
+    def hash_of(value: str) -> int:
+        unscaled, scale = unbounded.unscaled_and_scale(value)
+        return 31 * _big_integer_hash(unscaled) + scale
+
+    return _one_by_one(hash_of, column)
+
+
+def uuid_hashes(column: pa.Array) -> Hashes:
+    """Hash codes of UUIDs, given their texts."""
+
+    def hash_of(value: str) -> int:
+        number = UUID(value).int
+        folded = number >> 64 ^ number
+        return folded >> 32 ^ folded
+
+    return _one_by_one(hash_of, column)
+
+
+def _one_by_one(hash_of: Callable[[Any], int], column: pa.Array) -> Hashes:
+    words = (hash_of(value) & 0xFFFFFFFF for value in column.to_pylist())
+    return np.fromiter(words, np.uint32, len(column)).view(np.int32)
 
 
 # --- times ------------------------------------------------------------------------------------
@@ -210,8 +312,8 @@ SCALAR_HASHES: dict[type[Layout], Rule] = {
     layouts.Text: _texts,
     layouts.MutableText: _texts,
     layouts.JavaUtf: _texts,
-    layouts.BigInteger: one_by_one,
-    layouts.BigDecimal: one_by_one,
+    layouts.BigInteger: _big_integers,
+    layouts.BigDecimal: _big_decimals,
     layouts.DecimalData: _decimals,
     layouts.JavaDate: _millis,
     layouts.SqlTimestamp: _sql_timestamps,

@@ -26,9 +26,6 @@ PORTION_SIZE = 10 << 20
 
 _ONE_BYTE_PREFIX_BOUND = 1 << 7
 
-_WORD = 0xFFFFFFFF
-_SIGN = 0x80000000
-
 
 @dataclass(frozen=True, slots=True)
 class KeyGroupRange:
@@ -107,8 +104,7 @@ WHOLE = Share()
 
 def key_group(java_hash: int, max_parallelism: int) -> int:
     """The key group of a key with this hash code."""
-    _check_max_parallelism(max_parallelism)
-    return murmur(java_hash) % max_parallelism
+    return int(key_groups_of(np.array([java_hash], np.int32), max_parallelism)[0])
 
 
 def key_groups_of(java_hashes: NDArray[np.int32], max_parallelism: int) -> NDArray[np.uint16]:
@@ -117,44 +113,19 @@ def key_groups_of(java_hashes: NDArray[np.int32], max_parallelism: int) -> NDArr
     return (murmurs(java_hashes) % np.int32(max_parallelism)).astype(np.uint16)
 
 
-def murmur(java_hash: int) -> int:
-    """The hash code, mixed by Flink's ``MathUtils.murmurHash``: 0 to 2^31 - 1."""
-    mixed = mix_word(0, java_hash & _WORD) ^ 4
-    mixed = finish(mixed)
-    if mixed & _SIGN:
-        # The smallest number has no absolute value in Java.
-        return 0 if mixed == _SIGN else (_WORD + 1) - mixed
-    return mixed
-
-
 def murmurs(java_hashes: NDArray[np.int32]) -> NDArray[np.int32]:
-    """``murmur`` for a column."""
+    """The hash codes, mixed by Flink's ``MathUtils.murmurHash``: 0 to 2^31 - 1."""
     words = java_hashes.astype(np.int32, copy=False).view(np.uint32)
     mixed = finish_words(mix_words(np.uint32(0), words) ^ np.uint32(4)).view(np.int32)
+    # The smallest number has no absolute value in Java.
     smallest = mixed == np.int32(-(1 << 31))
     return np.abs(np.where(smallest, np.int32(0), mixed))
-
-
-def mix_word(state: int, word: int) -> int:
-    """A round of MurmurHash3 of 32 bits: ``state`` after one more word."""
-    word = word * 0xCC9E2D51 & _WORD
-    word = (word << 15 | word >> 17) & _WORD
-    state ^= word * 0x1B873593 & _WORD
-    state = (state << 13 | state >> 19) & _WORD
-    return (state * 5 + 0xE6546B64) & _WORD
-
-
-def finish(state: int) -> int:
-    """The last step of MurmurHash3 of 32 bits, after the length was mixed in."""
-    state = (state ^ state >> 16) * 0x85EBCA6B & _WORD
-    state = (state ^ state >> 13) * 0xC2B2AE35 & _WORD
-    return state ^ state >> 16
 
 
 def mix_words(
     states: NDArray[np.uint32] | np.uint32, words: NDArray[np.uint32]
 ) -> NDArray[np.uint32]:
-    """``mix_word`` for a column."""
+    """A round of MurmurHash3 of 32 bits: the states after one more word each."""
     words = words * np.uint32(0xCC9E2D51)
     words = (words << np.uint32(15) | words >> np.uint32(17)) * np.uint32(0x1B873593)
     mixed = states ^ words
@@ -162,7 +133,7 @@ def mix_words(
 
 
 def finish_words(states: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """``finish`` for a column."""
+    """The last step of MurmurHash3 of 32 bits, after the lengths were mixed in."""
     states = (states ^ states >> np.uint32(16)) * np.uint32(0x85EBCA6B)
     states = (states ^ states >> np.uint32(13)) * np.uint32(0xC2B2AE35)
     return states ^ states >> np.uint32(16)

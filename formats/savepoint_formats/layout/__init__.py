@@ -9,10 +9,14 @@ null in its own encoding, if there is one.
 """
 
 from savepoint_formats.layout.composites import (
+    BinaryArray,
+    BinaryMap,
+    BinaryRow,
     BlockMap,
     BlockRepeated,
     Framed,
     IndexedUnion,
+    LogicalType,
     MapOf,
     MaskedRepeated,
     MaskedStruct,
@@ -88,4 +92,3 @@ from savepoint_formats.layout.single_values import (
     Variant,
     VoidNamespace,
 )
-from savepoint_formats.layout.sql import BinaryArray, BinaryMap, BinaryRow, LogicalType

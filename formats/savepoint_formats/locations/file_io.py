@@ -15,10 +15,8 @@ from pyarrow import fs
 
 from savepoint_formats.errors import NotASavepointError, SavepointNotFoundError, UnreachableError
 from savepoint_formats.locations.location import Location, is_local
-from savepoint_formats.locations.opened_files import OpenedFile
-from savepoint_formats.locations.own_directories import is_below, is_own, real_path
-from savepoint_formats.locations.path_rules import PathRules
-from savepoint_formats.locations.state_file import StateFile
+from savepoint_formats.locations.path_rules import PathRules, is_below, is_own, real_path
+from savepoint_formats.locations.state_file import OpenedFile, StateFile
 from savepoint_formats.locations.stored_object import MAX_KEPT_SIZE
 from savepoint_formats.locations.stores import (
     path_in_store,
@@ -228,7 +226,7 @@ class SnapshotDirectory:
         )
 
     def _allowed(self, path: str) -> Location | None:
-        """Where a file of another store is, if the user allows to ask that store.
+        """Location of a file of another store, if the user allows that store.
 
         A store that does not answer is an ``UnreachableError``, and is not asked again.
         """
@@ -258,7 +256,7 @@ class SnapshotDirectory:
         return Location(directory.filesystem, path)
 
     def _candidates(self, path: str) -> Iterator[Location]:
-        """Where the file of an absolute path may be: there, or where its directory was moved to."""
+        """Locations that a file with an absolute path may have: the path, and below moved directories."""
         if store_of(path) == store_of(self.uri):
             yield Location(self.location.filesystem, path_in_store(path))
         parts = [part for part in path_of(path).split("/") if part]

@@ -2,22 +2,172 @@
 
 from __future__ import annotations
 
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import FormatError, StateFileNotFoundError, TruncatedError
-from savepoint_formats.locations.opened_files import OpenedFile
-from savepoint_formats.locations.read_ahead import ReadAhead
-from savepoint_formats.locations.stored_object import MAX_KEPT_SIZE
+from savepoint_formats.locations.stored_object import MAX_KEPT_SIZE, StoredObject
 from savepoint_formats.locations.stores import reading_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Future
 
     import pyarrow as pa
 
     from savepoint_formats.locations.location import Location
+
+
+class OpenedFile:
+    """A file that stays open in this process if it is in a store; another process opens it anew.
+
+    To open a file of a store is to ask for its size: a request, and a wait, before the first byte.
+    With boto3 an S3 store answers that, and sends the first wanted bytes, by one request.
+
+    ``first`` is the range that is wanted first, if it is known: S3 sends it with the size.
+    """
+
+    def __init__(self, first: tuple[int, int] | None = None) -> None:
+        self._first = first
+        self._file: pa.NativeFile | None = None
+        self._object: StoredObject | None = None
+        self.head: bytes | None = None
+        """The first bytes, if they are few: several readers want the header."""
+        self.head_limit = 0
+        """Size of the request for ``head``."""
+
+    def __reduce__(self) -> tuple[type[OpenedFile], tuple[tuple[int, int] | None]]:
+        return OpenedFile, (self._first,)
+
+    def size_of(self, location: Location) -> int | None:
+        """The number of bytes; None if there is no file, ``UnreachableError`` if nobody knows."""
+        if location.filesystem.type_name != "s3" or "\0" in location.path:
+            return location.file_size()
+        try:
+            size = self._size_of(location)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            size = 0
+        # Objects without bytes may stand for directories, and a bucket is no file.
+        return size or location.file_size()
+
+    def has_bytes(self, location: Location) -> bool:
+        """Whether a store has the file, and it is not empty; ``OSError`` if the store refuses."""
+        try:
+            return bool(self._size_of(location))
+        except FileNotFoundError:
+            return False
+
+    def _size_of(self, location: Location) -> int:
+        if (stored := self._stored(location)) is not None:
+            return stored.size()
+        with self.reading(location) as file:
+            return int(file.size())
+
+    def read(self, location: Location, start: int, end: int | None) -> bytes:
+        """The bytes between two positions, or as many as there are; to the end if ``end`` is None."""
+        if (stored := self._stored(location)) is not None:
+            return stored.read(start, end)
+        with self.reading(location) as file:
+            # A damaged handle may lead anywhere, and pyarrow allocates the whole range.
+            end = file.size() if end is None else min(end, file.size())
+            return bytes(file.read_at(max(end - start, 0), min(start, end)))
+
+    def _stored(self, location: Location) -> StoredObject | None:
+        if self._object is None:
+            self._object = StoredObject.at(location, self._first)
+        return self._object
+
+    @contextmanager
+    def reading(self, location: Location) -> Iterator[pa.NativeFile]:
+        """The file, for reads at given positions."""
+        filesystem, path = location.filesystem, location.path
+        if location.is_local:
+            with filesystem.open_input_file(path) as file:
+                yield file
+            return
+        if self._file is None:
+            self._file = filesystem.open_input_file(path)
+        try:
+            yield self._file
+        except OSError as error:
+            # The file may be gone, or be another one, since it was opened.
+            self._file = None
+            if location.file_size() is None:
+                raise FileNotFoundError(path) from error
+            raise
+
+
+REQUEST_SIZE = 12 << 20
+"""Limit per request; a larger range is divided evenly."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    start: int
+    end: int
+    data: Future[bytes]
+
+
+class ReadAhead:
+    """Reads ranges (start, end) of a file in this order, by a function of start and end.
+
+    A request takes as long as some megabytes do. So the ranges are requested in few large ones. Memory
+    holds the requests that a read needs, and one more.
+    """
+
+    def __init__(
+        self, ranges: Iterable[tuple[int, int]], read: Callable[[int, int], bytes]
+    ) -> None:
+        self._waiting = deque(place for start, end in ranges for place in _divided(start, end))
+        self._read = read
+        self._requests: list[_Request] = []
+
+    def begin(self) -> None:
+        """Begins to read before anybody asks."""
+        if self._waiting:
+            self._begin_from(0)
+
+    def read(self, start: int, end: int) -> bytes | None:
+        """The bytes between two positions, or as many as there are; None if they are in no range."""
+        self._requests = [each for each in self._requests if each.end > start]
+        while self._waiting and (not self._requests or self._requests[-1].end < end):
+            self._begin_from(start)
+        if not self._requests or not (
+            self._requests[0].start <= start < end <= self._requests[-1].end
+        ):
+            return None
+        needed = [each for each in self._requests if each.start < end]
+        if any(each.end != following.start for each, following in pairwise(needed)):
+            return None  # bytes between two ranges are not read ahead
+        data = [
+            each.data.result()[max(start - each.start, 0) : end - each.start] for each in needed
+        ]
+        last = needed[-1]
+        # Few rows are there before half of a request is used up.
+        if last is self._requests[-1] and 2 * end > last.start + last.end and self._waiting:
+            self._begin_from(start)
+        return data[0] if len(data) == 1 else b"".join(data)
+
+    def _begin_from(self, start: int) -> None:
+        """Begins the next request, unless it ends before ``start``."""
+        first, end = self._waiting.popleft()
+        if end > start:
+            thread = ThreadPoolExecutor(1)
+            self._requests.append(_Request(first, end, thread.submit(self._read, first, end)))
+            thread.shutdown(wait=False)
+
+
+def _divided(start: int, end: int) -> Iterator[tuple[int, int]]:
+    count = -((start - end) // REQUEST_SIZE)
+    size = -((start - end) // max(count, 1))
+    for position in range(start, end, max(size, 1)):
+        yield position, min(position + size, end)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """The ``_metadata`` file of a savepoint or checkpoint, read and written byte for byte."""
 
-from savepoint_formats.metadata.changes_handles import FileChanges, InMemoryChanges
 from savepoint_formats.metadata.checkpoint import (
     CheckpointMetadata,
     MasterState,
@@ -9,10 +8,11 @@ from savepoint_formats.metadata.checkpoint import (
     SubtaskState,
 )
 from savepoint_formats.metadata.flink_versions import FlinkVersionRange
-from savepoint_formats.metadata.keyed_handle_types import KeyedHandleType
 from savepoint_formats.metadata.keyed_handles import (
     ChangelogHandle,
+    FileChanges,
     IncrementalHandle,
+    InMemoryChanges,
     KeyedStateHandle,
     KeyGroupsHandle,
     LocalFile,
@@ -24,6 +24,7 @@ from savepoint_formats.metadata.operator_handles import (
     OperatorStateOffsets,
 )
 from savepoint_formats.metadata.properties import CheckpointProperties
+from savepoint_formats.metadata.records import KeyedHandleType
 from savepoint_formats.metadata.stream_handles import (
     EmptySegment,
     FileStream,
@@ -35,34 +36,3 @@ from savepoint_formats.metadata.stream_handles import (
     SegmentStream,
     StreamHandle,
 )
-
-__all__ = [
-    "ChangelogHandle",
-    "ChannelHandle",
-    "CheckpointMetadata",
-    "CheckpointProperties",
-    "DistributionMode",
-    "EmptySegment",
-    "FileChanges",
-    "FileStream",
-    "FlinkVersionRange",
-    "InMemoryChanges",
-    "IncrementalHandle",
-    "InlineStream",
-    "KeyGroupRangeOffsets",
-    "KeyGroupsHandle",
-    "KeyGroupsStream",
-    "KeyedHandleType",
-    "KeyedStateHandle",
-    "LocalFile",
-    "MasterState",
-    "MetadataVersion",
-    "OperatorState",
-    "OperatorStateHandle",
-    "OperatorStateOffsets",
-    "PlainStream",
-    "RelativeFile",
-    "SegmentStream",
-    "StreamHandle",
-    "SubtaskState",
-]

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from savepoint_formats.metadata.keyed_handle_types import KeyedHandleType
 from savepoint_formats.metadata.keyed_handles import ChangelogHandle
+from savepoint_formats.metadata.records import KeyedHandleType
 from savepoint_formats.metadata.stream_handles import EmptySegment, SegmentStream
 
 if TYPE_CHECKING:

@@ -102,7 +102,7 @@ class OperatorStateHandle:
 
     @property
     def header_end(self) -> int | None:
-        """Where the first element begins; None if there are no elements."""
+        """Offset of the first element; None if there are no elements."""
         return min((offset for state in self.states for offset in state.offsets), default=None)
 
     def write(self, view: DataOutputView) -> None:

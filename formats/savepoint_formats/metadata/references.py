@@ -6,15 +6,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.metadata.changes_handles import (
-    ChangeSetStream,
-    FileChanges,
-    InMemoryChanges,
-)
 from savepoint_formats.metadata.checkpoint import SubtaskState
 from savepoint_formats.metadata.keyed_handles import (
     ChangelogHandle,
+    ChangeSetStream,
+    FileChanges,
     IncrementalHandle,
+    InMemoryChanges,
     KeyGroupsHandle,
     LocalFile,
 )
@@ -28,9 +26,8 @@ from savepoint_formats.metadata.stream_handles import KeyGroupsStream, PlainStre
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from savepoint_formats.metadata.changes_handles import ChangesHandle
     from savepoint_formats.metadata.checkpoint import CheckpointMetadata, OperatorState
-    from savepoint_formats.metadata.keyed_handles import KeyedStateHandle
+    from savepoint_formats.metadata.keyed_handles import ChangesHandle, KeyedStateHandle
     from savepoint_formats.metadata.stream_handles import StreamHandle
 
     Replacement = Callable[[PlainStream], PlainStream]

@@ -33,27 +33,35 @@ from savepoint_formats.locations.location import Location
 from savepoint_formats.metadata import CheckpointMetadata, RelativeFile
 from savepoint_formats.metadata.references import streams_of
 from savepoint_formats.new_snapshot.multipart_file import are_copied_by_store, assemble
-from savepoint_formats.new_snapshot.new_file import NewFile, writing_errors
-from savepoint_formats.new_snapshot.signs_of_life import claims, is_sign, remains_of, sign_of_life
-from savepoint_formats.new_snapshot.synced import (
+from savepoint_formats.new_snapshot.new_file import (
+    NewFile,
     name_unused,
     renames_files,
     sync,
     sync_directories,
+    writing_errors,
+)
+from savepoint_formats.new_snapshot.signs_of_life import (
+    claims,
+    is_sign,
+    remains_of,
+    sign_of_life,
+    unused_id,
+    unused_name,
+    write_of,
 )
 from savepoint_formats.new_snapshot.turns import turn_of
-from savepoint_formats.new_snapshot.written_names import unused_id, unused_name, write_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
-    from savepoint_formats.new_snapshot.stored_range import StoredRange
+    from savepoint_formats.new_snapshot.new_file import StoredRange
 
 
 class WriteMode(StrEnum):
-    """What to do if a savepoint exists at the path."""
+    """Treatment of a savepoint that exists at the path."""
 
     ERROR = "error"
     OVERWRITE = "overwrite"

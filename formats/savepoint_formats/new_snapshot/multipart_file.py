@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyarrow import fs
 
     from savepoint_formats.locations.location import Location
-    from savepoint_formats.new_snapshot.stored_range import StoredRange
+    from savepoint_formats.new_snapshot.new_file import StoredRange
 
 LEAST_PART = 5 << 20
 MOST_PART = 1 << 30

@@ -17,14 +17,14 @@ from __future__ import annotations
 import fcntl
 import os
 import posixpath
+import re
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Event, Thread
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from pyarrow.fs import FileType
-
-from savepoint_formats.new_snapshot.written_names import unused_name, write_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,6 +32,32 @@ if TYPE_CHECKING:
     from pyarrow import fs
 
     from savepoint_formats.locations.location import Location
+
+
+_ID_SIZE = 16
+_LONGEST_NAME = 100
+_WRITTEN = re.compile(rf"-([0-9a-f]{{{_ID_SIZE}}})-[0-9a-f]{{{_ID_SIZE}}}$")
+
+
+def unused_id() -> str:
+    """A new id."""
+    return uuid4().hex[:_ID_SIZE]
+
+
+def unused_name(purpose: str, write_id: str) -> str:
+    """The name of a new file: ``<purpose>-<id of the write>-<id of the attempt>``.
+
+    So two attempts never use the same file, and files of writes differ from any other files.
+    """
+    plain = re.sub(r"[^A-Za-z0-9_.]+", "-", purpose)[:_LONGEST_NAME]
+    return f"{plain}-{write_id}-{unused_id()}"
+
+
+def write_of(name: str) -> str | None:
+    """The id of the write that made a file; None for other files."""
+    match = _WRITTEN.search(name)
+    return None if match is None else match[1]
+
 
 _SIGN = "write"
 

@@ -16,8 +16,12 @@ from pyarrow import fs
 
 from savepoint_formats.errors import TableFileError
 from savepoint_formats.locations.location import Location
-from savepoint_formats.new_snapshot.new_file import LARGEST_COPY_SIZE, writing_errors
-from savepoint_formats.new_snapshot.synced import name_unused, renames_files
+from savepoint_formats.new_snapshot.new_file import (
+    LARGEST_COPY_SIZE,
+    name_unused,
+    renames_files,
+    writing_errors,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

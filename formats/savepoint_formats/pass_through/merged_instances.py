@@ -2,6 +2,15 @@
 
 A single instance keeps its bytes: a list state with one element stores the bytes of a value state.
 Values are decoded if there are several instances, or if instances are lists.
+
+| state | an entry's value                    | value of several instances                           |
+|-------|-------------------------------------|------------------------------------------------------|
+| list  | elements with a comma between them  | the values, with a comma between them                |
+| map   | a null flag, then a list: its size  | a new flag and size, then the elements of all; null  |
+|       | in 4 bytes, and its elements        | has none                                             |
+| timer | nothing                             | nothing: timers are a set                            |
+
+Instances keep the order of entries; keys are in the order of their first instances.
 """
 
 from __future__ import annotations
@@ -18,24 +27,108 @@ from savepoint_formats.entries.stored_entries import StoredEntries, runs
 from savepoint_formats.errors import MergeError, within
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.layout import Repeated, Ttl
-from savepoint_formats.pass_through.instances import LIST_START, appended
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.program.spans import Spans, bytes_of, spans_in
+from savepoint_formats.program.spans import Spans, bytes_of, large_binary, spans_in
 from savepoint_formats.scan.merged_columns import TimedMerge, instance_layout
 from savepoint_formats.state_files.canonical_file import END_OF_SECTION
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.tables.visible import joined_instances
 from savepoint_formats.values.element_rows import Collections
-from savepoint_formats.values.state_entries import Delimited, NullableRest
+from savepoint_formats.values.state_entries import DELIMITER, Delimited, NullableRest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from numpy.typing import NDArray
+
     from savepoint_formats.layout import Layout
-    from savepoint_formats.program.merge_rules import MergeInstances
+    from savepoint_formats.scan.merged_columns import MergeInstances
     from savepoint_formats.values.kryo.dialect import KryoDialect
+
+    Positions = NDArray[np.int64]
+
+
+_FLAG_SIZE = 1
+LIST_START = 5
+"""Offset of the elements in a map's value, behind the null flag and the size of the list."""
+
+
+def appended(entries: StoredEntries, kind: StateKind) -> StoredEntries:
+    """Entries of a local state with each key once; ``kind`` is that of the stored state."""
+    numbers, keys = _numbered(entries.keys)
+    if len(keys) == len(entries):
+        return entries
+    match kind:
+        case StateKind.LIST:
+            order, starts = _grouped(numbers, len(keys))
+            return StoredEntries(keys, _joined_lists(entries.values, order, starts))
+        case StateKind.MAP:
+            order, starts = _grouped(numbers, len(keys))
+            return StoredEntries(keys, _joined_maps(entries.values, order, starts))
+        case StateKind.TIMERS:
+            return StoredEntries(keys, entries.values[: len(keys)])
+        case _:
+            raise ValueError(f"a {kind.value} state has one value, and no instances")
+
+
+def _numbered(keys: pa.LargeBinaryArray) -> tuple[Positions, pa.LargeBinaryArray]:
+    distinct = keys.dictionary_encode()
+    return distinct.indices.to_numpy().astype(np.int64), distinct.dictionary
+
+
+def _grouped(numbers: Positions, count: int) -> tuple[Positions, Positions]:
+    """Entries sorted by key number, and borders between keys."""
+    order = np.argsort(numbers, kind="stable")
+    sizes = np.bincount(numbers, minlength=count)
+    return order, np.append(0, np.cumsum(sizes))
+
+
+def _joined_lists(
+    values: pa.LargeBinaryArray, order: Positions, starts: Positions
+) -> pa.LargeBinaryArray:
+    data, spans = spans_in(values)
+    comma = len(data)
+    chunk = Chunk(np.append(data, np.uint8(DELIMITER)))
+    is_first = np.zeros(len(order), np.bool_)
+    is_first[starts[:-1]] = True
+    commas = Spans(np.full(len(order), comma), comma + (~is_first).astype(np.int64))
+    parts = bytes_of(chunk, commas, Spans(spans.starts[order], spans.ends[order]))
+    return _as_one(parts, starts)
+
+
+def _joined_maps(
+    values: pa.LargeBinaryArray, order: Positions, starts: Positions
+) -> pa.LargeBinaryArray:
+    data, spans = spans_in(values)
+    begins, ends, firsts = spans.starts[order], spans.ends[order], starts[:-1]
+    is_null = data[begins].astype(np.bool_)
+    sizes = np.add.reduceat(_sizes(data, np.where(is_null, 0, begins)) * ~is_null, firsts)
+    heads = np.zeros((len(firsts), LIST_START), np.uint8)
+    heads[:, 0] = np.bitwise_and.reduceat(is_null, firsts)
+    heads[:, _FLAG_SIZE:] = sizes.astype(">i4").view(np.uint8).reshape(-1, 4)
+    chunk = Chunk(np.concatenate([data, heads.ravel()]))
+    head_starts, head_ends = np.full((2, len(order)), len(data))
+    head_starts[firsts] += LIST_START * np.arange(len(firsts))
+    head_ends[firsts] = head_starts[firsts] + np.where(heads[:, 0], _FLAG_SIZE, LIST_START)
+    elements = Spans(np.where(is_null, ends, begins + LIST_START), ends)
+    return _as_one(bytes_of(chunk, Spans(head_starts, head_ends), elements), starts)
+
+
+def _sizes(data: NDArray[np.uint8], starts: Positions) -> Positions:
+    """Sizes of the lists in values at these positions."""
+    size = np.zeros(len(starts), np.int64)
+    for distance in range(_FLAG_SIZE, LIST_START):
+        size = size << 8 | data[starts + distance]
+    return size
+
+
+def _as_one(parts: pa.LargeBinaryArray, starts: Positions) -> pa.LargeBinaryArray:
+    """Joins adjacent values of each key."""
+    data, spans = spans_in(parts)
+    borders = np.append(spans.starts, spans.ends[-1:])[starts]
+    return large_binary(np.ascontiguousarray(borders), data)
 
 
 @dataclass(frozen=True)

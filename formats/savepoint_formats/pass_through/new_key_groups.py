@@ -13,12 +13,8 @@ import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import FormatError, UnstableHashError, within
-from savepoint_formats.hashing.key_hash import (
-    given_hashes,
-    key_groups_of,
-    key_hashes,
-    stored_row_hashes,
-)
+from savepoint_formats.hashing.key_hash import given_hashes, key_hashes, stored_row_hashes
+from savepoint_formats.key_groups.ranges import key_groups_of
 from savepoint_formats.layout import (
     VARIABLE,
     BinaryRow,
@@ -148,7 +144,7 @@ class KeyPlaces:
         is_timer = state.kind is StateKind.TIMERS
         if is_timer and not isinstance(state.stored, Struct):
             raise _unknown_end(state.stored)
-        size, behind = serializer_length(key), _stored_size(namespace)
+        size, behind = serializer_length(key), stored_size(namespace)
         whole: Program | None = None
         if state.kind is StateKind.MAP:
             behind = VARIABLE
@@ -174,7 +170,8 @@ def _is_sql_row(layout: Layout) -> bool:
     return isinstance(layout, Framed) and isinstance(layout.inner, BinaryRow)
 
 
-def _stored_size(layout: Layout) -> int:
+def stored_size(layout: Layout) -> int:
+    """Bytes of each stored value; ``VARIABLE`` if they differ."""
     # The serializer of VoidNamespace claims to write nothing.
     return 1 if isinstance(layout, VoidNamespace) else serializer_length(layout)
 

@@ -1,4 +1,18 @@
-"""Keyed states of an operator, as entries or as runs of a new savepoint."""
+"""Keyed states of an operator, as entries or as runs of a new savepoint.
+
+A section of a canonical file consists of runs in any order and of any origin: u16 state id, then
+entries (i32 size and bytes of the key, i32 size and bytes of the value). The last entry has 80 in its
+key's first byte.
+
+| source          | max parallelism stays            | it changes                            |
+|-----------------|----------------------------------|---------------------------------------|
+| canonical file, | entries as they lie              | keys are decoded, and entries sorted  |
+| RocksDB         |                                  |                                       |
+| heap file       | entries made of the stored bytes | keys are decoded, and entries sorted  |
+| changelog       | entries of its base, with the    | keys are decoded, and entries sorted  |
+|                 | changes applied byte by byte     |                                       |
+| raw timers      | timers made of the stored bytes  | keys are decoded, and entries sorted  |
+"""
 
 from __future__ import annotations
 
@@ -6,11 +20,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.entries.stored_entries import runs
+from savepoint_formats.key_groups.ranges import KeyGroupRange, prefix_size
 from savepoint_formats.pass_through.divided_entries import DividedEntries
-from savepoint_formats.pass_through.stored_runs import PassThrough, raw_timer_runs, stored_runs
-from savepoint_formats.scan.splits import pieces_of
-from savepoint_formats.scan.subtasks import check_subtasks
+from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
+from savepoint_formats.scan.splits import check_subtasks, pieces_of
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
@@ -21,11 +35,89 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import KeyedStateHandle, KeyGroupsHandle, OperatorState
+    from savepoint_formats.pass_through.divided_entries import DeletedKeys
+    from savepoint_formats.pass_through.recoded_entries import RecodedStates
     from savepoint_formats.state_files.state_piece import StatePiece
     from savepoint_formats.values.kryo.dialect import KryoDialect
+
+
+@dataclass(frozen=True, slots=True)
+class PassThrough:
+    """Existing state that goes into a new savepoint.
+
+    ``state_ids`` maps names of states to indexes in the new header. Timers are states too; states that
+    are not in it are left out. ``max_parallelism`` is that of the new savepoint.
+    """
+
+    state_ids: Mapping[str, int]
+    max_parallelism: int
+    deleted: DeletedKeys | None = None
+    recoded: RecodedStates | None = None
+
+    @property
+    def keeps_entries(self) -> bool:
+        """Whether all entries stay as they are."""
+        return self.deleted is None and self.recoded is None
+
+
+def stored_runs(
+    directory: SnapshotDirectory,
+    handle: KeyedStateHandle,
+    key: Layout,
+    settings: SourceSettings,
+    key_groups: KeyGroupRange,
+    target: PassThrough,
+    hash_keys: HashKeys | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The entries of a handle as batches of runs, with columns ``key_group`` and ``run``.
+
+    ``key`` is the layout of keys, used for a changelog without a base. ``hash_keys`` gives Java's
+    hash codes for a column ``key``, needed only if max parallelism changes and they are unknown.
+
+    Raises ``UnstableHashError`` if hash codes are needed and unknown, ``UndecodableError`` if the ends
+    of entries of a heap file or changelog are unknown.
+    """
+    source = keyed_source(directory, handle, key, settings)
+    pieces = source.pieces(frozenset(target.state_ids), key_groups)
+    yield from _runs(pieces, settings, target, hash_keys)
+
+
+def raw_timer_runs(
+    directory: SnapshotDirectory,
+    handle: KeyGroupsHandle,
+    settings: SourceSettings,
+    key_groups: KeyGroupRange,
+    target: PassThrough,
+    hash_keys: HashKeys | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Timers among raw keyed state as runs of timer queues; arguments as of ``stored_runs``."""
+    source = RawKeyedSource(directory, handle, settings.kryo, settings.max_parallelism)
+    pieces = source.pieces(frozenset(target.state_ids), key_groups)
+    yield from _runs(pieces, settings, target, hash_keys)
+
+
+def _runs(
+    pieces: Iterator[StatePiece],
+    settings: SourceSettings,
+    target: PassThrough,
+    hash_keys: HashKeys | None,
+) -> Iterator[pa.RecordBatch]:
+    prefix = prefix_size(target.max_parallelism)
+    new_key_groups = NewKeyGroups(
+        settings.max_parallelism, target.max_parallelism, settings.kryo, hash_keys
+    )
+    if target.deleted is not None:
+        pieces = target.deleted.without(pieces, settings.kryo)
+    for piece in pieces:
+        if not len(piece.entries):
+            continue
+        groups = new_key_groups.of(piece)
+        entries = piece.entries if target.recoded is None else target.recoded.entries(piece)
+        yield runs(entries, groups, target.state_ids[piece.state.name], prefix)
 
 
 @dataclass(frozen=True)

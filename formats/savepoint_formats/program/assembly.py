@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.program.graph_tables import GraphTables
-    from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.values.undecoded import Hides
 
 _UNITS_DENSITY = 1.5  # two bytes can hold a unit that is three bytes of UTF-8
 _DIGITS_DENSITY = 3.2  # of the shortest BigDecimal with the longest text

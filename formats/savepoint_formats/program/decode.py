@@ -28,9 +28,9 @@ from savepoint_formats.program.kernel import (
     walk_texts,
 )
 from savepoint_formats.program.program import Storage
-from savepoint_formats.values.hidden_ends import hidden_advice
 from savepoint_formats.values.separation import EVERYWHERE, ends_of_hidden
 from savepoint_formats.values.state_entries import EntryReader
+from savepoint_formats.values.undecoded import hidden_advice
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.program.kryo_classes import GraphClasses
     from savepoint_formats.program.program import Column, Program
-    from savepoint_formats.values.hidden_ends import Hides
+    from savepoint_formats.values.undecoded import Hides
 
     Positions = npt.NDArray[np.int64]
 

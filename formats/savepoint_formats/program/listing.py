@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.program.kryo_classes import GraphClasses
-    from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.values.undecoded import Hides
 
 PER_RECORD = -1
 """Parent of columns with a row per record."""

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.program.kryo_classes import GraphClasses
-    from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.values.undecoded import Hides
 
 
 class Storage(IntEnum):

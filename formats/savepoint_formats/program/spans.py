@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spans:
-    """Where values begin and end in a chunk."""
+    """Starts and ends of values in a chunk."""
 
     starts: Positions
     ends: Positions

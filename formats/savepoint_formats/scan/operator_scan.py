@@ -37,8 +37,8 @@ if TYPE_CHECKING:
         OperatorState,
         OperatorStateHandle,
     )
-    from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.values.undecoded import Hides
 
 PIECE_SIZE = 16 << 20
 """Bytes of a file that make one batch, unless a single element is larger."""

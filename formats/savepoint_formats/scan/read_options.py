@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from savepoint_formats.key_groups.ranges import PORTION_SIZE, KeyGroupRange
 from savepoint_formats.printable import call_text
-from savepoint_formats.values.kinds.nanoseconds import Nanoseconds, checked_nanoseconds
+from savepoint_formats.values.kinds.precise_times import Nanoseconds, checked_nanoseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_formats.program.merge_rules import MergeInstances
-    from savepoint_formats.values.hidden_ends import Hides
+    from savepoint_formats.scan.merged_columns import MergeInstances
+    from savepoint_formats.values.undecoded import Hides
 
 UndescribedSubclasses = Literal["refuse", "bytes", "rest"]
 """Treatment of a POJO of a subclass that its serializer's snapshot does not describe.

@@ -39,6 +39,7 @@ from savepoint_formats.scan.splits import (
     KeyedPlan,
     KeyedSplit,
     Split,
+    check_subtasks,
     has_changelogs,
     has_heap_files,
     operator_splits,
@@ -46,7 +47,6 @@ from savepoint_formats.scan.splits import (
     rows_in,
     stream_of,
 )
-from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.sources.entry_source import BATCH_SIZE, SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.sources.raw_keyed_source import RawKeyedSource

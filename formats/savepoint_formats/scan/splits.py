@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.errors import SavepointError
+from savepoint_formats.errors import FormatError, SavepointError
 from savepoint_formats.key_groups.ranges import PORTION_SIZE, WHOLE, KeyGroupRange, Share
 from savepoint_formats.metadata import (
     ChangelogHandle,
@@ -49,6 +49,35 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.scan import TableScan
 
     Sizes = NDArray[np.int64]
+
+
+def check_subtasks(operator: OperatorState, path: str) -> None:
+    """Raises ``FormatError`` for an impossible subtask, or one with other key groups than its own.
+
+    Flink gives every subtask its key groups by one formula. Others would vanish, or be read twice.
+    ``path`` is the name of ``_metadata`` in errors.
+
+    Flink: ``KeyGroupRangeAssignment.computeKeyGroupRangeForOperatorIndex``.
+    """
+    seen: set[int] = set()
+    for subtask in operator.subtasks:
+        index = subtask.index
+        if index in seen or not 0 <= index < operator.parallelism:
+            again = " once more" if index in seen else ""
+            message = f"subtask {index}{again}, of parallelism {operator.parallelism}"
+            raise FormatError(message, path, -1)
+        seen.add(index)
+    everything = KeyGroupRange(0, operator.max_parallelism - 1)
+    for subtask in operator.subtasks:
+        own = KeyGroupRange.of_subtask(
+            subtask.index, operator.parallelism, operator.max_parallelism
+        )
+        for handle in (subtask.managed_keyed_state, subtask.raw_keyed_state):
+            # Each subtask has all key groups of local state.
+            if handle is not None and handle.key_groups not in (own, everything):
+                message = f"key groups {handle.key_groups}, expected {own}"
+                raise FormatError(message, path, -1).within(f"subtask {subtask.index}")
+
 
 MAX_SHARES = 16
 """Limit per key group, because each task walks over the entries of all shares."""

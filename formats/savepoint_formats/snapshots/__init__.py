@@ -3,7 +3,7 @@
 Importing this package fills the table of known snapshot classes.
 """
 
-from savepoint_formats.snapshots import (  # noqa: F401  # they register what they know
+from savepoint_formats.snapshots import (  # they register what they know
     avro,
     basic,
     composite,
@@ -13,18 +13,10 @@ from savepoint_formats.snapshots import (  # noqa: F401  # they register what th
     pyflink,
     row_data,
 )
-from savepoint_formats.snapshots.entry import SerializerEntry
 from savepoint_formats.snapshots.resynchronised import read_resynchronised
 from savepoint_formats.snapshots.snapshot import (
     OpaqueSnapshot,
+    SerializerEntry,
     SnapshotView,
     TypeSerializerSnapshot,
 )
-
-__all__ = [
-    "OpaqueSnapshot",
-    "SerializerEntry",
-    "SnapshotView",
-    "TypeSerializerSnapshot",
-    "read_resynchronised",
-]

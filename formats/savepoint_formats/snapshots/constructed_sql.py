@@ -59,11 +59,6 @@ def internal(logical_type: LogicalType) -> TypeSerializerSnapshot:
             raise ValueError(f"a field of the SQL type {root}, which new rows cannot have")
 
 
-def string_data() -> TypeSerializerSnapshot:
-    """Flink's internal text."""
-    return constructed.snapshot_of(inner(f"{_TABLE}StringDataSerializer"))
-
-
 def _decimal(logical_type: LogicalType) -> TypeSerializerSnapshot:
     own = {"precision": logical_type.precision, "scale": logical_type.scale}
     class_name = f"{_TABLE}DecimalDataSerializer$DecimalSerializerSnapshot"

@@ -14,7 +14,7 @@ from savepoint_formats.layout import FLINK_2_COLLECTIONS
 from savepoint_formats.snapshots.extracted import Extraction
 from savepoint_formats.snapshots.kryo import KRYO
 from savepoint_formats.snapshots.nested import with_nested
-from savepoint_formats.snapshots.subclasses import kryo_in
+from savepoint_formats.snapshots.pojo import kryo_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -37,12 +37,12 @@ from savepoint_formats.snapshots.composite import (
     optional,
     optional_elements,
 )
-from savepoint_formats.snapshots.entry import SerializerEntry
 from savepoint_formats.snapshots.fields import FRAMED, JAVA, UTF, Codec, number
 from savepoint_formats.snapshots.resynchronised import read_resynchronised
 from savepoint_formats.snapshots.snapshot import (
     KINDS,
     NO_FIELDS,
+    SerializerEntry,
     SnapshotKind,
     SnapshotView,
     register,

@@ -249,5 +249,5 @@ def state_changes(
         elif change.state in states:
             yield states[change.state], change
         else:
-            message = f"a change of state {change.state}, of which it was not said what it is"
+            message = f"a change of state {change.state}, which nothing before it describes"
             raise change.body.error(message)

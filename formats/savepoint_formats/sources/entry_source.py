@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.sections import Section
     from savepoint_formats.state_files.state_piece import StatePiece
     from savepoint_formats.tables.timer_rows import TimerRows
-    from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.values.undecoded import Hides
 
 _SPARE_ROOM = 1 << 20
 """Bytes for entries of neighbouring key groups, which blocks hold too."""

@@ -19,7 +19,7 @@ from savepoint_formats.sources.state_rows import EntryDecoders, HeapDecoder
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.state_files.state_piece import StatePiece, part_of
 from savepoint_formats.tables.timer_rows import TimerRows
-from savepoint_formats.values.hidden_ends import hidden_advice
+from savepoint_formats.values.undecoded import hidden_advice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -23,7 +23,6 @@ from savepoint_formats.program.decode import decode
 from savepoint_formats.sources.keyed_batch import KeyedBatch
 from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
 from savepoint_formats.tables.timer_rows import TimerRows
-from savepoint_formats.values.hidden_ends import hidden_advice
 from savepoint_formats.values.state_entries import (
     Delimited,
     KeyPrefix,
@@ -31,6 +30,7 @@ from savepoint_formats.values.state_entries import (
     Sized,
     entry_key,
 )
+from savepoint_formats.values.undecoded import hidden_advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from savepoint_formats.program.program import Program
     from savepoint_formats.sources.entry_source import SourceSettings
     from savepoint_formats.state_files.heap_entries import HeapEntries
-    from savepoint_formats.values.hidden_ends import Hides
     from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.values.undecoded import Hides
 
     Positions = NDArray[np.int64]
 

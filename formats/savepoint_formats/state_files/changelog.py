@@ -34,7 +34,7 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.java.stream import read_java_object
 from savepoint_formats.key_groups.ranges import EMPTY, MAX_PARALLELISM, KeyGroupRange
-from savepoint_formats.metadata.changes_handles import FileChanges
+from savepoint_formats.metadata.keyed_handles import FileChanges
 from savepoint_formats.metadata.references import FileKind
 from savepoint_formats.snapshots import SnapshotView, read_resynchronised
 from savepoint_formats.state_files.header import (
@@ -51,8 +51,11 @@ if TYPE_CHECKING:
 
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.locations.state_file import StateFile
-    from savepoint_formats.metadata.changes_handles import ChangesHandle, InMemoryChanges
-    from savepoint_formats.metadata.keyed_handles import ChangelogHandle
+    from savepoint_formats.metadata.keyed_handles import (
+        ChangelogHandle,
+        ChangesHandle,
+        InMemoryChanges,
+    )
     from savepoint_formats.metadata.stream_handles import PlainStream
 
 NO_KEY_GROUP = -1

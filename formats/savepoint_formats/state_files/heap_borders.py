@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.errors import FormatError, UndecodableError, UnstableHashError
-from savepoint_formats.hashing.java_hash import java_hash
+from savepoint_formats.hashing.key_hash import java_hash
 from savepoint_formats.key_groups.ranges import key_group
 from savepoint_formats.layout import (
     JavaObject,

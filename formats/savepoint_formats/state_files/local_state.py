@@ -11,13 +11,28 @@
 Two options of its meta info make a state local: ``KEY_SCOPE`` is ``LOCAL``, and
 ``LOCAL_STATE_TYPE`` is its type in the job. Flink ignores both, but doesn't restore the state as
 one of the job's own, because the stored type differs.
+
+Ordinary keyed state has each key group once, in the subtask that owns it. Local keyed state belongs
+to rows that were keyed without a shuffle: each subtask has its own instance of every key group. They
+are counted over the subtasks: all of subtask 0, then all of subtask 1...
+
+For 3 subtasks of 12 key groups that become 2::
+
+    counted    0         12         24        36
+    before     |  task 0  |  task 1  |  task 2  |
+                0 ..... 11 0 . 5 6 . 11 0 .... 11      key groups of each
+    after      |     task 0    |     task 1     |
+
+All ``n`` are assigned in order and evenly, by Flink's formula for key groups: number ``i`` goes to the
+new subtask ``i * parallelism // n``. 36 over 5 become 8, 7, 7, 7 and 7. In the picture, the new subtask
+1 has two instances of the key groups 6 to 11, which are merged.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import StrEnum
 
-from savepoint_formats.key_groups.scope import KeyScope
 from savepoint_formats.snapshots import TypeSerializerSnapshot, constructed
 from savepoint_formats.state_files.header import (
     KEY_SCOPE,
@@ -28,6 +43,18 @@ from savepoint_formats.state_files.header import (
     KeyedStateType,
     StateMetaInfo,
 )
+
+
+class KeyScope(StrEnum):
+    """Whether a key has state in one subtask or in any."""
+
+    KEYED = "keyed"
+    LOCAL = "local"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether each subtask may have state of the same key."""
+        return self is KeyScope.LOCAL
 
 
 def scope_of(info: StateMetaInfo) -> KeyScope:

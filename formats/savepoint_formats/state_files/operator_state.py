@@ -15,7 +15,7 @@ Flink: ``OperatorStateRestoreOperation``, ``PartitionableListState``, ``HeapBroa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, chain, pairwise, takewhile
 from typing import TYPE_CHECKING, Self
 
@@ -26,11 +26,16 @@ import pyarrow.compute as pc
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.errors import FormatError, TruncatedError
-from savepoint_formats.metadata import DistributionMode, OperatorStateHandle, OperatorStateOffsets
+from savepoint_formats.metadata import (
+    DistributionMode,
+    InlineStream,
+    OperatorStateHandle,
+    OperatorStateOffsets,
+)
 from savepoint_formats.state_files.header import OperatorBackendHeader, StateMetaInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -38,6 +43,61 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import PlainStream
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.canonical_file import Output
+
+
+def with_elements(
+    file: StateFile,
+    handle: OperatorStateHandle,
+    header: OperatorBackendHeader,
+    state: str,
+    change: Callable[[bytes], bytes | None],
+) -> OperatorStateHandle:
+    """A handle whose file lies in ``_metadata`` and has the changed elements.
+
+    The header and all other states stay as they are. A compressed file becomes one that is not
+    compressed, which every Flink restores.
+
+    Args:
+        file: The file.
+        handle: Its handle.
+        header: Its header.
+        state: The list state.
+        change: Returns other bytes for an element, in the order of the file; None drops it.
+
+    Raises:
+        SavepointError: The file is gone or damaged.
+    """
+    view = DataOutputView()
+    replace(header, is_compressed=False).write(view)
+    written: dict[str, OperatorStateOffsets] = {}
+    for entry in sorted(handle.states, key=lambda entry: entry.offsets):
+        offsets = []
+        for data in _elements(file, handle, entry.name, is_compressed=header.is_compressed):
+            changed = change(data) if entry.name == state else data
+            if changed is not None:
+                offsets.append(view.position)
+                view.write_bytes(changed)
+        written[entry.name] = replace(entry, offsets=tuple(offsets))
+    states = tuple(written[entry.name] for entry in handle.states)
+    name = f"{file.path.rpartition('/')[2]}-changed"
+    return OperatorStateHandle(states, InlineStream(name, view.to_bytes()))
+
+
+def byte_array(content: bytes) -> bytes:
+    """An element of a state of byte arrays: i32 size, the bytes."""
+    return len(content).to_bytes(4, "big") + content
+
+
+def _elements(
+    file: StateFile, handle: OperatorStateHandle, state: str, *, is_compressed: bool
+) -> list[bytes]:
+    return [
+        elements.data[start:end].tobytes()
+        for elements in read_elements(
+            file, handle, state, is_compressed=is_compressed, size=file.length()
+        )
+        for start, end in zip(elements.starts, elements.ends, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from savepoint_formats.key_groups.scope import KeyScope
 from savepoint_formats.layout import (
     Layout,
     MapOf,
@@ -22,7 +21,7 @@ from savepoint_formats.layout import (
     without_ttl,
 )
 from savepoint_formats.metadata.operator_handles import DistributionMode
-from savepoint_formats.snapshots.subclasses import layouts_with_subclasses
+from savepoint_formats.snapshots.pojo import layouts_with_subclasses
 from savepoint_formats.state_files.header import (
     DISTRIBUTION_MODE,
     KEY_SERIALIZER,
@@ -32,7 +31,7 @@ from savepoint_formats.state_files.header import (
     VALUE_SERIALIZER,
     BackendStateType,
 )
-from savepoint_formats.state_files.local_state import local_type
+from savepoint_formats.state_files.local_state import KeyScope, local_type
 
 if TYPE_CHECKING:
     from savepoint_formats.state_files.header import (

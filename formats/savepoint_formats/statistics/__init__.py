@@ -1,1 +1,1 @@
-"""What states weigh: keys, entries, bytes, times, counted from the borders of stored entries."""
+"""Counts of keys, entries, bytes and times of states, from the borders of stored entries."""

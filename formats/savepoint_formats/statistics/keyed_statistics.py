@@ -14,20 +14,23 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.entries.entry_spans import EntrySpans
 from savepoint_formats.entries.stored_entries import distinct_hashes
 from savepoint_formats.errors import within
-from savepoint_formats.program.spans import bytes_of, spans_in
-from savepoint_formats.state_files.state import State, StateKind
+from savepoint_formats.layout import VARIABLE, Struct, serializer_length
+from savepoint_formats.pass_through.new_key_groups import KeyPlaces, stored_size
+from savepoint_formats.program.spans import Spans, bytes_of, spans_in
+from savepoint_formats.sources.state_rows import EntryDecoder
+from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
 from savepoint_formats.statistics.contents import Contents, ContentsReader, numbers_at
 from savepoint_formats.statistics.distribution import SizeCounts, TimeCounts
-from savepoint_formats.statistics.key_borders import KeyBorders
+from savepoint_formats.values.undecoded import notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.program.spans import Spans
     from savepoint_formats.state_files.state_piece import StatePiece
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
@@ -87,8 +90,8 @@ class LargeKey:
 class KeyedCounts:
     """Counts of the keyed state of an operator.
 
-    ``keys``, ``entries`` and ``sizes`` have a number per key group; keys of states with problems are
-    not counted. ``at`` is the time by which timers are overdue, in ms since the epoch; ``ttl_ms`` is
+    ``keys``, ``entries`` and ``sizes`` have a number per key group. ``problems`` maps states to why
+    their keys are not known; these are not counted. ``at`` is the time by which timers are overdue, in ms since the epoch; ``ttl_ms`` is
     the time to live by state. ``largest`` has the ``top`` keys with most bytes, largest first.
     """
 
@@ -104,12 +107,18 @@ class KeyedCounts:
     ) -> None:
         self.states: dict[str, StateCounts] = {}
         self._contents: dict[str, ContentsReader] = {}
-        self._borders: dict[str, KeyBorders] = {}
+        self._places: dict[str, KeyPlaces] = {}
+        self._maps: dict[str, EntryDecoder] = {}
+        self.problems: dict[str, str] = {}
         for state in states:
-            borders = self._borders[state.name] = KeyBorders(state, kryo)
             self.states[state.name] = counts = StateCounts(state)
-            if borders.problem:
+            if problem := _problem(state):
+                self.problems[state.name] = problem
                 counts.keys = counts.rows = None
+            else:
+                self._places[state.name] = KeyPlaces.of(state, kryo)
+            if state.kind is StateKind.MAP:
+                self._maps[state.name] = EntryDecoder(state, 0, kryo)
             if state.kind is not StateKind.TIMERS:
                 expires = at - ttl_ms[state.name] if state.name in ttl_ms else None
                 reader = ContentsReader(state, kryo, expires)
@@ -118,11 +127,6 @@ class KeyedCounts:
         self.largest: list[LargeKey] = []
         self._at = at
         self._top = top
-
-    @property
-    def problems(self) -> dict[str, str]:
-        """State -> why its keys are not known."""
-        return {name: borders.problem for name, borders in self._borders.items() if borders.problem}
 
     def add(self, pieces: Iterable[StatePiece]) -> None:
         """Counts all entries of some key groups; no other call has entries of them.
@@ -166,21 +170,23 @@ class KeyedCounts:
             self._add_times(counts, Chunk(key_data), keys)
         else:
             self._contents[piece.state.name].add(Chunk(data), values)
-        borders = self._borders[piece.state.name]
-        if borders.problem:
+        if piece.state.name in self.problems:
             counts.sizes.add(sizes)
             return
-        places = borders.of(entries.keys)
-        packed.keys.append(bytes_of(places.chunk, places.keys))
+        chunk = Chunk(key_data)
+        own_keys = self._places[piece.state.name].keys(chunk, keys)
+        packed.keys.append(bytes_of(chunk, own_keys))
         packed.hashes.append(distinct_hashes(packed.keys[-1]))
         packed.sizes.append(sizes)
         packed.groups.append(piece.key_groups)
         if piece.state.kind is StateKind.MAP:
-            packed.rows.append(distinct_hashes(bytes_of(places.chunk, places.rows)))
+            spans = EntrySpans(keys.starts, keys.ends, keys.ends, keys.ends)
+            rows = Spans(*self._maps[piece.state.name].identities(chunk, spans))
+            packed.rows.append(distinct_hashes(bytes_of(chunk, rows)))
 
     def _add_times(self, counts: StateCounts, chunk: Chunk, timers: Spans) -> None:
         """Counts the times of timers, whose sign bits are flipped; skips timers of unknown form."""
-        if self._borders[counts.state.name].problem:
+        if counts.state.name in self.problems:
             return
         times = numbers_at(chunk, timers, 8) ^ np.int64(-1 << 63)
         counts.times.add(times)
@@ -221,6 +227,16 @@ class KeyedCounts:
             key=lambda large_key: (-large_key.size, large_key.key_group, large_key.data),
         )
         self.largest = candidates[: self._top]
+
+
+def _problem(state: State) -> str:
+    """Why nobody knows the keys of a state, or the ends of its rows; empty if they are known."""
+    if state.kind is StateKind.TIMERS and not isinstance(state.stored, Struct):
+        return "; ".join(notes(state.stored)) or "timers of an unknown form"
+    key, namespace = key_layout(state), namespace_layout(state)
+    is_key_known = state.kind is not StateKind.MAP or serializer_length(key) != VARIABLE
+    is_known = is_key_known and stored_size(namespace) != VARIABLE
+    return "" if is_known else "; ".join((*notes(key), *notes(namespace)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

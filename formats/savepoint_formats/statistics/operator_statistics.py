@@ -17,8 +17,7 @@ from savepoint_formats.layout import Opaque
 from savepoint_formats.program.spans import Spans
 from savepoint_formats.scan.operator_scan import PIECE_SIZE
 from savepoint_formats.scan.scan import TableScan
-from savepoint_formats.scan.splits import pieces_of
-from savepoint_formats.scan.subtasks import check_subtasks
+from savepoint_formats.scan.splits import check_subtasks, pieces_of
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_handles, stored_source
 from savepoint_formats.state_files.header import OperatorBackendHeader

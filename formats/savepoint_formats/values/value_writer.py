@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.values import binary_rows
-from savepoint_formats.values.alternatives import write_tagged, write_union
 from savepoint_formats.values.kinds import moments
 from savepoint_formats.values.kinds.codec import NullError, pairs_of
 from savepoint_formats.values.kinds.scalars import SCALARS, SIZED
 from savepoint_formats.values.kryo.object_values import write_kryo_value
 from savepoint_formats.values.kryo.structs import column_type, has_others
-from savepoint_formats.values.masks import write_masked_list, write_masked_struct
+from savepoint_formats.values.masks import (
+    write_masked_list,
+    write_masked_struct,
+    write_tagged,
+    write_union,
+)
 from savepoint_formats.values.pojo_values import write_pojo
 from savepoint_formats.values.variants import write_variant
 

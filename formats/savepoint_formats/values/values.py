@@ -19,14 +19,18 @@ from savepoint_formats.bytes.counts import MAX_EMPTY_ELEMENTS, can_be_empty
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.java.stream import read_java_object
 from savepoint_formats.values import binary_rows
-from savepoint_formats.values.alternatives import read_tagged, read_union
 from savepoint_formats.values.arrow_types import is_nullable_key
 from savepoint_formats.values.kinds import moments
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
 from savepoint_formats.values.kinds.scalars import SCALARS, SIZED
 from savepoint_formats.values.kryo.object_values import DescribedObject, read_kryo_value, take_rest
 from savepoint_formats.values.kryo.structs import ALONG, has_others
-from savepoint_formats.values.masks import read_masked_list, read_masked_struct
+from savepoint_formats.values.masks import (
+    read_masked_list,
+    read_masked_struct,
+    read_tagged,
+    read_union,
+)
 from savepoint_formats.values.pojo_values import read_pojo
 from savepoint_formats.values.undecoded import JAVA_REASON
 from savepoint_formats.values.variants import read_variant
@@ -36,9 +40,9 @@ if TYPE_CHECKING:
 
     from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.layout import Layout
-    from savepoint_formats.values.hidden_ends import HiddenEnds
     from savepoint_formats.values.kinds.codec import Value
     from savepoint_formats.values.kryo.dialect import KryoDialect
+    from savepoint_formats.values.undecoded import HiddenEnds
 
 _ENTRY = ("key", "value")
 

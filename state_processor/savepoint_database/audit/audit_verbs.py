@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from savepoint_database.checks.verification import Depth, Verification
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.locations.location import PathText
-    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
 
 class AuditVerbs(Snapshot):

@@ -16,7 +16,7 @@ from savepoint_database.audit.key_texts import key_texts
 from savepoint_database.types.spark_values import printable_rows
 from savepoint_database.types.timer_dates import dated_columns, for_people
 from savepoint_formats.errors import KeyTypeError, StateTypeError, UnstableHashError
-from savepoint_formats.hashing.java_hash import java_hash
+from savepoint_formats.hashing.key_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.printable import html_printable, html_table, without_secrets
 from savepoint_formats.scan.look_up import keys_of

@@ -24,7 +24,7 @@ from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_formats.errors import RefusedError, SavepointError, SavepointNotFoundError
 from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.locations.location import Location, path_text
-from savepoint_formats.locations.own_directories import is_below, real_path
+from savepoint_formats.locations.path_rules import is_below, real_path
 from savepoint_formats.locations.stores import path_of, reading_errors
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.metadata.stream_handles import (

@@ -10,8 +10,8 @@ from savepoint_database.checks.kafka_state import READER_STATE, STARTS, consumed
 from savepoint_formats.errors import RefusedError, StateNotFoundError
 from savepoint_formats.kafka.consumer_state import LEGACY_STATE, stored_number
 from savepoint_formats.kafka.source_state import NO_STOPPING_OFFSET, KafkaSplit
-from savepoint_formats.state_files.changed_elements import byte_array, with_elements
 from savepoint_formats.state_files.header import OperatorBackendHeader
+from savepoint_formats.state_files.operator_state import byte_array, with_elements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -25,7 +25,7 @@ from savepoint_formats.checks.header_faults import header_faults
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.printable import html_printable, html_table, printable, without_secrets
-from savepoint_formats.scan.subtasks import check_subtasks
+from savepoint_formats.scan.splits import check_subtasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -9,8 +9,8 @@ from savepoint_database.connectors.sink_state import SinkElement, SinkState, ele
 from savepoint_formats.errors import RefusedError, StateNotFoundError
 from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.sinks.kafka_sink import with_prefix
-from savepoint_formats.state_files.changed_elements import byte_array, with_elements
 from savepoint_formats.state_files.header import OperatorBackendHeader
+from savepoint_formats.state_files.operator_state import byte_array, with_elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable

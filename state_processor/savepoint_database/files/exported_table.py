@@ -12,7 +12,7 @@ from savepoint_database.types.schema import exported_schema
 from savepoint_database.types.spark_values import to_exported
 from savepoint_formats.locations.location import path_text
 from savepoint_formats.new_snapshot.whole_file import expect_free
-from savepoint_formats.values.kinds.nanoseconds import checked_nanoseconds
+from savepoint_formats.values.kinds.precise_times import checked_nanoseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,8 +12,8 @@ from savepoint_formats.errors import NotFoundError, StateNotFoundError
 from savepoint_formats.printable import did_you_mean, html_table
 from savepoint_formats.scan.look_up import asked_subtasks
 from savepoint_formats.scan.scan import TableScan
+from savepoint_formats.snapshots.pojo import with_described_subclasses
 from savepoint_formats.snapshots.shown import WrittenKryo
-from savepoint_formats.snapshots.subclasses import with_described_subclasses
 from savepoint_formats.tables.catalog import OperatorCatalog
 from savepoint_formats.tables.tables import KEYED_STATE, Table, column_type, tables_of
 from savepoint_formats.tables.unread import problems_by_table

@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.locations.location import PathText
-    from savepoint_formats.program.merge_rules import MergeInstances
+    from savepoint_formats.scan.merged_columns import MergeInstances
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.tables.tables import Table
-    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
 
 @dataclass(frozen=True, repr=False)

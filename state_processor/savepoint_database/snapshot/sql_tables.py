@@ -16,7 +16,7 @@ from savepoint_database.snapshot.operator_names import ids_beginning
 from savepoint_database.types.sql_names import double_quoted, plain_name, quoted, unquoted
 from savepoint_formats.errors import AmbiguousOperatorError, TableNotFoundError
 from savepoint_formats.printable import did_you_mean
-from savepoint_formats.tables.folded_names import told_apart
+from savepoint_formats.tables.tables import told_apart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -27,7 +27,7 @@ from savepoint_formats.values.kinds.times import NANOS, SECONDS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
 PARTS = pa.struct({SECONDS: pa.int64(), NANOS: pa.int32()})
 """A time with nanoseconds as a struct of Spark."""

@@ -9,7 +9,7 @@ from savepoint_formats.errors import ConversionError, SavepointError
 from savepoint_formats.metadata import KeyedHandleType
 from savepoint_formats.state_files.header import BackendStateType
 from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.tables.stored_infos import keyed_headers
+from savepoint_formats.tables.catalog import keyed_headers
 
 if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator

@@ -16,7 +16,7 @@ from savepoint_formats.errors import SchemaChangeError
 from savepoint_formats.layout import as_records, with_open_pojos, without_ttl
 from savepoint_formats.scan.read_options import ReadOptions, checked_subclasses
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
-from savepoint_formats.values.kinds.nanoseconds import checked_nanoseconds
+from savepoint_formats.values.kinds.precise_times import checked_nanoseconds
 from savepoint_spark.changing.header_changes import RenamedElements
 from savepoint_spark.changing.stored_elements import rewritten_state
 from savepoint_spark.changing.struct_columns import (
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
-    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_formats.values.kinds.precise_times import Nanoseconds
     from savepoint_spark.writing.operator_rows import ElementRows
 
 VALUE = "value"

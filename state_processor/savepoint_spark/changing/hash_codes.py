@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.errors import UnstableHashError, within
-from savepoint_formats.hashing.hash_shapes import HashShape
+from savepoint_formats.hashing.hash_shapes import HashShape, shape_hashes, structure
 from savepoint_formats.hashing.inferred_hash_codes import SAMPLE_SIZE, inferred_hash_code
-from savepoint_formats.hashing.key_hash import key_groups_of, key_hashes
-from savepoint_formats.hashing.shape_columns import shape_hashes, structure
+from savepoint_formats.hashing.key_hash import key_hashes
+from savepoint_formats.key_groups.ranges import key_groups_of
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.tables.tables import KEY
 

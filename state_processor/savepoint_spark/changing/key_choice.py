@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 
 from savepoint_formats.errors import ColumnNotFoundError
-from savepoint_formats.pass_through.deleted_keys import DeletedKeys
+from savepoint_formats.pass_through.divided_entries import DeletedKeys
 from savepoint_spark.columns.column_types import fitted
 from savepoint_spark.session.task_errors import typed_errors
 from savepoint_spark.writing.keyed_rows import KeyedRows

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.program.merge_rules import MergeInstances
+    from savepoint_formats.scan.merged_columns import MergeInstances
     from savepoint_formats.state_files.state import State
 
     Merge: TypeAlias = "str | Callable[[Any, Any], Any] | Merging"

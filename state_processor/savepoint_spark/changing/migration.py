@@ -26,7 +26,7 @@ from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
 from savepoint_formats.pass_through.recoded_entries import RecodedStates, entry_layouts
 from savepoint_formats.snapshots.extracted import Extraction
 from savepoint_formats.snapshots.flink_2 import of_flink_2
-from savepoint_formats.snapshots.subclasses import kryo_in, with_subclasses
+from savepoint_formats.snapshots.pojo import kryo_in, with_subclasses
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.state import keyed_state
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion

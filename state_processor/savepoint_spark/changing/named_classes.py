@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.pass_through.recoded_entries import may_hold_name
-from savepoint_formats.tables.stored_infos import operator_infos
+from savepoint_formats.tables.catalog import operator_infos
 from savepoint_formats.values.named_values import may_name_classes
 from savepoint_spark.changing.stored_elements import operator_states, stored_elements
 from savepoint_spark.changing.stored_rows import stored_chunks

@@ -14,7 +14,7 @@ from savepoint_formats.errors import within
 from savepoint_formats.layout import MapOf
 from savepoint_formats.metadata import DistributionMode
 from savepoint_formats.program.spans import Spans, bytes_of
-from savepoint_formats.snapshots.subclasses import layouts_with_subclasses
+from savepoint_formats.snapshots.pojo import layouts_with_subclasses
 from savepoint_formats.state_files.header import (
     DISTRIBUTION_MODE,
     KEY_SERIALIZER,

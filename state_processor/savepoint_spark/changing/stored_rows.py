@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 from savepoint_formats.errors import within
 from savepoint_formats.metadata import KeyGroupsHandle
 from savepoint_formats.pass_through.copied_sections import StoredSections
-from savepoint_formats.pass_through.stored_runs import PassThrough, raw_timer_runs, stored_runs
-from savepoint_formats.scan.splits import SPLIT_SIZE, key_group_sizes, pieces_of
-from savepoint_formats.scan.subtasks import check_subtasks
+from savepoint_formats.pass_through.stored_states import PassThrough, raw_timer_runs, stored_runs
+from savepoint_formats.scan.splits import SPLIT_SIZE, check_subtasks, key_group_sizes, pieces_of
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.tables.catalog import raw_keyed_handle
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import KeyedStateHandle
-    from savepoint_formats.pass_through.deleted_keys import DeletedKeys
+    from savepoint_formats.pass_through.divided_entries import DeletedKeys
     from savepoint_formats.pass_through.recoded_entries import RecodedStates
     from savepoint_formats.state_files.state_piece import StatePiece
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.scan.splits import Split
-    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.state import State
-    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_formats.values.kinds.precise_times import Nanoseconds
     from savepoint_spark.changing.changed_operator import ChangedOperator
     from savepoint_spark.changing.changed_table import ChangedTable
 

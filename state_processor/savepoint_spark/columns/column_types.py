@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from savepoint_formats.layout import Layout
-    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
 _PARTS = spark_type_of(PARTS)
 

@@ -15,7 +15,7 @@ from savepoint_formats.errors import ColumnTypeError
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
-    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
 _ARROW_TYPES = {
     "BinaryType": pa.binary(),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.checks.table_diff import TableDiff
     from savepoint_formats.key_groups.ranges import KeyGroupRange
-    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.scan.read_options import UndescribedSubclasses
-    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_formats.values.kinds.precise_times import Nanoseconds
     from savepoint_spark.changing.local_merges import Merge
     from savepoint_spark.reading.functions import (
         KeyedStateReaderFunction,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.scan.read_options import UndescribedSubclasses
-    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
 
 @dataclass(frozen=True, repr=False)

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from savepoint_formats.checks.entry_faults import CheckedEntries
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.location import PathText
-    from savepoint_formats.program.merge_rules import MergeInstances
+    from savepoint_formats.scan.merged_columns import MergeInstances
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.state_files.state import State
     from savepoint_formats.statistics.keyed_statistics import KeyedCounts
     from savepoint_formats.statistics.operator_statistics import WeighedOperator
-    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
 
 class SparkAuditVerbs(AuditVerbs):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.types.types import TypeInformation
     from savepoint_formats.scan.read_options import UndescribedSubclasses
-    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_formats.values.kinds.precise_times import Nanoseconds
     from savepoint_spark.changing.changed_operator import ChangedOperator
     from savepoint_spark.changing.local_merges import Merge
     from savepoint_spark.changing.value_changes import ValueChanges

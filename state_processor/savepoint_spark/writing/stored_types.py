@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Self
 from savepoint_formats.errors import DamagedError, KeyTypeError, NotFoundError, StateNotFoundError
 from savepoint_formats.state_files.header import VALUE_SERIALIZER, BackendStateType
 from savepoint_formats.state_files.state_v2 import as_synchronous
-from savepoint_formats.tables.catalog import registered_infos
-from savepoint_formats.tables.stored_infos import keyed_headers, raw_timers
+from savepoint_formats.tables.catalog import keyed_headers, raw_timers, registered_infos
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

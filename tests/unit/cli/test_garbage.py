@@ -14,7 +14,7 @@ import pytest
 from support.commands import run
 
 from savepoint_formats.errors import RefusedError, SavepointNotFoundError
-from savepoint_formats.locations.own_directories import is_below
+from savepoint_formats.locations.path_rules import is_below
 from state_processor import Garbage, Savepoint
 
 if TYPE_CHECKING:

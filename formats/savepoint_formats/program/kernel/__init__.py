@@ -9,17 +9,10 @@ status.
 """
 
 from savepoint_formats.program.kernel.columns import ENTRY_SIZE, SLACK
-from savepoint_formats.program.kernel.copied_ranges import SpansJob, copy_spans
 from savepoint_formats.program.kernel.distinct_hashes import DistinctHashesJob, hash_distinctly
-from savepoint_formats.program.kernel.fixed import FIXED_SIZES, walk_fixed
+from savepoint_formats.program.kernel.fixed import FIXED_SIZES, walk_fixed, walk_texts
 from savepoint_formats.program.kernel.hash_codes import HashJob, hash_bytes, hash_lists, hash_texts
-from savepoint_formats.program.kernel.key_lookup import (
-    EMPTY,
-    IN_ORDER,
-    UNMARKED,
-    KeyRowsJob,
-    assign_rows,
-)
+from savepoint_formats.program.kernel.key_lookup import EMPTY, KeyRowsJob, assign_rows
 from savepoint_formats.program.kernel.kryo_objects import GRAPH_SIZE, NAME_TABLE
 from savepoint_formats.program.kernel.kryo_walk import (
     KRYO_OPS,
@@ -31,8 +24,13 @@ from savepoint_formats.program.kernel.kryo_walk import (
     walk_kryo,
     walk_kryo_among_others,
 )
-from savepoint_formats.program.kernel.plain_texts import walk_texts
-from savepoint_formats.program.kernel.portions import PortionsJob, copy_portions, find_portions
+from savepoint_formats.program.kernel.portions import (
+    PortionsJob,
+    SpansJob,
+    copy_portions,
+    copy_spans,
+    find_portions,
+)
 from savepoint_formats.program.kernel.runs import RunsJob, size_runs, write_runs
 from savepoint_formats.program.kernel.section_walk import (
     BAD_SIZE,
@@ -52,58 +50,3 @@ from savepoint_formats.program.kernel.written_records import (
     write_graphs_among_others,
     write_records,
 )
-
-__all__ = [
-    "BAD_SIZE",
-    "CUT",
-    "DONE",
-    "EMPTY",
-    "ENTRY_SIZE",
-    "FIXED_SIZES",
-    "FULL",
-    "GRAPH_SIZE",
-    "IN_ORDER",
-    "KRYO_OPS",
-    "NAME_TABLE",
-    "NONE_FOREIGN",
-    "NO_STATE",
-    "OTHER_OPS",
-    "PASSED",
-    "REFUSED",
-    "REGISTERS_SIZE",
-    "SLACK",
-    "UNKNOWN_STATE",
-    "UNMARKED",
-    "DistinctHashesJob",
-    "FramesJob",
-    "Graphs",
-    "HashJob",
-    "KeyRowsJob",
-    "PortionsJob",
-    "RecordsJob",
-    "RunsJob",
-    "SpansJob",
-    "Walk",
-    "WrittenGraphs",
-    "assign_rows",
-    "copy_portions",
-    "copy_spans",
-    "find_frames",
-    "find_portions",
-    "hash_bytes",
-    "hash_distinctly",
-    "hash_lists",
-    "hash_texts",
-    "size_runs",
-    "survey_graphs",
-    "survey_graphs_among_others",
-    "walk",
-    "walk_fixed",
-    "walk_kryo",
-    "walk_kryo_among_others",
-    "walk_texts",
-    "write_graphs",
-    "write_graphs_among_others",
-    "write_records",
-    "write_runs",
-]

@@ -9,7 +9,6 @@ from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils, event
 from numba.core.caching import Cache
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.typing.templates import infer_global
 from numba.extending import lower_builtin, type_callable
 
@@ -25,48 +24,16 @@ if TYPE_CHECKING:
 
 _BYTE = ir.IntType(8)
 _LONG = ir.IntType(64)
-_Passes: Any = DefaultPassBuilder
 _Cache: Any = Cache
 _infer_global: Any = infer_global
 _lower_builtin: Any = lower_builtin
 _KNOWN: dict[Callable[..., Any], Any] = {}
-
-
-_NEEDLESS_PASSES = {
-    "WithLifting",
-    "InlineClosureLikes",
-    "RewriteSemanticConstants",
-    "GenericRewrites",
-    "RewriteDynamicRaises",
-    "MakeFunctionToJitFunction",
-    "InlineInlinables",
-    "FindLiterallyCalls",
-    "LiteralUnroll",
-    "LiteralPropagationSubPipelinePass",
-    "InlineOverloads",
-    "NopythonRewrites",
-    "NoPythonSupportedFeatureValidation",
-}
-"""Passes for closures, contexts, exceptions and arrays, which the kernel doesn't have."""
-
-
-class _Compiler(CompilerBase):
-    """Compiles with each pass that the kernel needs, and once; a seventh faster than numba's own."""
-
-    def define_pipelines(self) -> list[Any]:
-        manager = _Passes.define_nopython_pipeline(self.state)
-        passes = dict(manager.passes).items()
-        manager.passes = [each for each in passes if each[0].__name__ not in _NEEDLESS_PASSES]
-        manager.finalize()
-        return [manager]
-
 
 # No C code calls these functions, and Python calls no part: wrappers would cost a sixth of the time.
 _RULES: Any = {
     "nogil": True,
     "error_model": "numpy",
     "no_cfunc_wrapper": True,
-    "pipeline_class": _Compiler,
 }
 _RULES_OF_PARTS: Any = {**_RULES, "no_cpython_wrapper": True}
 

@@ -1,14 +1,10 @@
 """Rows of entries: distinct keys, in the order in which they come.
 
-States of an operator usually list the same keys in the same order, each key once. So the first
-entries are compared with the first rows. If there is no row yet, ascending keys are different. Other
-keys leave a mark, 31 bits of their hash, in a table that fits into a core's caches: if no mark comes
-twice, no key does.
-
-Each later entry is compared with the row after the last one, then with the last one, to which the
-next entry of a map belongs. While rows are sorted, as in RocksDB, a key above all rows is new. All
-other keys are looked up in a table of row numbers with open addresses. Bits of the hash beside each
-number save a look at most other keys.
+States of an operator usually list the same keys in the same order, each key once. So an entry is
+compared with the row after the last one, then with the last one, to which the next entry of a map
+belongs. While rows are sorted, as in RocksDB, a key above all rows is new. All other keys are looked
+up in a table of row numbers with open addresses. Bits of the hash beside each number save a look at
+most other keys.
 """
 
 from __future__ import annotations
@@ -21,7 +17,6 @@ from savepoint_formats.program.kernel.memory import (
     load_long,
     load_native_int,
     load_native_long,
-    load_native_unsigned_int,
     load_unsigned_short,
     store_int,
     store_long,
@@ -31,12 +26,6 @@ from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 
 EMPTY = -1
 """The content of a place without a row."""
-
-IN_ORDER = 1
-"""The entries have the first rows, in order. If there were no rows, they have new ones."""
-
-UNMARKED = 2
-"""Marks are needed, and there is no table for them."""
 
 _FACTOR = -0x61C8864680B583EB  # 2**64 over the golden ratio, odd
 _MIN_LONG = -(1 << 63)
@@ -67,8 +56,6 @@ class KeyRowsJob(NamedTuple):
     places: int  # size of the table: a power of two, or 0 without a table
     tabled: int  # number of rows in the table
     are_sorted: int  # 1 if each row so far is above the row before
-    marks: int  # u32 per place: a mark, or 0
-    mark_places: int  # size of that table: a power of two, or 0 without one
 
 
 def _work(job: KeyRowsJob) -> int:
@@ -76,28 +63,16 @@ def _work(job: KeyRowsJob) -> int:
 
 
 @light_entry(_work)
-def assign_rows(  # noqa: PLR0912 - a branch per way to end
+def assign_rows(
     job: KeyRowsJob,
 ) -> tuple[int, int, int, int, int]:
     """Gives each entry its row.
 
     Returns the status, the next entry, the number of rows, how many of them are in the table, and
-    whether they are sorted. The status is FULL if there is no room for another row or the table is
-    too small, REFUSED if a key is not within the data, or DONE, IN_ORDER, UNMARKED.
+    whether they are sorted. The status is DONE, FULL if there is no room for another row or the
+    table is too small, or REFUSED if a key is not within the data.
     """
     row_count, tabled, are_sorted, first = job.row_count, job.tabled, job.are_sorted, job.first
-    if first == 0:
-        first = _in_order(job)
-        if first == job.total:
-            return IN_ORDER, first, max(first, row_count), tabled, are_sorted
-        if row_count == 0:
-            if job.mark_places == 0:
-                return UNMARKED, 0, 0, 0, 1
-            if _are_different(job):
-                return IN_ORDER, job.total, job.total, 0, 0
-            first = 0
-        for row in range(first):
-            store_int(job.rows + 4 * row, row)
     last = EMPTY if first == 0 else load_native_int(job.rows + 4 * (first - 1))
     for index in range(first, job.total):
         start = load_native_long(job.starts + 8 * index)
@@ -112,9 +87,7 @@ def assign_rows(  # noqa: PLR0912 - a branch per way to end
                 if row_count == job.row_room:
                     return FULL, index, row_count, tabled, are_sorted
                 row = row_count - 1
-                if are_sorted and (
-                    row < 0 or _is_above(job, job.row_starts, job.row_ends, row, start, size)
-                ):
+                if are_sorted and (row < 0 or _is_above(job, row, start, size)):
                     row = row_count
                 else:
                     # Room for all rows so far and this one, half of the places left empty.
@@ -131,44 +104,6 @@ def assign_rows(  # noqa: PLR0912 - a branch per way to end
         store_int(job.rows + 4 * index, row)
         last = row
     return DONE, job.total, row_count, tabled, are_sorted
-
-
-@part
-def _in_order(job: KeyRowsJob) -> int:
-    """Number of first keys that are those of the first rows; without rows, that ascend."""
-    for index in range(job.total):
-        start = load_native_long(job.starts + 8 * index)
-        size = load_native_long(job.ends + 8 * index) - start
-        if not job.prefix_size <= start <= start + size <= job.size:
-            return index
-        start += job.data
-        if job.row_count > 0:
-            if index >= job.row_count or not _is_key_of(job, index, start, size):
-                return index
-        elif index > 0 and not _is_above(job, job.starts, job.ends, index - 1, start, size):
-            return index
-    return job.total
-
-
-@part
-def _are_different(job: KeyRowsJob) -> bool:
-    """Whether no two keys have the same mark."""
-    for index in range(job.total):
-        start = load_native_long(job.starts + 8 * index)
-        size = load_native_long(job.ends + 8 * index) - start
-        if not job.prefix_size <= start <= start + size <= job.size:
-            return False
-        key_hash = _hash_at(job, job.data + start, size)
-        mark = key_hash >> 32 & _ROW | 1
-        place = key_hash & job.mark_places - 1
-        other = load_native_unsigned_int(job.marks + 4 * place)
-        while other != 0:
-            if other == mark:
-                return False
-            place = place + 1 & job.mark_places - 1
-            other = load_native_unsigned_int(job.marks + 4 * place)
-        store_int(job.marks + 4 * place, mark)
-    return True
 
 
 @part
@@ -217,10 +152,10 @@ def are_equal(left: int, right: int, size: int) -> bool:
 
 
 @part
-def _is_above(job: KeyRowsJob, starts: int, ends: int, index: int, start: int, size: int) -> bool:
-    """Whether bytes come behind a key with this index, in RocksDB's order."""
-    other = load_native_long(starts + 8 * index)
-    other_size = load_native_long(ends + 8 * index) - other
+def _is_above(job: KeyRowsJob, row: int, start: int, size: int) -> bool:
+    """Whether bytes come behind the key of a row, in RocksDB's order."""
+    other = load_native_long(job.row_starts + 8 * row)
+    other_size = load_native_long(job.row_ends + 8 * row) - other
     other += job.data
     group = key_group_at(start, job.prefix_size)
     other_group = key_group_at(other, job.prefix_size)

@@ -288,7 +288,7 @@ class Sst:
             has_trailers=self._number(b"rocksdb.index.key.is.user.key") == 0,
         )
         if index is None:
-            raise block.stored[0].error(0, "a damaged index")
+            raise block.stored.error(0, "a damaged index")
         return index
 
     def read_blocks(self, index: BlockIndex, first: int, last: int) -> StoredBlocks:
@@ -301,7 +301,7 @@ class Sst:
 
 def _read_block(table: TableBytes, footer: Footer, handle: BlockHandle) -> Blocks:
     place = np.array([handle.offset]), np.array([handle.size])
-    return Blocks.of([StoredBlocks.read(table, footer.checksum_type, *place)])
+    return Blocks.of(StoredBlocks.read(table, footer.checksum_type, *place))
 
 
 def _named_block(

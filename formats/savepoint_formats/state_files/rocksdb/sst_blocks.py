@@ -28,11 +28,10 @@ import numpy as np
 from savepoint_formats.errors import READABLE, FormatError, RocksDbError, TruncatedError
 from savepoint_formats.state_files.rocksdb import sst_kernel
 from savepoint_formats.state_files.rocksdb.checksums import first_damaged
-from savepoint_formats.state_files.rocksdb.snappy_kernel import SLACK
-from savepoint_formats.state_files.rocksdb.sst_kernel import BLOCK_TRAILER_SIZE
+from savepoint_formats.state_files.rocksdb.sst_kernel import BLOCK_TRAILER_SIZE, SLACK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -48,9 +47,6 @@ _TAIL_SIZE = 1 << 15
 # a hundredth of its table. A small table is read as a whole.
 _INDEX_PART = 64
 _MOST_AT_ONCE = 1 << 20
-
-# Bytes behind a block that may be read with it.
-_BEHIND = 64
 
 
 def tail_size(size: int) -> int:
@@ -115,7 +111,7 @@ class TableBytes:
 
         Without a size, it is asked for all of them right now.
         """
-        end = min(end + _BEHIND, self.size - len(self.tail))
+        end = min(end + BLOCK_TRAILER_SIZE, self.size - len(self.tail))
         if start >= end:
             return self
         if size is None:
@@ -170,8 +166,7 @@ class StoredBlocks:
         if (starts[1:] < ends[:-1] + BLOCK_TRAILER_SIZE).any() or (sizes < 0).any():
             raise FormatError("an index whose blocks overlap", table.path, offset)
         end = offset + int(ends[-1]) + BLOCK_TRAILER_SIZE
-        # The kernel reads words beyond the last block, as far as the footer behind it.
-        data = np.frombuffer(table.read(offset, max(end, min(end + SLACK, table.size))), np.uint8)
+        data = np.frombuffer(table.read(offset, end), np.uint8)
         blocks = cls(table.path, offset, data, starts, ends)
         damaged = first_damaged(data, starts, ends, checksum_type)
         if damaged >= 0:
@@ -222,30 +217,25 @@ class Blocks:
 
     data: NDArray[np.uint8]
     borders: NDArray[np.int64]
-    stored: tuple[StoredBlocks, ...]
+    stored: StoredBlocks
 
     @classmethod
-    def of(cls, stored: Sequence[StoredBlocks]) -> Self:
+    def of(cls, stored: StoredBlocks) -> Self:
         """Decompresses blocks."""
-        places = [blocks.content_sizes(blocks.compressions()) for blocks in stored]
-        nothing = np.zeros(1, np.int64)
-        borders = np.concatenate([nothing, *(sizes for sizes, _ in places)]).cumsum()
+        sizes, starts = stored.content_sizes(stored.compressions())
+        borders = np.append(0, sizes).cumsum()
         try:
             # The kernel reads whole words, beyond the last byte.
             data = np.empty(int(borders[-1]) + SLACK, np.uint8)[:-SLACK]
         except MemoryError as error:
             message = f"blocks of {borders[-1]} bytes, which this machine has no memory for"
-            raise stored[0].error(0, message) from error
-        first = 0
-        for blocks, (_, starts) in zip(stored, places, strict=True):
-            last = first + len(blocks)
-            _decompress(blocks, starts, data, borders[first : last + 1].tolist())
-            first = last
-        return cls(data, borders, tuple(stored))
+            raise stored.error(0, message) from error
+        _decompress(stored, starts, data, borders.tolist())
+        return cls(data, borders, stored)
 
     def plain_entries(self) -> Iterator[tuple[bytes, bytes]]:
         """Keys and values of the only block, one by one; for blocks that describe a table."""
-        data, damage = self.data, self.stored[0].error(0, "a damaged block")
+        data, damage = self.data, self.stored.error(0, "a damaged block")
         address = data.ctypes.data
         status, end = sst_kernel.entries_end(address, 0, len(data))
         if status != sst_kernel.OK:

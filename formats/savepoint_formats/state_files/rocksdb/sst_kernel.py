@@ -44,6 +44,9 @@ TRAILER_SIZE = 8
 WORD_SIZE = 8
 BLOCK_TRAILER_SIZE = 5
 
+SLACK = 40
+"""Number of bytes behind blocks and keys that loops may read, and write."""
+
 _HASH_INDEX = 1 << 31
 _CONTINUATIONS = 0x808080
 """Bits of three bytes that are set if a number has more bytes."""

@@ -1,22 +1,16 @@
-"""Merges the living entries of several SST files while their blocks are decompressed.
-
-``stream_kernel`` decompresses Snappy itself. Libraries decompress all other blocks first, and
-Snappy too if there is so little that machine code isn't worth compiling.
-"""
+"""Merges the living entries of several SST files, after their blocks were decompressed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from savepoint_formats.entries.entry_spans import EntrySpans
 from savepoint_formats.errors import READABLE, RocksDbError
 from savepoint_formats.program.kernel.memory import wrapped
-from savepoint_formats.state_files.rocksdb.snappy_kernel import SLACK
-from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks, Compression
-from savepoint_formats.state_files.rocksdb.sst_kernel import BLOCK_TRAILER_SIZE, OK
+from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks
+from savepoint_formats.state_files.rocksdb.sst_kernel import OK, SLACK
 from savepoint_formats.state_files.rocksdb.stream_kernel import (
     BLOCK,
     CURSOR_SIZE,
@@ -59,32 +53,6 @@ class Room:
         return position if 0 <= position <= self.used - len(data) else None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MergedBlocks:
-    """Blocks of a file as the kernel takes them: plain, or compressed by Snappy.
-
-    There are at least ``SLACK`` bytes of memory behind ``data``. ``sizes`` are those of contents.
-    """
-
-    data: NDArray[np.uint8]
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    kinds: NDArray[np.uint8]
-
-    @classmethod
-    def of(cls, stored: StoredBlocks, sizes: NDArray[np.int64], most: Compression) -> Self:
-        """Takes the blocks, decompressed if one has a compression beyond ``most``."""
-        kinds = stored.data[stored.ends]
-        has_slack = len(stored.data) >= stored.ends[-1] + BLOCK_TRAILER_SIZE + SLACK
-        if has_slack and kinds.max() <= most:
-            return cls(stored.data, stored.starts, stored.ends, sizes, kinds)
-        blocks = Blocks.of([stored])
-        return cls(
-            blocks.data, blocks.borders[:-1], blocks.borders[1:], sizes, np.zeros_like(kinds)
-        )
-
-
 def living_entries(
     stored: Sequence[StoredBlocks],
     bounds: tuple[bytes, bytes],
@@ -97,15 +65,12 @@ def living_entries(
     There are about ``count``. Those with sequence numbers below ``oldest`` were deleted together
     with their range. Raises ``RocksDbError`` for an unknown type of compression or entry.
     """
-    sizes = [blocks.content_sizes(blocks.compressions())[0] for blocks in stored]
-    size = sum(int(each.sum()) for each in sizes)
-    is_little = merge_tables.is_spared(size)
-    most = Compression.NONE if is_little else Compression.SNAPPY
-    merged = [MergedBlocks.of(*sized, most) for sized in zip(stored, sizes, strict=True)]
+    blocks = [Blocks.of(each) for each in stored]
+    size = sum(len(each.data) for each in blocks)
     count = min(count, size // _LEAST_ENTRY) + 1
     while True:
         starts, middles = np.empty(count + 1, np.int64), np.empty(count, np.int64)
-        cursors, _in_use = _cursors(merged, bounds)
+        cursors, _in_use = _cursors(blocks, bounds)
         order = np.empty(len(cursors), np.int64)
         merge = Merge(
             cursors=cursors.ctypes.data,
@@ -118,8 +83,7 @@ def living_entries(
             middles=middles.ctypes.data,
             room=count,
             oldest=wrapped(oldest << 8),
-            # Little work was counted when ``is_little`` was decided.
-            work=0 if is_little else size,
+            work=size,
         )
         status, number, end = merge_tables(merge)
         if status == OK:
@@ -139,21 +103,16 @@ def living_entries(
 
 
 def _cursors(
-    merged: Sequence[MergedBlocks], bounds: tuple[bytes, bytes]
+    tables: Sequence[Blocks], bounds: tuple[bytes, bytes]
 ) -> tuple[NDArray[np.int64], list[NDArray[np.uint8]]]:
     """A cursor per file, and the memory that cursors point to."""
     bound_data = [np.frombuffer(bound, np.uint8) for bound in bounds]
-    largest = np.array([blocks.sizes.max() for blocks in merged], np.int64) + 2 * SLACK
-    # Each cursor has a block and a key, which has no more bytes than its block.
-    places = np.concatenate([np.zeros(1, np.int64), np.repeat(largest, 2).cumsum()])
-    memory = np.empty(places[-1], np.uint8)
-    places += memory.ctypes.data
     bound_fields = [field for bound in bound_data for field in (bound.ctypes.data, len(bound))]
-    cursors = np.zeros((len(merged), CURSOR_SIZE // 8), np.int64)
-    for number, (cursor, blocks) in enumerate(zip(cursors, merged, strict=True)):
-        memory_fields = places[2 * number : 2 * number + 2]
-        arrays = blocks.data, blocks.starts, blocks.ends, blocks.sizes, blocks.kinds
-        addresses = [array.ctypes.data for array in arrays]
-        fields = [*addresses, len(blocks.starts), *memory_fields, *bound_fields]
+    # A key has no more bytes than its block.
+    keys = [np.empty(np.diff(each.borders).max() + SLACK, np.uint8) for each in tables]
+    cursors = np.zeros((len(tables), CURSOR_SIZE // 8), np.int64)
+    for cursor, blocks, key in zip(cursors, tables, keys, strict=True):
+        addresses = [array.ctypes.data for array in (blocks.data, blocks.borders, key)]
+        fields = [*addresses, len(blocks.stored), *bound_fields]
         cursor[: len(fields)] = fields
-    return cursors, [memory, *bound_data]
+    return cursors, [*keys, *bound_data]

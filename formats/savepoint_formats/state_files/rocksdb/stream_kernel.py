@@ -1,8 +1,8 @@
-"""Merges tables block by block while they are decompressed, compiled by numba.
+"""Merges the entries of tables, compiled by numba.
 
 Each table has a cursor, at one of its entries. Cursors are sorted by their keys; of equal keys
 the newest comes first. The entry of the first cursor is written, unless a newer one hid it, and
-the cursor moves on: so an entry is read while a core's caches hold its block.
+the cursor moves on.
 
 A merge operand is appended to older ones, with a comma. The newest one comes first, so operands
 are collected backwards from the end of the memory, and then moved behind their key. Functions
@@ -25,11 +25,9 @@ from savepoint_formats.program.kernel.memory import (
     store_byte,
     store_long,
 )
-from savepoint_formats.state_files.rocksdb.snappy_kernel import decompress
 from savepoint_formats.state_files.rocksdb.sst_kernel import (
     DAMAGED,
     OK,
-    SNAPPY,
     TRAILER_SIZE,
     WORD_SIZE,
     entries_end,
@@ -54,12 +52,11 @@ UNKNOWN_KIND = -1
 _COMMA = 0x2C
 
 # Fields of a cursor, an i64 each.
-DATA, STARTS, ENDS, SIZES, KINDS, BLOCKS, CONTENT, KEY = (8 * field for field in range(8))
-LOWER, LOWER_SIZE, UPPER, UPPER_SIZE = (8 * field for field in range(8, 12))
-BLOCK, _POSITION, _LIMIT, _KEY_SIZE, _VALUE, _VALUE_SIZE = (8 * field for field in range(12, 18))
+DATA, BORDERS, KEY, BLOCKS, LOWER, LOWER_SIZE, UPPER, UPPER_SIZE = (8 * field for field in range(8))
+BLOCK, _POSITION, _LIMIT, _KEY_SIZE, _VALUE, _VALUE_SIZE = (8 * field for field in range(8, 14))
 # The first 16 bytes of the key with its trailer, and of the key alone for comparisons.
-_LEFT, _RIGHT, _FIRST, _SECOND = (8 * field for field in range(18, 22))
-CURSOR_SIZE = 8 * 22
+_LEFT, _RIGHT, _FIRST, _SECOND = (8 * field for field in range(14, 18))
+CURSOR_SIZE = 8 * 18
 
 NEAR = 32
 """Number of bytes behind others that are read, and written, with them."""
@@ -371,16 +368,8 @@ def next_block(cursor: int) -> int:
         return _ENDED
     store_long(cursor + BLOCK, block + 1)
     data = load_native_long(cursor + DATA)
-    start = data + load_native_long(load_native_long(cursor + STARTS) + 8 * block)
-    end = data + load_native_long(load_native_long(cursor + ENDS) + 8 * block)
-    if load_byte(load_native_long(cursor + KINDS) + block) == SNAPPY:
-        while load_byte(start) >= 0x80:
-            start += 1
-        content = load_native_long(cursor + CONTENT)
-        content_end = content + load_native_long(load_native_long(cursor + SIZES) + 8 * block)
-        if not decompress(start + 1, end, content, content_end):
-            return DAMAGED
-        start, end = content, content_end
+    border = load_native_long(cursor + BORDERS) + 8 * block
+    start, end = data + load_native_long(border), data + load_native_long(border + 8)
     status, limit = entries_end(0, start, end)
     store_long(cursor + _POSITION, start)
     store_long(cursor + _LIMIT, limit)

@@ -17,7 +17,7 @@ in UTC. Years before 0 and after 9999 have a sign, as in Java.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Longs = NDArray[np.int64]
+
+
+Nanoseconds = Literal["refuse", "struct", "text", "truncate"]
+"""Form of times with nanoseconds.
+
+| value    | column in Spark, and its nanoseconds                                        |
+|----------|-----------------------------------------------------------------------------|
+| refuse   | TIMESTAMP or TIMESTAMP_NTZ; a value that has any is an error                |
+| struct   | STRUCT<seconds: BIGINT, nanos: INT>, since the epoch: all of them           |
+| text     | STRING, ``2026-01-31 12:00:00.000000001``, with ``Z`` if of UTC: all of them|
+| truncate | as refuse; nanoseconds are cut off, a time beyond Spark's range is its limit|
+"""
+
+
+def checked_nanoseconds(value: object) -> Nanoseconds:
+    """The value; ``ValueError`` if it is none of ``Nanoseconds``."""
+    if value in get_args(Nanoseconds):
+        return cast("Nanoseconds", value)
+    raise ValueError(
+        f"nanoseconds is {value!r}, expected one of {', '.join(get_args(Nanoseconds))}"
+    )
+
 
 _MAX_NANO_SECONDS = (1 << 63) // NANOS_PER_SECOND - 1
 _MAX_MICRO_SECONDS = (1 << 63) // 1_000_000 - 1

@@ -46,11 +46,6 @@ def written_text(text: str) -> str:
     return text
 
 
-def shows_half(text: str) -> bool:
-    """Whether the text may be a column's form of half a surrogate pair."""
-    return not text.isascii() and _SHOWN_HALF.search(text) is not None
-
-
 def rows_of_halves(texts: pa.Array) -> npt.NDArray[np.int64]:
     """The rows of a column of texts that ``written_text`` refuses."""
     _, _, content = texts.buffers()

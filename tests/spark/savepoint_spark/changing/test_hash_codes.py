@@ -11,9 +11,8 @@ from click.testing import CliRunner
 
 from savepoint_cli.main import main
 from savepoint_formats.errors import UnstableHashError
-from savepoint_formats.hashing.hash_shapes import HashShape
+from savepoint_formats.hashing.hash_shapes import HashShape, shape_hashes
 from savepoint_formats.hashing.inferred_hash_codes import inferred_hash_code
-from savepoint_formats.hashing.shape_columns import shape_hashes
 from savepoint_formats.key_groups.ranges import key_group
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_spark.changing import hash_codes

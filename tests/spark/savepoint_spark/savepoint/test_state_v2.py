@@ -13,7 +13,7 @@ from support.state_v2 import savepoint_v2
 
 from savepoint_formats.errors import ConversionError
 from savepoint_formats.state_files.header import BackendStateType, StateMetaInfo
-from savepoint_formats.tables.stored_infos import keyed_headers
+from savepoint_formats.tables.catalog import keyed_headers
 from state_processor import OperatorTransformation, Savepoint
 
 if TYPE_CHECKING:

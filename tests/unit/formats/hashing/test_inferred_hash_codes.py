@@ -13,9 +13,8 @@ import pyarrow as pa
 import pytest
 
 from savepoint_formats.errors import UnstableHashError
-from savepoint_formats.hashing.hash_shapes import FAMILIES, HashShape, product_of
+from savepoint_formats.hashing.hash_shapes import FAMILIES, HashShape, product_of, shape_hashes
 from savepoint_formats.hashing.inferred_hash_codes import inferred_hash_code
-from savepoint_formats.hashing.shape_columns import shape_hashes
 from savepoint_formats.key_groups.ranges import key_group
 from savepoint_formats.layout import (
     Boolean,

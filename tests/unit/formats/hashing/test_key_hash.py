@@ -14,14 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.any_layout import precise
+from support.java_hash import bytes_hash, java_hash
 from support.sample_rows import Sample, samples
 from support.slow_cases import fast_few
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import ColumnTypeError, UndecodableError, UnstableHashError
-from savepoint_formats.hashing.java_hash import bytes_hash, java_hash
-from savepoint_formats.hashing.key_hash import key_groups_of, key_hashes, stored_row_hashes
+from savepoint_formats.hashing.key_hash import key_hashes, stored_row_hashes
+from savepoint_formats.key_groups.ranges import key_groups_of
 from savepoint_formats.layout import (
     BinaryArray,
     BinaryMap,

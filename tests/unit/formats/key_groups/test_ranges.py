@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.java_hash import murmur
 
 from savepoint_formats.key_groups.ranges import (
     EMPTY,
@@ -13,7 +14,6 @@ from savepoint_formats.key_groups.ranges import (
     KeyGroupRange,
     key_group,
     key_groups_of,
-    murmur,
     murmurs,
     prefix_size,
     subtasks_of,

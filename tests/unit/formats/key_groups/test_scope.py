@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from savepoint_formats.key_groups.scope import KeyScope
+from savepoint_formats.state_files.local_state import KeyScope
 
 
 def test_a_scope_says_whether_it_is_local() -> None:

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from savepoint_formats.locations import read_ahead
-from savepoint_formats.locations.read_ahead import ReadAhead
+from savepoint_formats.locations import state_file
+from savepoint_formats.locations.state_file import ReadAhead
 
 DATA = random.Random(1).randbytes(1000)
 
@@ -15,7 +15,7 @@ DATA = random.Random(1).randbytes(1000)
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """Reads of a file, 100 bytes each at most."""
-    monkeypatch.setattr(read_ahead, "REQUEST_SIZE", 100)
+    monkeypatch.setattr(state_file, "REQUEST_SIZE", 100)
     return []
 
 

@@ -23,7 +23,7 @@ from savepoint_formats.errors import (
     StateFileNotFoundError,
     UnreachableError,
 )
-from savepoint_formats.locations import read_ahead, s3_client, stored_object, stores
+from savepoint_formats.locations import s3_client, state_file, stored_object, stores
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.location import Location
 from savepoint_formats.locations.stores import scheme_of
@@ -297,7 +297,7 @@ class Files:
 def test_ranges_of_a_store_are_read_in_large_pieces(
     s3_server: S3Server, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(read_ahead, "REQUEST_SIZE", 30)
+    monkeypatch.setattr(state_file, "REQUEST_SIZE", 30)
     bucket, data = s3_server.bucket("pieces"), bytes(range(100))
     s3_server.put(bucket, "sp/_metadata", b"metadata")
     s3_server.put(bucket, "sp/state", data)

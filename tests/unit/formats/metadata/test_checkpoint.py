@@ -39,8 +39,7 @@ from savepoint_formats.metadata.stream_handles import KeyGroupRangeOffsets
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from savepoint_formats.metadata.changes_handles import ChangesHandle
-    from savepoint_formats.metadata.keyed_handles import KeyedStateHandle
+    from savepoint_formats.metadata.keyed_handles import ChangesHandle, KeyedStateHandle
 
 # The first two operators of a savepoint that Flink 1.20 wrote, as a file of version 3.
 GOLDEN = bytes.fromhex(

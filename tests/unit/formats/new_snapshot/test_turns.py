@@ -15,9 +15,15 @@ from pyarrow import fs
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.locations.location import Location
-from savepoint_formats.new_snapshot.signs_of_life import claims, is_sign, sign_of_life
+from savepoint_formats.new_snapshot.signs_of_life import (
+    claims,
+    is_sign,
+    sign_of_life,
+    unused_id,
+    unused_name,
+    write_of,
+)
 from savepoint_formats.new_snapshot.turns import FLAG, raised_flag, turn_of
-from savepoint_formats.new_snapshot.written_names import unused_id, unused_name, write_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -23,7 +23,7 @@ from savepoint_formats.locations.s3_client import client_of
 from savepoint_formats.metadata import KeyGroupsHandle, RelativeFile
 from savepoint_formats.new_snapshot.directory import NewSnapshot
 from savepoint_formats.new_snapshot.multipart_file import COPY_SECONDS, are_copied_by_store
-from savepoint_formats.new_snapshot.stored_range import StoredRange
+from savepoint_formats.new_snapshot.new_file import StoredRange
 from savepoint_formats.pass_through.copied_sections import StoredSections
 from savepoint_formats.pass_through.stored_states import StoredStates
 from savepoint_formats.snapshots import SerializerEntry

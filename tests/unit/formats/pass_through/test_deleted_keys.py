@@ -8,7 +8,7 @@ import pytest
 
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.layout import Int, Layout, MapOf, Struct, Text, TimerTimestamp, VoidNamespace
-from savepoint_formats.pass_through.deleted_keys import DeletedKeys
+from savepoint_formats.pass_through.divided_entries import DeletedKeys
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.state_files.state_piece import StatePiece

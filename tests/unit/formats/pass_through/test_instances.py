@@ -14,13 +14,12 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import MergeError
 from savepoint_formats.layout import Layout, Long, MapOf, Nullable, Repeated, Text, Ttl
-from savepoint_formats.pass_through.instances import appended
-from savepoint_formats.pass_through.merged_instances import MergedInstances
+from savepoint_formats.pass_through.merged_instances import MergedInstances, appended
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.program.merge_rules import merge_rule
 from savepoint_formats.program.spans import spans_in
+from savepoint_formats.scan.merged_columns import merge_rule
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.values.state_entries import Delimited, NullableRest
 

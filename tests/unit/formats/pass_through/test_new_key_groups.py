@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import FormatError, HashCodeError, UnstableHashError
-from savepoint_formats.hashing.java_hash import java_hash
+from savepoint_formats.hashing.key_hash import java_hash
 from savepoint_formats.key_groups.ranges import key_group
 from savepoint_formats.layout import (
     Int,

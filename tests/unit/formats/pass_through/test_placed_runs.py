@@ -15,7 +15,7 @@ from support.sample_rows import Sample
 from savepoint_formats.errors import TruncatedError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.new_snapshot.directory import NewSnapshot
-from savepoint_formats.pass_through.placed_runs import PlacedRuns
+from savepoint_formats.pass_through.copied_sections import PlacedRuns
 from savepoint_formats.snapshots import SerializerEntry
 from savepoint_formats.state_files.canonical_file import CanonicalFile
 from savepoint_formats.state_files.header import KeyedBackendHeader

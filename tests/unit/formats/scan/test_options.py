@@ -12,7 +12,7 @@ from support.sample_rows import Rows, Sample, in_order, rows_of
 from support.slow_cases import slow_unless
 
 from savepoint_formats.errors import ColumnNotFoundError, KeyTypeError, StateNotFoundError
-from savepoint_formats.hashing.java_hash import java_hash
+from savepoint_formats.hashing.key_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.layout import Int, Text
 from savepoint_formats.scan.splits import KeyedSplit

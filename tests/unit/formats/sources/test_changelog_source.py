@@ -49,7 +49,7 @@ from support.hand_made import (
 from support.sample_rows import Sample, in_order, rows_of, with_columns
 
 from savepoint_formats.errors import UndecodableError
-from savepoint_formats.hashing.java_hash import java_hash
+from savepoint_formats.hashing.key_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.layout import Long, Text, Ttl
 from savepoint_formats.locations.file_io import SnapshotDirectory

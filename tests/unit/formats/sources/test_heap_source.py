@@ -27,7 +27,7 @@ from savepoint_formats.errors import FormatError, StateNotFoundError, Undecodabl
 from savepoint_formats.layout import Long, Text
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import OperatorState, SubtaskState
-from savepoint_formats.pass_through.stored_runs import PassThrough, stored_runs
+from savepoint_formats.pass_through.stored_states import PassThrough, stored_runs
 from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.tables.catalog import OperatorCatalog

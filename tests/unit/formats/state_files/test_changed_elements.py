@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from savepoint_formats.state_files.changed_elements import with_elements
 from savepoint_formats.state_files.header import OperatorBackendHeader
-from savepoint_formats.state_files.operator_state import read_elements
+from savepoint_formats.state_files.operator_state import read_elements, with_elements
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

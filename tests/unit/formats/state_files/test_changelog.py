@@ -37,8 +37,12 @@ from savepoint_formats.errors import (
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import ChangelogHandle, CheckpointMetadata, InlineStream
-from savepoint_formats.metadata.changes_handles import ChangeSetStream, FileChanges
-from savepoint_formats.metadata.keyed_handles import read_keyed_handle, write_keyed_handle
+from savepoint_formats.metadata.keyed_handles import (
+    ChangeSetStream,
+    FileChanges,
+    read_keyed_handle,
+    write_keyed_handle,
+)
 from savepoint_formats.state_files.changelog import (
     KeyedChange,
     StateRegistration,

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.key_groups.scope import KeyScope
 from savepoint_formats.layout import Layout, Long, MapOf, Nullable, Repeated, Text
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, constructed
 from savepoint_formats.state_files.header import KeyedBackendHeader, KeyedStateType, StateMetaInfo
-from savepoint_formats.state_files.local_state import as_keyed, as_local, scope_of
+from savepoint_formats.state_files.local_state import KeyScope, as_keyed, as_local, scope_of
 from savepoint_formats.state_files.state import StateKind, keyed_state
 
 LONGS = constructed.list_of(constructed.long())

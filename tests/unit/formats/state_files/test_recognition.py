@@ -15,7 +15,7 @@ from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, WrongFileError
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.location import Location
-from savepoint_formats.locations.own_directories import is_own
+from savepoint_formats.locations.path_rules import is_own
 from savepoint_formats.locations.state_file import StateFile
 from savepoint_formats.metadata import (
     CheckpointMetadata,

@@ -14,7 +14,7 @@ from savepoint_formats.layout import Long
 from savepoint_formats.state_files.header import BackendStateType, StateMetaInfo
 from savepoint_formats.state_files.state import keyed_state
 from savepoint_formats.state_files.state_v2 import as_synchronous, expect_synchronous
-from savepoint_formats.tables.stored_infos import keyed_headers
+from savepoint_formats.tables.catalog import keyed_headers
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

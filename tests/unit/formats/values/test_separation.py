@@ -32,7 +32,7 @@ from savepoint_formats.values.state_entries import Delimited
 
 if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
-    from savepoint_formats.values.hidden_ends import Hides
+    from savepoint_formats.values.undecoded import Hides
 
 OPAQUE = layouts.Opaque("a.B", "nobody knows")
 BYTE, TEXT, LONG = layouts.Byte(), layouts.Text(), layouts.Long()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from support.s3_server import S3Server
 
-    from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
+    from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
 SAMPLES = [
     Sample("states-2.2.1-rocksdb-native"),

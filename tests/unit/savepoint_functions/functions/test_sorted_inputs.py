@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_formats.hashing.key_hash import key_groups_of, key_hashes
+from savepoint_formats.hashing.key_hash import key_hashes
+from savepoint_formats.key_groups.ranges import key_groups_of
 from savepoint_functions.functions.sorted_inputs import (
     KEY,
     KEY_GROUP,

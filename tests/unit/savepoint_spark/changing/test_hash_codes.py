@@ -26,9 +26,8 @@ from support.rocksdb_databases import STATE, make, put
 from savepoint_database.snapshot.operator import Operator
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import UnstableHashError
-from savepoint_formats.hashing.hash_shapes import HashShape
+from savepoint_formats.hashing.hash_shapes import HashShape, shape_hashes
 from savepoint_formats.hashing.inferred_hash_codes import InferredHashCode
-from savepoint_formats.hashing.shape_columns import shape_hashes
 from savepoint_formats.key_groups.ranges import key_groups_of
 from savepoint_formats.layout import VoidNamespace
 from savepoint_formats.locations.file_io import SnapshotDirectory

@@ -11,7 +11,7 @@ from support.sample_rows import SAMPLES, Sample, copy_of, file_of
 
 from savepoint_formats.errors import ConversionError, FormatError, StateFileNotFoundError
 from savepoint_formats.metadata import InlineStream, KeyGroupsHandle
-from savepoint_formats.metadata.keyed_handle_types import KeyedHandleType
+from savepoint_formats.metadata.records import KeyedHandleType
 from savepoint_formats.metadata.stream_handles import KeyGroupRangeOffsets
 from state_processor import Savepoint
 

@@ -50,7 +50,7 @@ def stored(kind: Compression, content: bytes, count: int = 1) -> StoredBlocks:
 @pytest.mark.parametrize("kind", COMPRESS, ids=str)
 @pytest.mark.parametrize("size", [1, 4 << 10, MIB, 16 * MIB])
 def test_whatever_was_compressed_is_taken(kind: Compression, size: int) -> None:
-    blocks = Blocks.of([stored(kind, COMPRESS[kind](bytes(size)))])
+    blocks = Blocks.of(stored(kind, COMPRESS[kind](bytes(size))))
     assert len(blocks.data) == size
     assert not blocks.data.any()
 
@@ -61,7 +61,7 @@ def test_what_can_not_be_so_much_is_refused(kind: Compression, size: int) -> Non
     content = COMPRESS[kind](bytes(1000))
     lie = varint(size) + content[2:]
     with pytest.raises(FormatError, match=f"{len(lie)} bytes that say .* a block of {size}$"):
-        Blocks.of([stored(kind, lie)])
+        Blocks.of(stored(kind, lie))
 
 
 @pytest.mark.parametrize("kind", COMPRESS, ids=str)
@@ -69,13 +69,13 @@ def test_a_block_of_another_size_than_it_says_is_damaged(kind: Compression) -> N
     content = COMPRESS[kind](bytes(1000))
     for size in (999, 1001):
         with pytest.raises(FormatError, match=r"a block (of \d+ bytes, expected|that is damaged)"):
-            Blocks.of([stored(kind, varint(size) + content[2:])])
+            Blocks.of(stored(kind, varint(size) + content[2:]))
 
 
 def test_more_than_the_machine_has_is_an_error_of_the_file() -> None:
     lie = varint(1 << 31) + bytes(1 << 16)
     with pytest.raises(FormatError, match="this machine has no memory for"):
-        Blocks.of([stored(Compression.ZSTANDARD, lie, count=1 << 16)])
+        Blocks.of(stored(Compression.ZSTANDARD, lie, count=1 << 16))
 
 
 def test_a_frame_of_snappy_has_64_kib_at_most() -> None:

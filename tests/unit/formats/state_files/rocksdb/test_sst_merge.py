@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from support.rocksdb_databases import varint
 
 from savepoint_formats.errors import FormatError, RocksDbError
-from savepoint_formats.state_files.rocksdb.snappy_kernel import SLACK
 from savepoint_formats.state_files.rocksdb.sst_blocks import Compression, StoredBlocks
 from savepoint_formats.state_files.rocksdb.sst_merge import Room, living_entries
 from savepoint_formats.state_files.rocksdb.stream_kernel import (
@@ -75,7 +74,6 @@ def table_of(
         data += COMPRESS[compression](content)
         ends.append(len(data))
         data += bytes([compression, *range(4)])
-    data += bytes(range(SLACK))
     return StoredBlocks("f", 0, np.frombuffer(data, np.uint8), np.array(starts), np.array(ends))
 
 
@@ -182,12 +180,6 @@ def test_damage_is_an_error_of_its_block() -> None:
     with pytest.raises(FormatError, match="a damaged block") as caught:
         merged((replace(stored, data=data),), (b"", b"z"), Room(1))
     assert caught.value.offset == stored.starts[1]
-
-
-def test_blocks_at_the_end_of_their_memory_are_read() -> None:
-    stored = table_of([(b"a", 1, VALUE, b"1")], 1, 1)
-    stored = replace(stored, data=stored.data[:-SLACK])
-    assert merged((stored,), (b"", b"z"), Room(1)) == [(b"a", b"1")]
 
 
 def test_an_empty_range_has_no_entries() -> None:

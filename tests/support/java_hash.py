@@ -1,40 +1,4 @@
-"""Java's hash codes of keys, which decide on their key groups.
-
-All sums and products wrap to 32 bits; fold(x) is the low half of a long, xor its high half.
-
-| layout                                | hash code                                              |
-|---------------------------------------|--------------------------------------------------------|
-| Byte, Short, Int                      | the number                                             |
-| Char                                  | the number of its one UTF-16 unit                      |
-| Boolean                               | true 1231, false 1237                                  |
-| Long                                  | fold                                                   |
-| Float, Double                         | the IEEE bits, with one NaN; of a double their fold    |
-| Text, MutableText, JavaUtf            | 31-chain of the UTF-16 units, from 0                   |
-| BigInteger                            | 31-chain of the 32-bit words, from 0, times the sign   |
-| BigDecimal, DecimalData               | 31 x (hash of the unscaled number) + scale             |
-| JavaDate, SqlTimestamp                | fold of the milliseconds                               |
-| Instant                               | fold of the seconds + 51 x nanoseconds                 |
-| LocalDate                             | of year, month and day                                 |
-| LocalTime                             | fold of the nanoseconds of the day                     |
-| LocalDateTime                         | date xor time                                          |
-| TimestampData                         | 31 x (fold of the milliseconds) + nanoseconds          |
-| Struct f0, f1...: a tuple             | 31-chain of the fields from the first                  |
-| Struct _1, _2...: a case class        | MurmurHash3 of the fields                              |
-| Nullable, flag 1 = present: an Option | as a case class; None is the text "None"               |
-| MaskedStruct: a Row                   | 31 x kind + deep 31-chain of the fields                |
-| Tagged left, right: an Either         | that of the value                                      |
-| Repeated: a list                      | 31-chain of the elements, from 1                       |
-| MapOf                                 | sum of (key xor value)                                 |
-| BinaryRow, BinaryArray, BinaryMap     | MurmurHash3 of the bytes                               |
-| Utf8: StringData; Framed: RawValue    | MurmurHash3 of the bytes                               |
-| Kryo of some classes of the JDK       | as above; UUID: fold of both halves' xor               |
-
-Other classes have hash codes of the user's code, or unstable ones: those of enums and arrays differ in
-each JVM. A layout does not tell ``LongValue`` from ``Long`` (43 more), ``DoubleValue`` (31 more) or
-``BooleanValue`` (1 and 0); a Scala Either from a Java one; a Row with names from one with positions;
-a class behind an ``ExternalSerializer`` from its row. If such keys can occur, compare with the key
-groups of keys in the savepoint.
-"""
+"""Java's hash codes value by value, by which tests judge those of columns."""
 
 from __future__ import annotations
 
@@ -44,6 +8,14 @@ from uuid import UUID
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataOutputView, utf16_units
+from savepoint_formats.hashing.key_hash import (
+    KRYO_LAYOUTS,
+    NONE_HASH,
+    NULL_VALUE,
+    PRODUCT_SEED,
+    is_case_class,
+    is_tuple,
+)
 from savepoint_formats.hashing.unstable_hashes import (
     check_field_of_case_class,
     check_field_of_row,
@@ -51,12 +23,10 @@ from savepoint_formats.hashing.unstable_hashes import (
     half_a_pair,
     unstable,
 )
-from savepoint_formats.key_groups.ranges import finish, mix_word
 from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
 from savepoint_formats.values.kinds import moments, times, unbounded
 from savepoint_formats.values.kinds.codec import pairs_of
 from savepoint_formats.values.kinds.scalars import canonical, unscaled_at
-from savepoint_formats.values.kinds.texts import shows_half
 from savepoint_formats.values.value_writer import write_value
 
 if TYPE_CHECKING:
@@ -70,11 +40,6 @@ _LONG = 0xFFFFFFFFFFFFFFFF
 _SIGN = 0x80000000
 
 _TRUE, _FALSE = 1231, 1237
-NULL_VALUE = 53
-NONE_HASH = 2433880
-"""The hash code of Scala's ``None``: that of its name."""
-
-PRODUCT_SEED = 0xCAFEBABE
 _MURMUR_SEED = 42
 _YEAR_BITS = 0xFFFFF800
 
@@ -184,7 +149,7 @@ def _double_hash(value: float) -> int:
 
 
 def _text_hash(value: str) -> int:
-    if shows_half(value):
+    if "\ufffd\\u" in value:
         raise half_a_pair()
     return _chain(utf16_units(value), 0)
 
@@ -241,16 +206,6 @@ def _date_time_hash(value: Value) -> int:
 
 
 # --- composites -------------------------------------------------------------------------------
-
-
-def is_tuple(names: tuple[str, ...]) -> bool:
-    """Whether a structure with these fields is a tuple of Flink."""
-    return names == tuple(f"f{index}" for index in range(len(names)))
-
-
-def is_case_class(names: tuple[str, ...]) -> bool:
-    """Whether a structure with these fields is a tuple or case class of Scala."""
-    return names == tuple(f"_{index + 1}" for index in range(len(names)))
 
 
 def _fields(
@@ -350,19 +305,31 @@ _RULES: dict[type[Layout], Callable[[Value], int]] = {
     layouts.Utf8: lambda value: bytes_hash(value.encode("utf-8")),
 }
 
-KRYO_LAYOUTS: dict[str, Layout] = {
-    "java.lang.Boolean": layouts.Boolean(),
-    "java.lang.Byte": layouts.Byte(),
-    "java.lang.Short": layouts.Short(),
-    "java.lang.Integer": layouts.Int(),
-    "java.lang.Long": layouts.Long(),
-    "java.lang.Float": layouts.Float(),
-    "java.lang.Double": layouts.Double(),
-    "java.lang.Character": layouts.Char(),
-    "java.lang.String": layouts.Text(),
-    "java.time.Instant": layouts.Instant(),
-    "java.time.LocalDate": layouts.LocalDate(),
-    "java.time.LocalTime": layouts.LocalTime(),
-    "java.time.LocalDateTime": layouts.LocalDateTime(),
-}
-"""Class that Kryo writes -> a layout with values of the same class."""
+
+# --- MurmurHash3 ------------------------------------------------------------------------------
+
+
+def murmur(java_hash: int) -> int:
+    """The hash code, mixed by Flink's ``MathUtils.murmurHash``: 0 to 2^31 - 1."""
+    mixed = mix_word(0, java_hash & _WORD) ^ 4
+    mixed = finish(mixed)
+    if mixed & _SIGN:
+        # The smallest number has no absolute value in Java.
+        return 0 if mixed == _SIGN else (_WORD + 1) - mixed
+    return mixed
+
+
+def mix_word(state: int, word: int) -> int:
+    """A round of MurmurHash3 of 32 bits: ``state`` after one more word."""
+    word = word * 0xCC9E2D51 & _WORD
+    word = (word << 15 | word >> 17) & _WORD
+    state ^= word * 0x1B873593 & _WORD
+    state = (state << 13 | state >> 19) & _WORD
+    return (state * 5 + 0xE6546B64) & _WORD
+
+
+def finish(state: int) -> int:
+    """The last step of MurmurHash3 of 32 bits, after the length was mixed in."""
+    state = (state ^ state >> 16) * 0x85EBCA6B & _WORD
+    state = (state ^ state >> 13) * 0xC2B2AE35 & _WORD
+    return state ^ state >> 16

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.errors import ColumnTypeError, MergeError
-from savepoint_formats.program.merge_rules import MERGE_RULES, merge_rule
+from savepoint_formats.scan.merged_columns import MERGE_RULES, merge_rule
 
 LONGS = st.integers(-(1 << 63), (1 << 63) - 1)
 MEAN = pa.struct({"f0": pa.int64(), "f1": pa.int64()})
