@@ -298,11 +298,11 @@ from savepoint_spark.savepoint.planned_operator import (
 from savepoint_spark.savepoint.savepoint import (
     Savepoint,
 )
-from savepoint_spark.savepoint.spark_diff import (
-    SparkSavepointDiff,
-)
 from savepoint_spark.savepoint.spark_savepoint import (
     SparkSavepoint,
+)
+from savepoint_spark.savepoint.spark_verbs import (
+    SparkSavepointDiff,
 )
 from savepoint_spark.savepoint.writer import (
     SavepointWriter,

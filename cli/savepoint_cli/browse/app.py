@@ -15,13 +15,12 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Footer, Header, Input, Static
 
 from savepoint_cli.browse.details import Details, key_lines, record_lines
-from savepoint_cli.browse.heavy import Heavy
+from savepoint_cli.browse.heavy import Heavy, RecordsTable
 from savepoint_cli.browse.lines import Line, bounded, cell_text, row_lines
 from savepoint_cli.browse.places import OperatorPlace, PlacesTree, TablePlace
-from savepoint_cli.browse.records_table import RecordsTable
 from savepoint_cli.terminal.cells import shortened
 from savepoint_cli.terminal.progress import compiling
-from savepoint_database.audit.key_texts import key_texts
+from savepoint_database.audit.key_state import key_texts
 from savepoint_database.rows.row_pages import PAGE_ROWS, RowPages
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.locations.stores import started

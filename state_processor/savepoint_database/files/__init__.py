@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from savepoint_database.types.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from savepoint_database.files.exported_table import export_table
-    from savepoint_database.files.new_table_file import write_table_file
+    from savepoint_database.files.exported_table import export_table, write_table_file
     from savepoint_database.files.table_files import TableFiles
     from savepoint_database.files.table_format import FileSplit, TableFormat
 
@@ -25,6 +24,6 @@ __getattr__ = lazy_names(
         "TableFiles": ".table_files",
         "TableFormat": ".table_format",
         "export_table": ".exported_table",
-        "write_table_file": ".new_table_file",
+        "write_table_file": ".exported_table",
     },
 )

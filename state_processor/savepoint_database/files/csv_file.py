@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from savepoint_database.files.json_texts import from_json_texts, json_texts, read_types
-from savepoint_database.files.parsed_rows import parsed
-from savepoint_database.files.text_values import texts_of, values_of
+from savepoint_database.files.text_values import parsed, texts_of, values_of
 from savepoint_database.types.nested_arrays import is_nested
 
 if TYPE_CHECKING:

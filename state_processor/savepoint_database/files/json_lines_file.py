@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_database.files.json_texts import from_json_texts, json_texts, read_types
-from savepoint_database.files.parsed_rows import parsed
-from savepoint_database.files.text_values import projected
+from savepoint_database.files.text_values import parsed, projected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -21,8 +21,7 @@ import pyarrow as pa
 from savepoint_database.files.avro_schema import avro_schema
 from savepoint_database.files.descriptor_texts import pyflink_descriptors
 from savepoint_database.files.savepoint_ddl import create_table
-from savepoint_database.types.schema import exported_schema
-from savepoint_database.types.spark_values import to_printable
+from savepoint_database.types.spark_values import exported_schema, to_printable
 from savepoint_formats.values.arrow_types import spark_type_name
 
 if TYPE_CHECKING:

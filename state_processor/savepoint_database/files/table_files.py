@@ -18,8 +18,7 @@ from savepoint_database.files.parquet_file import (
     read_parquet,
 )
 from savepoint_database.files.table_format import FileSplit, TableFormat
-from savepoint_database.types.schema import with_time_texts
-from savepoint_database.types.spark_values import to_spark
+from savepoint_database.types.spark_values import to_spark, with_time_texts
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, TableFileError
 from savepoint_formats.locations.location import Location
 from savepoint_formats.printable import alternatives

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow.dataset import Dataset
 
-from savepoint_database.types.schema import exported_schema
-from savepoint_database.types.spark_values import to_exported
+from savepoint_database.types.spark_values import exported_schema, to_exported
 from savepoint_database.types.timer_dates import dated_columns, dated_schema, with_dates
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.tables.tables import KEY

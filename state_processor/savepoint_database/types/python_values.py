@@ -20,7 +20,7 @@ from __future__ import annotations
 import operator
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -38,6 +38,18 @@ if TYPE_CHECKING:
     from savepoint_formats.tables.tables import Table
 
     Convert = Callable[[Any], Any]
+
+
+class Place(NamedTuple):
+    """Key and window of a call of a function."""
+
+    key: Any
+    window: Any = None
+
+    def __str__(self) -> str:
+        window = "" if self.window is None else f", {self.window}"
+        return f"key {self.key!r}{window}"
+
 
 BATCH_ROWS = 10_000
 

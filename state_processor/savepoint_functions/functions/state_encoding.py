@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from savepoint_database.rows.place import Place
-from savepoint_database.types.python_values import BATCH_ROWS, OutputRows
+from savepoint_database.types.python_values import BATCH_ROWS, OutputRows, Place
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.arrow_types import arrow_type

@@ -17,7 +17,7 @@ from savepoint_spark.bootstrapping.windowed_transformation import (
     WindowedStateTransformation,
     window_column,
 )
-from savepoint_spark.columns.column_types import column_of, fitted, natural_type
+from savepoint_spark.columns import column_of, fitted, natural_type
 from savepoint_spark.writing.grouped_rows import Grouping
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.keyed_rows import Key, KeyedRows

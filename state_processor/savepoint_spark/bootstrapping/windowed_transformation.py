@@ -25,7 +25,7 @@ from savepoint_database.types.descriptors import (
 from savepoint_database.types.types import Types
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.snapshots import constructed
-from savepoint_spark.columns.column_types import column_of, fits
+from savepoint_spark.columns import column_of, fits
 from savepoint_spark.writing.grouped_rows import Grouping
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.keyed_rows import KeyedRows

@@ -26,7 +26,7 @@ from savepoint_spark.changing.struct_columns import (
     without_times,
 )
 from savepoint_spark.changing.table_rows import TableRows
-from savepoint_spark.columns.column_types import column_of, fitted, spark_type
+from savepoint_spark.columns import column_of, fitted, spark_type
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.keyed_rows import Key, KeyedRows
 from savepoint_spark.writing.new_state import NewState

@@ -11,8 +11,8 @@ from pyspark.errors import AnalysisException
 
 from savepoint_formats.errors import ColumnNotFoundError
 from savepoint_formats.pass_through.deleted_keys import DeletedKeys
-from savepoint_spark.columns.column_types import fitted
-from savepoint_spark.session.task_errors import typed_errors
+from savepoint_spark.columns import fitted
+from savepoint_spark.session.tasks import typed_errors
 from savepoint_spark.writing.keyed_rows import KeyedRows
 from savepoint_spark.writing.operator_rows import encoded_elements
 from savepoint_spark.writing.run_encoding import KEY

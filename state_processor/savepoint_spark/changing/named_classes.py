@@ -1,20 +1,27 @@
 """Java classes that an operator names: in its serializers, and in the bytes of its values.
 
 Kryo and the POJO serializer write the names of classes that are not registered, and Java's
-serialization writes every name. Only states that may contain such values are read.
+serialization writes every name. Only states that may contain such values are read. ``RecodedState``
+writes values anew while they pass through: for another Flink, and with classes renamed.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from savepoint_formats.errors import SchemaChangeError, within
-from savepoint_formats.pass_through.recoded_entries import may_hold_name
+from savepoint_formats.pass_through.recoded_entries import RecodedStates, may_hold_name
 from savepoint_formats.tables.stored_infos import operator_infos
-from savepoint_formats.values.named_values import may_name_classes
-from savepoint_spark.changing.stored_elements import operator_states, stored_elements
+from savepoint_formats.values.named_values import Renaming, may_name_classes
+from savepoint_spark.changing.header_changes import RenamedElements
+from savepoint_spark.changing.stored_elements import (
+    described_layout,
+    operator_states,
+    stored_elements,
+)
 from savepoint_spark.changing.stored_rows import stored_chunks
 from savepoint_spark.writing.stored_types import StoredTypes
 
@@ -25,6 +32,9 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
     from savepoint_formats.state_files.state import State
+    from savepoint_spark.changing.migration import Migration
+    from savepoint_spark.changing.stored_elements import Step, StoredElements
+    from savepoint_spark.writing.operator_rows import ElementRows, NewOperatorState
 
 
 def snapshots_of(operator: Operator) -> Iterator[TypeSerializerSnapshot]:
@@ -86,3 +96,53 @@ def _bytes_of(operator: Operator, state: State) -> Iterator[pa.Array]:
     else:
         elements = operator_states(operator)[state.name]
         yield pa.array(stored_elements(operator, elements), pa.large_binary())
+
+
+@dataclass(frozen=True)
+class RecodedState:
+    """Recodes the values of an operator; without ``migration`` only names change."""
+
+    operator: Operator
+    migration: Migration | None
+    renames: tuple[ClassRename, ...]
+
+    @property
+    def entries(self) -> RecodedStates | None:
+        """The recoding of keyed entries; None if they stay."""
+        recoded = None if self.migration is None else self.migration.recoded
+        names = any(state.kind.is_keyed for state in naming_states(self.operator))
+        if not self.renames or not names:
+            return recoded
+        kryo = self.operator.kryo
+        assert kryo is not None  # as it is one of a savepoint
+        recoded = recoded or RecodedStates({}, kryo, kryo)
+        return replace(recoded, renames=self.renames)
+
+    def elements(self, rows: StoredElements) -> ElementRows:
+        """The elements of an operator state, recoded where needed."""
+        steps, state = self._steps(rows.state)
+        return RenamedElements(replace(rows, steps=steps), state) if steps else rows
+
+    def check_elements(self, state: NewOperatorState) -> None:
+        """Recodes the elements of an operator state, and writes nothing."""
+        steps, _ = self._steps(state)
+        if not steps:
+            return
+        with within(f"state {state.name!r}", f"operator {self.operator.name}"):
+            for element in stored_elements(self.operator, state):
+                for step in steps:
+                    element = step.of(element)  # noqa: PLW2901  # it goes from step to step
+
+    def _steps(self, state: NewOperatorState) -> tuple[tuple[Step, ...], NewOperatorState]:
+        """The steps for each element, and the new state."""
+        steps: tuple[Step, ...] = ()
+        kryo = self.operator.kryo
+        assert kryo is not None  # as it is one of a savepoint
+        if self.migration is not None and state.name in self.migration.elements:
+            steps = (self.migration.element_recoding(state.name),)
+            _, state = self.migration.elements[state.name]
+            kryo = self.migration.writes
+        layout = described_layout(state, kryo)
+        if self.renames and may_name_classes(layout):
+            steps += (Renaming(layout, kryo, self.renames),)
+        return steps, state

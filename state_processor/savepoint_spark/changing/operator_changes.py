@@ -27,8 +27,7 @@ from savepoint_spark.changing.hash_codes import hash_code_of
 from savepoint_spark.changing.header_changes import HeaderChanges
 from savepoint_spark.changing.key_choice import encoded_keys
 from savepoint_spark.changing.local_write import LocalKeyedPlan, MergedPlan
-from savepoint_spark.changing.named_classes import expect_not_named
-from savepoint_spark.changing.recoded_state import RecodedState
+from savepoint_spark.changing.named_classes import RecodedState, expect_not_named
 from savepoint_spark.changing.stored_elements import StoredElements, operator_states
 from savepoint_spark.changing.stored_rows import StoredKeyedRows
 from savepoint_spark.changing.values_check import check_values, expect_none_unknown

@@ -18,7 +18,7 @@ from savepoint_formats.scan.subtasks import check_subtasks
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.tables.catalog import raw_keyed_handle
-from savepoint_spark.changing.local_state_rows import LOCAL_RUNS, of_subtask
+from savepoint_spark.changing.local_write import LOCAL_RUNS, of_subtask
 from savepoint_spark.session.session import is_remote, tasks_at_once
 from savepoint_spark.writing.handed_runs import RunSource
 from savepoint_spark.writing.run_encoding import RUNS, run_rows

@@ -15,7 +15,7 @@ from savepoint_database.types.nested_arrays import flat_map
 from savepoint_database.types.spark_values import from_spark, to_spark
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.values.kinds.precise_times import is_precise
-from savepoint_spark.columns.spark_types import spark_schema
+from savepoint_spark.columns import spark_schema
 from savepoint_spark.session.tasks import rows_of_tasks
 
 if TYPE_CHECKING:

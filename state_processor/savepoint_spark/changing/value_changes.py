@@ -24,7 +24,7 @@ from savepoint_formats.snapshots.struct_edit import (
 )
 from savepoint_formats.state_files.state import StateKind
 from savepoint_spark.changing.struct_columns import type_at
-from savepoint_spark.columns.column_types import fits, spark_type
+from savepoint_spark.columns import fits, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -53,7 +53,7 @@ from savepoint_formats.errors import TableNotFoundError
 from savepoint_formats.printable import printable
 from savepoint_formats.scan.splits import SPLIT_SIZE, KeyedSplit, Split
 from savepoint_formats.values.kryo.descriptions import kryo_classes_of
-from savepoint_spark.columns.spark_types import spark_schema
+from savepoint_spark.columns import spark_schema
 from savepoint_spark.reading.source_options import SourceOptions, flag_of, names_of
 from savepoint_spark.workers.worker_garbage import keep_what_is_imported
 

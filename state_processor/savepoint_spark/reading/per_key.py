@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyspark import cloudpickle
 from pyspark.sql.types import StructType
 
-from savepoint_database.rows.place import Place
-from savepoint_database.types.python_values import OutputRows, python_values, state_values
+from savepoint_database.types.python_values import OutputRows, Place, python_values, state_values
 from savepoint_database.types.spark_values import to_python
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.tables.tables import Column, tables_of
-from savepoint_spark.columns.spark_types import arrow_schema
+from savepoint_spark.columns import arrow_schema
 from savepoint_spark.reading.functions import (
     KeyedStateReaderFunction,
     ReaderContext,

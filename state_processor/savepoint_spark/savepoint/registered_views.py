@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from savepoint_database.snapshot.sql_tables import SqlTables
-from savepoint_database.types.schema import exported_schema
+from savepoint_database.types.spark_values import exported_schema
 from savepoint_database.types.sql_names import literal, quoted
 from savepoint_database.types.timer_dates import LAST_MS, dated_columns
 from savepoint_formats.values.arrow_types import spark_type_name

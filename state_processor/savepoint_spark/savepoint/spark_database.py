@@ -11,11 +11,11 @@ from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.captured import convert_exception
 
 from savepoint_database.sql import SqlResult
-from savepoint_database.sql.listing import listing
 from savepoint_database.sql.sql_text import (
     Dialect,
     ambiguous_names,
     expect_spark_query,
+    listing,
     named_tables,
     rewritten,
     words,
@@ -25,7 +25,7 @@ from savepoint_formats.errors import NotFoundError, QueryError, SavepointError, 
 from savepoint_formats.locations.location import Location, is_local
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_spark.savepoint.registered_views import RegisteredViews
-from savepoint_spark.session.task_errors import typed_errors
+from savepoint_spark.session.tasks import typed_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

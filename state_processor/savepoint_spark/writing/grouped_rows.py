@@ -21,7 +21,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from savepoint_spark.columns.column_types import column_of
+from savepoint_spark.columns import column_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -23,7 +23,7 @@ from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.metadata import KeyGroupRangeOffsets, RelativeFile
 from savepoint_formats.pass_through.placed_runs import PlacedRuns
 from savepoint_formats.state_files.canonical_file import CanonicalFile
-from savepoint_spark.session.task_errors import typed_errors
+from savepoint_spark.session.tasks import typed_errors
 from savepoint_spark.writing.arrow_batches import in_arrow_batches_of
 from savepoint_spark.writing.handed_runs import FILE, HandedRuns
 from savepoint_spark.writing.run_encoding import HASH_SIZE

@@ -11,8 +11,8 @@ from pyspark.sql.types import StructType
 
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.layout import Int
-from savepoint_spark.columns.column_types import column_of, fits, fitted, spark_type
-from savepoint_spark.session.task_errors import typed_errors
+from savepoint_spark.columns import column_of, fits, fitted, spark_type
+from savepoint_spark.session.tasks import typed_errors
 from savepoint_spark.writing.handed_runs import RunSource
 from savepoint_spark.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE, RunEncoding, StateColumn
 

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from savepoint_formats.errors import OverlappingWindowsError
 from savepoint_formats.values.element_rows import Collections
-from savepoint_spark.columns.column_types import column_of
+from savepoint_spark.columns import column_of
 from savepoint_spark.writing.grouped_rows import Grouping
 from savepoint_spark.writing.keyed_rows import KeyedRows
 from savepoint_spark.writing.run_encoding import KEY, NAMESPACE

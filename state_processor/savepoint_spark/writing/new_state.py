@@ -20,7 +20,7 @@ from savepoint_formats.state_files.header import (
     StateMetaInfo,
 )
 from savepoint_formats.state_files.state import StateKind
-from savepoint_spark.columns.column_types import column_of, fits, fitted, shown_layout, spark_type
+from savepoint_spark.columns import column_of, fits, fitted, shown_layout, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

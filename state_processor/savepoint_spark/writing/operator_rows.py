@@ -33,8 +33,8 @@ from savepoint_formats.state_files.operator_state import (
     OperatorStateFile,
 )
 from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_spark.columns.column_types import fitted, shown_layout
-from savepoint_spark.session.task_errors import typed_errors
+from savepoint_spark.columns import fitted, shown_layout
+from savepoint_spark.session.tasks import typed_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
