@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_database.types.nested_arrays import converted, flat_map
+from savepoint_database.types.nested_arrays import converted, leaves
 from savepoint_formats.errors import (
     InexactTimeError,
     UnencodableError,
@@ -140,7 +140,8 @@ def to_comparable(batch: pa.RecordBatch) -> pa.RecordBatch:
     """
     fields = []
     for field, array in zip(batch.schema, batch.columns, strict=True):
-        unit = "ns" if _fits_nanoseconds(array) else "us"
+        times = (leaf for leaf in leaves(array) if is_precise(leaf.type))
+        unit = "us" if any(timestamps_of(leaf, "ns")[1].any() for leaf in times) else "ns"
         fields.append(field.with_type(mapped(field.type, partial(_counted_leaf, unit=unit))))
     return _cast(batch, pa.schema(fields), _counted)
 
@@ -151,18 +152,6 @@ def _counted_leaf(data_type: pa.DataType, unit: str) -> pa.DataType:
 
 def _counted(values: pa.StructArray, wanted: pa.DataType) -> pa.Array:
     return timestamps_of(values, wanted.unit)[0]
-
-
-def _fits_nanoseconds(array: pa.Array) -> bool:
-    if is_precise(array.type):
-        return not timestamps_of(array, "ns")[1].any()
-    if pa.types.is_map(array.type):
-        return all(map(_fits_nanoseconds, flat_map(array)))
-    if pa.types.is_list(array.type):
-        return _fits_nanoseconds(array.flatten())
-    if pa.types.is_struct(array.type):
-        return all(map(_fits_nanoseconds, array.flatten()))
-    return True
 
 
 def to_exported(batch: pa.RecordBatch, nanoseconds: Nanoseconds) -> pa.RecordBatch:

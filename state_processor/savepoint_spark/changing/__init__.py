@@ -12,11 +12,4 @@ if TYPE_CHECKING:
 
 __all__ = ["ChangedOperator", "classes_to_describe", "collections_to_describe", "needs_conversion"]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "ChangedOperator": ".changed_operator",
-        "classes_to_describe": ".unknown_classes",
-        "collections_to_describe": ".migration",
-    },
-)
+__getattr__ = lazy_names(__name__)[0]

@@ -9,18 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from savepoint_database.types.nested_arrays import flat_map
+from savepoint_database.types.nested_arrays import leaves
 from savepoint_database.types.spark_values import from_spark, to_spark
 from savepoint_formats.errors import SchemaChangeError, within
-from savepoint_formats.values.kinds.precise_times import is_precise
 from savepoint_spark.columns import spark_schema
 from savepoint_spark.session.tasks import rows_of_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_formats.scan.scan import TableScan
@@ -65,7 +63,7 @@ def _expect_same(rows: pa.RecordBatch, shown: pa.RecordBatch, written: frozenset
         if stored.type == seen.type or field.name not in written:
             continue
         with within(f"column {field.name!r}"):
-            for leaf, seen_leaf in zip(_leaves(stored), _leaves(seen), strict=True):
+            for leaf, seen_leaf in zip(leaves(stored), leaves(seen), strict=True):
                 _expect_same_leaf(leaf, seen_leaf)
 
 
@@ -77,19 +75,3 @@ def _expect_same_leaf(leaf: pa.Array, seen: pa.Array) -> None:
         " has, and would be written as another one: leave the state as it is, or change it with"
         " nanoseconds='struct'"
     )
-
-
-def _leaves(array: pa.Array) -> Iterator[pa.Array]:
-    """The arrays inside an array, without values under nulls."""
-    if is_precise(array.type):
-        yield array
-    elif pa.types.is_map(array.type):
-        for inner in flat_map(array):
-            yield from _leaves(inner)
-    elif pa.types.is_list(array.type):
-        yield from _leaves(array.flatten())
-    elif pa.types.is_struct(array.type):
-        for inner in array.flatten():
-            yield from _leaves(inner)
-    else:
-        yield array

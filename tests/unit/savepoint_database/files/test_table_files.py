@@ -13,7 +13,8 @@ import pytest
 from pyarrow import parquet
 from support.sample_rows import Sample
 
-from savepoint_database.files import TableFiles, TableFormat, write_table_file
+from savepoint_database.files import TableFormat, write_table_file
+from savepoint_database.files.table_files import TableFiles
 from savepoint_database.types.spark_values import exported_schema, to_exported, to_spark
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, TableFileError
 
