@@ -14,8 +14,7 @@ from savepoint_cli import completion, options
 from savepoint_cli.engine import Engine, work_options
 from savepoint_cli.terminal.help import Command, command
 from savepoint_cli.terminal.output import output_option
-from savepoint_database.audit.page import page
-from savepoint_database.audit.statistics_views import largest_tables, statistics_tables
+from savepoint_database.audit.statistics_views import largest_tables, page, statistics_tables
 from savepoint_database.snapshot import retained
 from savepoint_formats.new_snapshot.whole_file import whole_file
 from savepoint_formats.printable import printable

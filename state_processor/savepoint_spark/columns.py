@@ -166,13 +166,9 @@ def column_of(data: DataFrame, name: str) -> tuple[Column, DataType]:
 
 
 def fitted(data: DataFrame, name: str, wanted: Layout, what: str) -> Column:
-    """A column, cast so that Arrow takes it for the values of a layout.
+    """A column, cast so that Arrow takes it for the values of a layout; ``what`` names their receiver.
 
-    ``what`` names their receiver in errors.
-
-    Raises:
-        ColumnNotFoundError: There is no such column.
-        ColumnTypeError: Its type does not fit.
+    Raises ``ColumnNotFoundError`` or ``ColumnTypeError``.
     """
     column, data_type = column_of(data, name)
     target = _spark_type_like(data_type, arrow_type(wanted))

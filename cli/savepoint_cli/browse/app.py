@@ -14,9 +14,16 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Footer, Header, Input, Static
 
-from savepoint_cli.browse.details import Details, key_lines, record_lines
+from savepoint_cli.browse.details import (
+    Details,
+    Line,
+    bounded,
+    cell_text,
+    key_lines,
+    record_lines,
+    row_lines,
+)
 from savepoint_cli.browse.heavy import Heavy, RecordsTable
-from savepoint_cli.browse.lines import Line, bounded, cell_text, row_lines
 from savepoint_cli.browse.places import OperatorPlace, PlacesTree, TablePlace
 from savepoint_cli.terminal.cells import shortened
 from savepoint_cli.terminal.progress import compiling

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import DataTable, Footer, Static, TabbedContent, TabPane
 
-from savepoint_cli.browse.lines import cut
+from savepoint_cli.browse.details import cut
 from savepoint_cli.terminal.cells import person_field, shortened
 from savepoint_database.audit.statistics import KeyStatistics
 from savepoint_database.audit.statistics_views import statistics_tables

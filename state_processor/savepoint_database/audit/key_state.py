@@ -154,11 +154,7 @@ def html_rows(title: str, rows: list[dict[str, Any]]) -> str:
 def key_rows(
     snapshot: Snapshot, table: str, key: Any, undescribed_subclasses: UndescribedSubclasses
 ) -> KeyRows | None:
-    """Rows of a key in one table; None if it has none.
-
-    Raises:
-        SavepointError: There is no such table, its keys are of another type, or it can't be read.
-    """
+    """Rows of a key in one table; None if it has none."""
     operator, shown = snapshot.table(table)
     if not _has_keys(shown):
         raise StateTypeError(f"table {table} is not keyed: no key has rows in it")

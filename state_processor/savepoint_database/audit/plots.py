@@ -31,11 +31,7 @@ _WIDTH, _ROW = 11.0, 0.3
 
 
 def plots(report: SavepointStatistics) -> list[tuple[str, str]]:
-    """Titles and SVGs of the plots that have data.
-
-    Raises:
-        MissingPackageError: Matplotlib is not installed.
-    """
+    """Titles and SVGs of the plots that have data; ``MissingPackageError`` without Matplotlib."""
     charts = [("Bytes by operator", _operators(report)), ("Bytes by state", _states(report))]
     charts += [
         (f"Timers of {_name(timers)}", _timers(timers, report.at)) for timers in report.timers

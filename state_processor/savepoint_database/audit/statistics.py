@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from savepoint_database.audit.page import fragment
+from savepoint_database.audit.statistics_views import fragment
 from savepoint_database.types.record_table import record_table, record_type
 from savepoint_formats.statistics.distribution import Distribution
 

@@ -322,10 +322,7 @@ def verdict(
     largest_keys: Sequence[KeyStatistics],
     problems: Sequence[str],
 ) -> str:
-    """Names the largest state, and conspicuous keys, subtasks, timers and expired values.
-
-    All arguments are sorted, the largest first.
-    """
+    """Names the largest state, and conspicuous keys, subtasks, timers and expired values; all are sorted."""
     total = sum(state.size for state in states)
     parts = []
     if total:

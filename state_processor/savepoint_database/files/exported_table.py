@@ -127,10 +127,7 @@ def write_table_file(
 ) -> int:
     """Writes rows to a file, a local path or a URI; returns its size in bytes.
 
-    Raises:
-        TableFileError: A file exists, or appears meanwhile, and is not overwritten; or a value can't be
-            written.
-        SavepointError: The file system refuses the file.
+    ``TableFileError`` says that a file is there, or that a value can't be written.
     """
     with whole_file(path, is_overwritten=is_overwritten) as file:
         try:

@@ -33,11 +33,7 @@ def write_json_lines(file: pa.NativeFile, _schema: pa.Schema, tables: Iterator[p
 
 
 def json_lines_schema(split: FileSplit, columns: Mapping[str, pa.DataType | None]) -> pa.Schema:
-    """Columns of the objects in the first chunk, with the given types, or text.
-
-    Raises:
-        TableFileError: A line is no JSON object.
-    """
+    """Columns of the objects in the first chunk, with the given types, or text."""
     texts = next(_chunks(split), pa.array([], pa.utf8()))
     field = pa.field("object", pa.list_(pa.utf8()))
     keys = parsed(split, field, texts, 1, _keys)
@@ -53,11 +49,7 @@ def _keys(texts: pa.Array) -> pa.Array:
 
 
 def read_json_lines(split: FileSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of these columns, as these types.
-
-    Raises:
-        TableFileError: A line is no JSON object, or a value is none of the type of its column.
-    """
+    """The rows of these columns; ``TableFileError`` for a line that is no object, or another type."""
     row = 1
     for texts in _chunks(split):
         parsed(split, pa.field("object", pa.list_(pa.utf8())), texts, row, _keys)

@@ -38,11 +38,7 @@ def from_json_texts(texts: pa.Array, wanted: pa.DataType, field: str | None = No
     """Values of JSON texts; null where the text is null or ``null``.
 
     With ``field``, values of this field of objects; null where an object lacks it. Times of day remain
-    texts, see ``read_types``.
-
-    Raises:
-        duckdb.Error: A text is no JSON, or does not fit the type.
-        pa.ArrowInvalid: A scalar does not fit its type.
+    texts, see ``read_types``. Raises ``duckdb.Error`` or ``pa.ArrowInvalid`` for a text that does not fit.
     """
     shape = _shape(wanted, lambda _: pa.utf8())
     part = '"value"::JSON'

@@ -39,11 +39,7 @@ def texts_of(array: pa.Array) -> pa.Array:
 
 
 def values_of(texts: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Texts as scalars; times of day remain texts, as in Spark.
-
-    Raises:
-        pa.ArrowInvalid: A text does not fit the type.
-    """
+    """Texts as scalars, or ``pa.ArrowInvalid``; times of day remain texts, as in Spark."""
     if pa.types.is_binary(wanted):
         return _bytes(texts.cast(pa.utf8()))
     if pa.types.is_duration(wanted):
@@ -87,10 +83,7 @@ def parsed(
 ) -> pa.Array:
     """Values of texts that become a column; ``row`` is the number of the first one.
 
-    ``parse`` raises an error of Arrow or DuckDB for a wrong text.
-
-    Raises:
-        TableFileError: A text is wrong; names its row.
+    ``parse`` raises an error of Arrow or DuckDB for a wrong text, whose row the ``TableFileError`` names.
     """
     try:
         return parse(texts)

@@ -33,13 +33,10 @@ class Page:
 
 
 class RowPages:
-    """Pages of ``size`` rows of a table.
+    """Pages of ``size`` rows of a table; threads may share them.
 
     Memory holds a batch of the scan and ``kept_size`` bytes of pages. An older page is read again, from
-    the beginning of its split. Threads may share the pages.
-
-    Raises:
-        SavepointError: As ``TableScan.splits`` does.
+    the beginning of its split.
     """
 
     def __init__(
@@ -55,11 +52,7 @@ class RowPages:
         self._begin_split(0)
 
     def page(self, number: int) -> Page:
-        """A page; empty behind the last one.
-
-        Raises:
-            SavepointError: A file is missing or damaged.
-        """
+        """A page; empty behind the last one."""
         with self._lock:
             if number not in self._kept:
                 try:

@@ -31,13 +31,9 @@ def first_rows(
 ) -> Rows:
     """The first rows of a table as plain values; reads no further than it must.
 
-    Times and dates are text, maps are lists of pairs. ``where`` is a condition in SQL such as
-    ``total > 100 AND key LIKE 'a%'``, which may use columns that are not shown. ``times`` is the form of
-    the times of timers and of access to state with TTL, also for the condition.
-
-    Raises:
-        ConditionError: ``where`` can't be understood.
-        SavepointError: The table can't be read.
+    Times and dates are text, maps are lists of pairs. ``where`` is a condition in SQL, which may use
+    columns that are not shown. ``times`` is the form of the times of timers and of access to state with
+    TTL, also for the condition.
     """
     names = scan.schema.names
     if where is not None:
@@ -103,10 +99,7 @@ def _fits(column: pa.Array) -> bool:
 def result_rows(
     schema: pa.Schema, batches: Iterator[pa.RecordBatch]
 ) -> tuple[list[str], Iterator[dict[str, Any]]]:
-    """Rows of a query's result as plain values, see ``first_rows``; reads only rows that are taken.
-
-    Returns the names of the columns as well; repeated names get numbers.
-    """
+    """Names of the columns and rows of a query's result; repeated names get numbers. See ``first_rows``."""
     names = distinct(schema.names)
     renamed = (pa.RecordBatch.from_arrays(batch.columns, names=names) for batch in batches)
     return names, _rows(renamed)

@@ -15,9 +15,8 @@ import duckdb
 import pyarrow as pa
 
 from savepoint_database.snapshot.sql_tables import SqlTable, SqlTables
-from savepoint_database.sql.key_conditions import scanned_keys
 from savepoint_database.sql.parse_tree import nodes, parse_tree
-from savepoint_database.sql.scan_dataset import ScanDataset, SqlRows
+from savepoint_database.sql.scan_dataset import ScanDataset, SqlRows, scanned_keys
 from savepoint_database.sql.sql_text import Dialect, listing, rewritten, without_explain
 from savepoint_database.types.sql_names import distinct, double_quoted
 from savepoint_formats.errors import QueryError, SavepointError, UnreadTableWarning
@@ -65,10 +64,7 @@ class SqlDatabase:
     """Answers queries about a savepoint; opens nothing else unless ``allow_files``.
 
     ``options`` are those of all tables. DuckDB takes ``memory_limit``, such as ``4GB`` or ``50%``, before
-    it uses the disk.
-
-    Raises:
-        ValueError: ``memory_limit`` is no amount of memory.
+    it uses the disk; ``ValueError`` if it is no amount of memory.
     """
 
     def __init__(
@@ -99,10 +95,7 @@ class SqlDatabase:
     def query(self, sql: str) -> SqlResult:
         """The result of one query. Errors of the query are raised before any rows are read.
 
-        Raises:
-            QueryError: It is no query, or can't be understood.
-            TableNotFoundError: It names an unknown table.
-            SavepointError: The files of a table that it names are missing or damaged.
+        Raises ``QueryError``, ``TableNotFoundError``, or the error of a table that can't be read.
         """
         if (listed := listing(sql, self.tables)) is not None:
             return SqlResult(listed.schema, iter(listed.to_batches()))

@@ -210,9 +210,6 @@ def listing(sql: str, tables: SqlTables) -> pa.Table | None:
 
     The statement is ``SHOW TABLES``, ``SHOW ALL TABLES`` or ``SHOW TABLES FROM summarize``. The columns
     are ``name`` in SQL, full name of the ``table``, and the ``problem`` of one that can't be read.
-
-    Raises:
-        TableNotFoundError: The savepoint has no such operator, or several.
     """
     shown = _asked(sql, tables)
     if shown is None:

@@ -175,12 +175,7 @@ class OutputRows:
         self._converts = [given(field.type) for field in schema]
 
     def batches(self, rows: Iterable[tuple[object, Any]]) -> Iterator[pa.RecordBatch]:
-        """Batches of rows, each with its place, whose text names the key.
-
-        Raises:
-            TypeError: A row, or a value in it, has another type than the schema says.
-            ValueError: A row has other columns than the schema, or a value does not fit.
-        """
+        """Batches of rows, each with its place; ``TypeError`` or ``ValueError`` for a row that does not fit."""
         places: list[object] = []
         whole: list[Sequence[Any]] = []
         width = len(self._schema)

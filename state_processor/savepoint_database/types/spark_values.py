@@ -118,11 +118,7 @@ _LIMITS = np.iinfo(np.int64)
 
 
 def to_spark(batch: pa.RecordBatch, nanoseconds: Nanoseconds = "refuse") -> pa.RecordBatch:
-    """The batch with Spark's types.
-
-    Raises:
-        InexactTimeError: A time differs in microseconds, and ``nanoseconds`` is ``refuse``.
-    """
+    """The batch with Spark's types; ``InexactTimeError`` if a time differs, and ``nanoseconds`` is ``refuse``."""
     leaf = partial(spark_leaf, nanoseconds=nanoseconds)
     values = partial(_spark_values, nanoseconds=nanoseconds)
     return _cast(batch, mapped_schema(batch.schema, leaf), values)
@@ -155,11 +151,7 @@ def _counted(values: pa.StructArray, wanted: pa.DataType) -> pa.Array:
 
 
 def to_exported(batch: pa.RecordBatch, nanoseconds: Nanoseconds) -> pa.RecordBatch:
-    """The batch for files: times with nanoseconds as in Spark, other values as they are.
-
-    Raises:
-        InexactTimeError: As ``to_spark``.
-    """
+    """The batch for files: times with nanoseconds as in Spark, other values as they are."""
     values = partial(_spark_values, nanoseconds=nanoseconds)
     return _cast(batch, exported_schema(batch.schema, nanoseconds), values)
 
@@ -167,9 +159,7 @@ def to_exported(batch: pa.RecordBatch, nanoseconds: Nanoseconds) -> pa.RecordBat
 def from_spark(values: pa.Array, wanted: pa.DataType) -> pa.Array:
     """An array of Spark's as a type of ``savepoint_formats``; reverses ``to_spark``.
 
-    Raises:
-        ValueOutOfRangeError: A time is out of the type's range, or a text is no time.
-        UnencodableError: A text is no UTF-8, which Spark does not check.
+    Raises ``ValueOutOfRangeError`` for a time that does not fit, ``UnencodableError`` for a text that is no UTF-8.
     """
     expect_valid(values)
     return converted(values, wanted, _exact_values)

@@ -19,7 +19,7 @@ from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.backends.timers import TIMER_STATE_PREFIX
 from savepoint_functions.functions.key_spans import decoded_keys
-from savepoint_spark.writing.new_state import NewState
+from savepoint_spark.writing.keyed_rows import NewState
 from savepoint_spark.writing.run_encoding import (
     BATCH_SIZE,
     KEY,

@@ -33,8 +33,7 @@ from savepoint_functions.functions.state_encoding import StateEncoding
 from savepoint_spark.changing.local_write import LocalKeyedPlan, LocalStateRows
 from savepoint_spark.columns import column_of, fits, spark_schema
 from savepoint_spark.reading.per_key import row_types
-from savepoint_spark.writing.keyed_rows import Key, KeyedRows
-from savepoint_spark.writing.new_state import NewState
+from savepoint_spark.writing.keyed_rows import Key, KeyedRows, NewState
 from savepoint_spark.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from savepoint_spark.bootstrapping.windowed_transformation import (
 from savepoint_spark.columns import column_of, fitted, natural_type
 from savepoint_spark.writing.grouped_rows import Grouping
 from savepoint_spark.writing.keyed_plan import KeyedPlan
-from savepoint_spark.writing.keyed_rows import Key, KeyedRows
-from savepoint_spark.writing.new_state import NewState
+from savepoint_spark.writing.keyed_rows import Key, KeyedRows, NewState
 from savepoint_spark.writing.operator_plan import OperatorPlan
 from savepoint_spark.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE
 from savepoint_spark.writing.stored_types import StoredTypes

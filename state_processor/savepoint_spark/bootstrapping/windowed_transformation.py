@@ -28,9 +28,8 @@ from savepoint_formats.snapshots import constructed
 from savepoint_spark.columns import column_of, fits
 from savepoint_spark.writing.grouped_rows import Grouping
 from savepoint_spark.writing.keyed_plan import KeyedPlan
-from savepoint_spark.writing.keyed_rows import KeyedRows
+from savepoint_spark.writing.keyed_rows import KeyedRows, NewState
 from savepoint_spark.writing.merging_windows import MergingWindowSets, merged_windows
-from savepoint_spark.writing.new_state import NewState
 from savepoint_spark.writing.operator_plan import OperatorPlan
 from savepoint_spark.writing.run_encoding import NAMESPACE
 
@@ -170,10 +169,7 @@ class WindowedStateTransformation:
         )
 
     def _merging_set(self, data: DataFrame) -> KeyedRows:
-        """The windows of each key; their state is under the windows themselves.
-
-        ``write`` raises ``OverlappingWindowsError`` for windows that should have merged.
-        """
+        """The windows of each key, whose state is under them; ``write`` refuses windows that should have merged."""
         window = F.col(NAMESPACE)
         pairs = F.collect_list(F.struct(window.alias("f0"), window.alias("f1")))
         key = self.keyed.key

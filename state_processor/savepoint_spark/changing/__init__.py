@@ -8,7 +8,7 @@ from savepoint_spark.changing.canonical import needs_conversion
 if TYPE_CHECKING:
     from savepoint_spark.changing.changed_operator import ChangedOperator
     from savepoint_spark.changing.migration import collections_to_describe
-    from savepoint_spark.changing.unknown_classes import classes_to_describe
+    from savepoint_spark.changing.named_classes import classes_to_describe
 
 __all__ = ["ChangedOperator", "classes_to_describe", "collections_to_describe", "needs_conversion"]
 

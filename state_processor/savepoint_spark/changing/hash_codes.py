@@ -45,11 +45,8 @@ class GivenShape:
 def hash_code_of(operator: Operator, asked: HashKeys | str | None) -> HashKeys | None:
     """The function for the hash codes of an operator's keys; None if they follow from the type.
 
-    ``asked`` is the user's function, or the text of a shape.
-
-    Raises:
-        UnstableHashError: They don't follow from the type, and could not be inferred.
-        ValueError: The text is no shape.
+    ``asked`` is the user's function, or the text of a shape. ``UnstableHashError`` says that hash codes
+    don't follow from the type, and could not be inferred.
     """
     layout = _key_layout(operator)
     if layout is None or callable(asked):

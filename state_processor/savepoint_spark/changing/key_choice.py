@@ -30,11 +30,7 @@ _UNRESOLVED = ("UNRESOLVED_COLUMN", "MISSING_ATTRIBUTES")
 
 
 def keys_where(tables: Iterable[DataFrame], where: Column | str, operator: str) -> DataFrame:
-    """The keys with a row that fits, in any of the tables that have the columns of the condition.
-
-    Raises:
-        ColumnNotFoundError: No table has the columns of the condition.
-    """
+    """The keys with a row that fits, in any of the tables that have the columns of the condition."""
     chosen, refusals = [], []
     for table in tables:
         try:

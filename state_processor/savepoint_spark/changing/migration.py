@@ -112,12 +112,7 @@ class Migration:
 
 
 def migration_of(operator: Operator, removed: frozenset[str]) -> Migration | None:
-    """The migration of an operator's states; None if nothing in them changes.
-
-    Raises:
-        MigrationError: A collection or serializer is unknown. The message names all such states.
-        SavepointError: A file can't be read.
-    """
+    """The migration of an operator's states; None if nothing changes. ``MigrationError`` names all problems."""
     planning = _Planning.of(operator, removed)
     with within(f"operator {operator.name}"):
         planning.problems.extend(_refusals(operator, removed))
@@ -128,14 +123,9 @@ def migration_of(operator: Operator, removed: frozenset[str]) -> Migration | Non
 
 
 def collections_to_describe(operator: Operator) -> dict[str, dict[str, None]]:
-    """The collections with unknown elements, by the class around them.
+    """The collections with unknown elements, as ``operator: state 'name': class.field``, by the class around them.
 
-    Returns:
-        Class -> ``operator: state 'name': class.field``, in order, as the keys of a dict.
-        Collections that are no field of a POJO are left out: no description could tell.
-
-    Raises:
-        SavepointError: A file can't be read.
+    Collections that are no field of a POJO are left out: no description could tell.
     """
     try:
         planning = _Planning.of(operator, frozenset())

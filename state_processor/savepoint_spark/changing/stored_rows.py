@@ -90,12 +90,7 @@ class StoredKeyedRows:
         )
 
     def check(self, max_parallelism: int) -> None:
-        """Reads the states as ``runs`` does, without Spark, and writes nothing.
-
-        Raises:
-            UnstableHashError: The hash codes of keys are not known, or not those of the savepoint.
-            SavepointError: A file can't be read to its end.
-        """
+        """Reads the states as ``runs`` does, without Spark, raises its errors, and writes nothing."""
         ids = {name: number for number, name in enumerate(sorted(self.names))}
         reading = replace(self, is_local=False)._reading(ids, max_parallelism)
         for split in reading.splits:

@@ -82,11 +82,7 @@ class SqlViews:
         options: Mapping[str, str],
         dated: Collection[str] = (),
     ) -> None:
-        """Makes or replaces a view.
-
-        ``options`` are those of the data source; the milliseconds of ``dated`` columns become
-        timestamps.
-        """
+        """Makes or replaces a view; the milliseconds of ``dated`` columns become timestamps."""
         self._ensure_database(view.database)
         base = self._base(schema)
         texts = ", ".join(f"`{name}` = {literal(value)}" for name, value in options.items())

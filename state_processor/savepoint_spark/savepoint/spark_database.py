@@ -40,10 +40,7 @@ _STORED_SIZE = 1 << 26
 
 
 class SparkDatabase:
-    """Answers queries about a savepoint on Spark, as ``SqlDatabase`` does in this process.
-
-    ``options`` apply to all tables: ``nanoseconds``, ``undescribed_subclasses``.
-    """
+    """Answers queries about a savepoint on Spark, as ``SqlDatabase`` does in this process."""
 
     def __init__(
         self,
@@ -59,11 +56,7 @@ class SparkDatabase:
     def query(self, sql: str, limit: int | None = None) -> SqlResult:
         """The result of a query in Spark SQL; without ``limit``, rows come partition by partition.
 
-        Raises:
-            QueryError: It is no query, can't be understood, or fails.
-            TableNotFoundError: There is no table of that name.
-            NotFoundError: It names a table that can't be read.
-            SavepointError: A file is damaged or missing, as the scan tells it.
+        Raises ``QueryError``, ``TableNotFoundError``, or the error of a table that can't be read.
         """
         if (listed := listing(sql, self._views.tables)) is not None:
             return SqlResult(listed.schema, iter(listed.to_batches()))
@@ -71,13 +64,7 @@ class SparkDatabase:
         return SqlResult(*(_all_batches(frame) if limit is None else _first_batches(frame, limit)))
 
     def write(self, sql: str, directory: str, *, is_overwritten: bool) -> None:
-        """Writes the result of a query as Parquet to a directory, a file for each task.
-
-        Raises:
-            TableFileError: The directory exists and must not be overwritten.
-            QueryError: As ``query``; or Spark can't write there, or not these types.
-            NotFoundError, SavepointError: As ``query``.
-        """
+        """Writes the result of a query as Parquet to a directory, a file for each task; errors as for ``query``."""
         frame = self._frame(sql)
         # A session may have been started in another directory.
         target = Location.of(directory).path if is_local(directory) else directory

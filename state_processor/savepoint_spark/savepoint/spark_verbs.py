@@ -13,7 +13,7 @@ from savepoint_database.checks.contents import PART_SIZE, looked_at
 from savepoint_database.checks.savepoint_diff import SavepointDiff
 from savepoint_database.checks.table_diff import ChangeCounts
 from savepoint_database.checks.verification import Verification
-from savepoint_database.rows.filtered_scan import FilteredScan, matching_rows
+from savepoint_database.rows.row_condition import FilteredScan, matching_rows
 from savepoint_database.types.spark_values import to_spark
 from savepoint_formats.key_groups.ranges import PORTION_SIZE
 from savepoint_formats.scan.splits import SPLIT_SIZE, rows_in

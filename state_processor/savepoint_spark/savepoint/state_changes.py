@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.nanoseconds import Nanoseconds
     from savepoint_spark.changing.changed_operator import ChangedOperator
-    from savepoint_spark.changing.local_merges import Merge
+    from savepoint_spark.changing.local_write import Merge
     from savepoint_spark.changing.value_changes import ValueChanges
     from savepoint_spark.savepoint.writer import SavepointWriter
 

@@ -132,10 +132,7 @@ def folder_settings(*, is_alone: bool) -> dict[str, str]:
 def start_java(settings: Mapping[str, str]) -> None:
     """Starts Java with a context of Spark, unless this process has one; a failure leaves no Java.
 
-    ``settings`` need Spark's master and the name of the application.
-
-    Raises:
-        JobError: Java did not start; the message is the first line that it said.
+    ``settings`` need Spark's master and the name of the application. ``JobError`` has Java's first line.
     """
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415  # Spark is slow to import
     from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415

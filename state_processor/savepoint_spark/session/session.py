@@ -129,12 +129,7 @@ def tasks_at_once(spark: SparkSession) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TaskCount:
-    """The tasks of the stages that a session runs now.
-
-    Attributes:
-        done: Number of tasks that are done.
-        total: Number of all tasks.
-    """
+    """The tasks of the stages that a session runs now: those that are done, and all."""
 
     done: int
     total: int

@@ -100,12 +100,7 @@ def done_by_tasks(
 
 
 def run_through(rows: DataFrame) -> None:
-    """Makes all rows and drops them, so that tasks raise their errors.
-
-    Raises:
-        SavepointError: The error of a task.
-        PySparkException: Spark itself can't do it, such as dividing by zero.
-    """
+    """Makes all rows and drops them, so that tasks raise their errors."""
     with typed_errors():
         rows.write.format("noop").mode("overwrite").save()
 

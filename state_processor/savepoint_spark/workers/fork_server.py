@@ -37,7 +37,7 @@ _MODULES = (
     "pyspark.sql.worker.plan_data_source_read",
     "savepoint_functions.functions.function_task",
     "savepoint_spark.reading.data_source",
-    "savepoint_spark.writing.keyed_files",
+    "savepoint_spark.writing.keyed_plan",
     "savepoint_spark.writing.run_encoding",
 )
 """Modules that workers import. They are names here, because higher rooms have some of them."""

@@ -42,10 +42,9 @@ Edit = Callable[["TypeSerializerSnapshot"], StructEdit]
 
 @dataclass(frozen=True)
 class ValueChanges:
-    """The values of a state; each method returns the operator with other ones.
+    """The values of a state, by its present name; each method returns the operator with other ones.
 
-    Without a session only the types of fields can change. ``name`` is the present name of the
-    state.
+    Without a session only the types of fields can change.
     """
 
     operator: ChangedOperator
