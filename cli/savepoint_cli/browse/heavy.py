@@ -44,14 +44,16 @@ class RecordsTable(DataTable[Text]):
     def show_records(self, records: Sequence[Any]) -> None:
         """Shows a row per record, without columns that are empty in all records."""
         cells = {
-            field.name: [self._cell(field.name, record) for record in records]
+            field.name: [
+                cut(
+                    shortened(person_field(getattr(record, field.name), field.name), self.short_ids)
+                )
+                for record in records
+            ]
             for field in (fields(records[0]) if records else ())
         }
         filled = {name: texts for name, texts in cells.items() if any(texts)}
         self.show((name.replace("_", " ") for name in filled), zip(*filled.values(), strict=True))
-
-    def _cell(self, name: str, record: Any) -> str:
-        return cut(shortened(person_field(getattr(record, name), name), self.short_ids))
 
 
 class Heavy(Screen[None]):

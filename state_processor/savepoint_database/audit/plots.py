@@ -32,7 +32,11 @@ _WIDTH, _ROW = 11.0, 0.3
 
 def plots(report: SavepointStatistics) -> list[tuple[str, str]]:
     """Titles and SVGs of the plots that have data; ``MissingPackageError`` without Matplotlib."""
-    charts = [("Bytes by operator", _operators(report)), ("Bytes by state", _states(report))]
+    states = [(f"{state.operator}.{state.state}", state.size) for state in report.states]
+    charts = [
+        ("Bytes by operator", _operators(report)),
+        ("Bytes by state", _bars("states", states)),
+    ]
     charts += [
         (f"Timers of {_name(timers)}", _timers(timers, report.at)) for timers in report.timers
     ]
@@ -53,14 +57,8 @@ def _operators(report: SavepointStatistics) -> str:
     return _bars("operators", list(sizes.items())) if len(sizes) > 1 else ""
 
 
-def _states(report: SavepointStatistics) -> str:
-    """Bars of the states with the most bytes."""
-    return _bars(
-        "states", [(f"{state.operator}.{state.state}", state.size) for state in report.states]
-    )
-
-
 def _bars(name: str, sizes: list[tuple[str, int]]) -> str:
+    """Bars of the largest of these."""
     largest = sorted((bar for bar in sizes if bar[1]), key=lambda bar: -bar[1])[:_MOST_BARS]
     if not largest:
         return ""

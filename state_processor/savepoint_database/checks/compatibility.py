@@ -132,7 +132,12 @@ class Compatibility:
 
     def _repr_html_(self) -> str:
         rows = (
-            (state.operator, state.state, state.verdict, ", ".join(_rules(state.findings)))
+            (
+                state.operator,
+                state.state,
+                state.verdict,
+                ", ".join(dict.fromkeys(finding.rule for finding in state.findings)),
+            )
             for state in self.states()
         )
         table = html_table(repr(self), ("operator", "state", "verdict", "rules"), rows)
@@ -176,11 +181,6 @@ class Compatibility:
             findings,
             operators,
         )
-
-
-def _rules(findings: Iterable[Finding]) -> Iterable[str]:
-    """Names of the rules of findings, each once."""
-    return dict.fromkeys(finding.rule for finding in findings)
 
 
 def _worst(findings: Iterable[Finding]) -> Verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from savepoint_database.files.json_texts import from_json_texts, json_texts, rea
 from savepoint_database.files.text_values import parsed, projected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from savepoint_database.files.table_format import FileSplit
 
@@ -41,7 +42,7 @@ def json_lines_schema(split: FileSplit, columns: Mapping[str, pa.DataType | None
     return pa.schema([(name, read_types(columns.get(name) or pa.utf8())) for name in names])
 
 
-def _keys(texts: pa.Array) -> pa.Array:
+def _keys(texts: pa.Array, _wanted: pa.DataType) -> pa.Array:
     """The names of the fields of each object."""
     if pc.any(pc.invert(pc.starts_with(texts, "{"))).as_py():
         raise pa.ArrowInvalid("no JSON object")
@@ -53,13 +54,12 @@ def read_json_lines(split: FileSplit, schema: pa.Schema) -> Iterator[pa.RecordBa
     row = 1
     for texts in _chunks(split):
         parsed(split, pa.field("object", pa.list_(pa.utf8())), texts, row, _keys)
-        columns = [parsed(split, field, texts, row, _field_parser(field)) for field in schema]
+        columns = [
+            parsed(split, field, texts, row, partial(from_json_texts, field=field.name))
+            for field in schema
+        ]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
         row += len(texts)
-
-
-def _field_parser(field: pa.Field) -> Callable[[pa.Array], pa.Array]:
-    return lambda texts: from_json_texts(texts, field.type, field.name)
 
 
 def _chunks(split: FileSplit) -> Iterator[pa.Array]:

@@ -79,14 +79,14 @@ def parsed(
     field: pa.Field,
     texts: pa.Array,
     row: int,
-    parse: Callable[[pa.Array], pa.Array],
+    parse: Callable[[pa.Array, pa.DataType], pa.Array],
 ) -> pa.Array:
     """Values of texts that become a column; ``row`` is the number of the first one.
 
     ``parse`` raises an error of Arrow or DuckDB for a wrong text, whose row the ``TableFileError`` names.
     """
     try:
-        return parse(texts)
+        return parse(texts, field.type)
     except (pa.ArrowException, duckdb.Error) as error:
         if len(texts) > 1:
             # Each half is tried, to find the first wrong text.

@@ -271,7 +271,8 @@ class Snapshot:
                 return self.operator(name[:dot]), name[dot + 1 :]
         with suppress(OperatorNotFoundError):
             raise self.operator(name).without_table()
-        raise OperatorNotFoundError.among(self.path, name.partition(".")[0], self._names())
+        names = (operator.name for operator in self._operators)
+        raise OperatorNotFoundError.among(self.path, name.partition(".")[0], names)
 
     def scan(  # noqa: PLR0913  # the options of a read
         self,
@@ -336,9 +337,6 @@ class Snapshot:
     def files(self) -> list[FileDescription]:
         """Every file of the savepoint, its references, and whether it is missing."""
         return list(describe_files(self.directory, self._operators))
-
-    def _names(self) -> Iterable[str]:
-        return (operator.name for operator in self._operators)
 
 
 def _kryo(metadata: CheckpointMetadata, classes: tuple[KryoClass, ...]) -> KryoDialect:

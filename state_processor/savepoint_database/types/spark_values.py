@@ -171,12 +171,8 @@ def expect_valid(values: pa.Array) -> None:
         values.validate(full=True)
     except pa.ArrowInvalid as error:
         raise UnencodableError(
-            f"{_one_line(error)}: cast or clean it first", "$", _first_invalid(values)
+            f"{' '.join(str(error).split())}: cast or clean it first", "$", _first_invalid(values)
         ) from error
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 def _first_invalid(values: pa.Array) -> int:
@@ -281,7 +277,8 @@ def _parts_of(values: pa.Array) -> pa.StructArray:
 
 def _time_texts(values: pa.Array) -> pa.Array:
     if not pa.types.is_duration(values.type):
-        return texts_of(as_precise(values, _precise_type_of(values.type)))
+        wanted = values.type if is_precise(values.type) else precise_type(values.type.tz)
+        return texts_of(as_precise(values, wanted))
     counts = pc.fill_null(values.view(pa.int64()), 0).to_numpy()
     seconds, nanos = np.divmod(np.abs(counts), NANOS_PER_SECOND)
     digits = pc.utf8_lpad(pa.array(nanos).cast(pa.utf8()), 9, "0")
@@ -289,10 +286,6 @@ def _time_texts(values: pa.Array) -> pa.Array:
     whole = pa.array(seconds).cast(pa.utf8())
     texts = pc.binary_join_element_wise(signs, whole, ".", digits, "S", "")
     return pc.if_else(values.is_null(), pa.scalar(None, pa.utf8()), texts)
-
-
-def _precise_type_of(data_type: pa.DataType) -> pa.DataType:
-    return data_type if is_precise(data_type) else precise_type(data_type.tz)
 
 
 def _inexact(value: pa.StructArray) -> InexactTimeError:

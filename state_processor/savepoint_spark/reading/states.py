@@ -8,7 +8,7 @@ values is a list of pairs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from savepoint_formats.state_files.state import StateKind
 
@@ -28,18 +28,13 @@ class State:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
-    def clear(self) -> None:
+    def _refuse(self, *_: Any, **__: Any) -> Any:
         """Raises ``TypeError``."""
-        self._refuse()
-
-    def set_current_namespace(self, namespace: Hashable) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``; state of windows shows its value for the window of the call."""
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
         raise TypeError(
             f"state {self.name!r} is read from a savepoint, and a reader function cannot change it"
         )
+
+    clear = set_current_namespace = _refuse
 
 
 def hold(states: Iterable[State], values: Iterable[Any]) -> None:
@@ -61,9 +56,7 @@ class ValueState(State):
         """
         return self._value
 
-    def update(self, value: Any) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``."""
-        self._refuse()
+    update = State._refuse
 
 
 class ListState(State):
@@ -82,17 +75,7 @@ class ListState(State):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.get())
 
-    def add(self, value: Any) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``."""
-        self._refuse()
-
-    def add_all(self, values: Iterable[Any]) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``."""
-        self._refuse()
-
-    def update(self, values: Iterable[Any]) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``."""
-        self._refuse()
+    add = add_all = update = State._refuse
 
 
 class MapState(State):
@@ -150,17 +133,7 @@ class MapState(State):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.keys())
 
-    def put(self, key: Any, value: Any) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``."""
-        self._refuse()
-
-    def put_all(self, entries: Any) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``."""
-        self._refuse()
-
-    def remove(self, key: Any) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``."""
-        self._refuse()
+    put = put_all = remove = State._refuse
 
 
 class ReducingState(State):
@@ -176,9 +149,7 @@ class ReducingState(State):
         """
         return self._value
 
-    def add(self, value: Any) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``."""
-        self._refuse()
+    add = State._refuse
 
 
 class AggregatingState(State):
@@ -194,9 +165,7 @@ class AggregatingState(State):
         """
         return self._value
 
-    def add(self, value: Any) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``."""
-        self._refuse()
+    add = State._refuse
 
 
 def hashable(value: Any) -> Hashable:
