@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import pyarrow as pa
 
-from savepoint_database.sql.parse_tree import nodes, parse_tree
 from savepoint_database.types.spark_values import to_comparable
+from savepoint_database.types.sql_names import nodes, parse_tree
 from savepoint_formats.errors import ConditionError
 from savepoint_formats.printable import did_you_mean
 

@@ -15,10 +15,9 @@ import duckdb
 import pyarrow as pa
 
 from savepoint_database.snapshot.sql_tables import SqlTable, SqlTables
-from savepoint_database.sql.parse_tree import nodes, parse_tree
 from savepoint_database.sql.scan_dataset import ScanDataset, SqlRows, scanned_keys
 from savepoint_database.sql.sql_text import Dialect, listing, rewritten, without_explain
-from savepoint_database.types.sql_names import distinct, double_quoted
+from savepoint_database.types.sql_names import distinct, double_quoted, nodes, parse_tree
 from savepoint_formats.errors import QueryError, SavepointError, UnreadTableWarning
 from savepoint_formats.printable import did_you_mean
 from savepoint_formats.scan.read_options import ReadOptions
