@@ -28,7 +28,7 @@ from savepoint_cli.browse.places import OperatorPlace, PlacesTree, TablePlace
 from savepoint_cli.terminal.cells import shortened
 from savepoint_cli.terminal.progress import compiling
 from savepoint_database.audit.key_state import key_texts
-from savepoint_database.rows.row_pages import PAGE_ROWS, RowPages
+from savepoint_database.rows.rows import PAGE_ROWS, RowPages
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.locations.stores import started
 from savepoint_formats.printable import printable
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from savepoint_database.audit.statistics import SavepointStatistics
-    from savepoint_database.rows.row_pages import Page
+    from savepoint_database.rows.rows import Page
     from savepoint_database.snapshot.description import SavepointDescription
     from state_processor import Savepoint
 

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from savepoint_database.files.avro_file import write_avro
-from savepoint_database.files.csv_file import without_formulas, write_csv
-from savepoint_database.files.json_lines_file import write_json_lines
-from savepoint_database.files.parquet_file import write_parquet
+from savepoint_database.files.csv_file import without_formulas
+from savepoint_database.files.table_files import FORMATS
 from savepoint_database.files.table_format import TableFormat
 from savepoint_database.types.spark_values import exported_schema, to_exported
 from savepoint_formats.errors import TableFileError
@@ -105,13 +103,6 @@ def export_table(
     return ExportedTable(path, table_format, tuple(scan.schema.names), rows, size, seconds)
 
 
-_WRITERS: dict[TableFormat, Callable[[pa.NativeFile, pa.Schema, Iterator[pa.Table]], None]] = {
-    TableFormat.PARQUET: write_parquet,
-    TableFormat.AVRO: write_avro,
-    TableFormat.CSV: write_csv,
-    TableFormat.JSONL: write_json_lines,
-}
-
 # Limits of the rows that are encoded at once, in Parquet a row group.
 _TABLE_SIZE = 64 << 20
 _TABLE_ROWS = 1 << 20
@@ -131,7 +122,7 @@ def write_table_file(
     """
     with whole_file(path, is_overwritten=is_overwritten) as file:
         try:
-            _WRITERS[table_format](file, schema, _tables(schema, batches))
+            FORMATS[table_format].write(file, schema, _tables(schema, batches))
         except pa.ArrowException as error:
             raise TableFileError(f"{path} can't be written as {table_format}: {error}") from error
     return int(Location.of(path).file_size() or 0)

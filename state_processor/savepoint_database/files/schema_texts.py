@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pyarrow as pa
 
-from savepoint_database.files.avro_schema import avro_schema
+from savepoint_database.files.avro_file import avro_schema
 from savepoint_database.files.savepoint_ddl import create_table
 from savepoint_database.types.spark_values import exported_schema, to_printable
 from savepoint_database.types.sql_names import unused

@@ -26,10 +26,9 @@ from savepoint_database.types.types import Types
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.snapshots import constructed
 from savepoint_spark.columns import column_of, fits
-from savepoint_spark.writing.grouped_rows import Grouping
+from savepoint_spark.writing.grouped_rows import Grouping, MergingWindowSets, merged_windows
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.keyed_rows import KeyedRows, NewState
-from savepoint_spark.writing.merging_windows import MergingWindowSets, merged_windows
 from savepoint_spark.writing.operator_plan import OperatorPlan
 from savepoint_spark.writing.run_encoding import NAMESPACE
 

@@ -22,7 +22,6 @@ from savepoint_spark.reading.data_source import (
     register_metadata_function,
 )
 from savepoint_spark.reading.source_options import SourceOptions
-from savepoint_spark.savepoint.registered_views import RegisteredViews
 from savepoint_spark.savepoint.savepoint import Savepoint
 from savepoint_spark.savepoint.spark_verbs import SparkAuditVerbs
 from savepoint_spark.savepoint.writer import SavepointWriter
@@ -273,6 +272,8 @@ class SparkTables(SparkAuditVerbs, Savepoint):
             >>> savepoint.register()
             >>> spark.sql("SELECT key, total FROM summarize.keyed_state").show()
         """
+        from savepoint_spark.savepoint.spark_database import RegisteredViews  # noqa: PLC0415  # sqlglot is slow
+
         asked = ReadOptions(nanoseconds=nanoseconds, undescribed_subclasses=undescribed_subclasses)
         self.warn_of_unread_tables()
         return RegisteredViews(self, asked, times).show_all()
