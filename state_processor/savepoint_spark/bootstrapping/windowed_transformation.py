@@ -31,6 +31,7 @@ from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.keyed_rows import KeyedRows, NewState
 from savepoint_spark.writing.operator_plan import OperatorPlan
 from savepoint_spark.writing.run_encoding import NAMESPACE
+from savepoint_spark.writing.write_context import PlannedTransformation
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -38,9 +39,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.types.descriptors import StateDescriptor
     from savepoint_database.types.types import TypeInformation
-    from savepoint_formats.metadata import OperatorState
     from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
-    from savepoint_spark.writing.write_context import WriteContext
 
 CONTENTS = "window-contents"
 _MERGING_SET = "merging-window-set"
@@ -49,7 +48,7 @@ _FIRES_AT = "window timers"
 
 
 @dataclass(frozen=True, repr=False)
-class WindowedStateTransformation:
+class WindowedStateTransformation(PlannedTransformation):
     """Rows with a key and a window each, which become the state of a window operator.
 
     Attributes:
@@ -129,10 +128,6 @@ class WindowedStateTransformation:
             descriptor, column or descriptor.name, last_access, constructed.time_window()
         )
         return replace(self, keyed=self.keyed.with_new_state(state, merge))
-
-    def write(self, context: WriteContext) -> OperatorState:
-        """See ``StateTransformation``."""
-        return self.plan().write(context)
 
     def plan(self) -> OperatorPlan:
         """The state that will be written.

@@ -4,36 +4,8 @@
 
     spark.read.format("savepoint").option("table", "summarize.keyed_state").load(path)
 
-| option          | meaning                                                                   |
-|-----------------|---------------------------------------------------------------------------|
-| path            | the savepoint, as given to ``load``                                       |
-| savepoint       | the same, in a CREATE TABLE, where Spark takes a path for itself          |
-| table           | ``<uid>.<table>``; may be left out if there is only one                   |
-| uids            | uids of operators, with commas between them or as a JSON list             |
-| kryoClasses     | a JSON list of classes that Kryo wrote, each as for ``kryo_class``        |
-| keyTypes        | a JSON object of uids and types of keys: ``{"summarize": "STRING"}``      |
-| allowPaths      | directories and URIs, written like uids: stores other than the            |
-|                 | savepoint's are asked for its files only below these                      |
-| strictPaths     | ``true`` reads nothing else outside the savepoint's own directories       |
-| columns         | names of columns, written like uids; all by default                       |
-| keys            | a JSON list: only rows of these keys, and only their key groups           |
-| where           | a condition in DuckDB's SQL: only rows that fulfil it are sent to Spark   |
-| keyGroups       | ``3`` or ``0-15``: only rows of these key groups                          |
-| flat            | a list or map state: a row per element or entry instead of one per key    |
-| withKeyGroup    | ``true`` adds the column ``key_group``                                    |
-| withSubtask     | ``true`` adds the column ``subtask``, and reads all copies of broadcast   |
-|                 | state                                                                     |
-| withScope       | ``true`` adds the column ``scope``: ``keyed`` or ``local``                |
-| merge           | a JSON object, of local state: state -> rule that merges its instances    |
-| withTimes       | ``true`` shows values with TTL as ``struct<timestamp, value>``            |
-| nanoseconds     | ``struct``, ``text`` or ``truncate``: the form of times with more digits  |
-|                 | than microseconds; ``refuse`` by default                                  |
-| undescribed-    | ``bytes`` shows POJOs of subclasses that no snapshot describes as bytes,  |
-| Subclasses      | in a field ``$undecoded``; ``refuse``, an error, by default               |
-| portionSize     | a larger key group is decoded so many bytes at once                       |
-| splitSize       | the approximate bytes of a Spark partition                                |
-
-Planning reads metadata and headers; an executor reads the key groups of its partition.
+``docs/data-source.md`` explains the options. Planning reads metadata and headers; an executor reads
+the key groups of its partition.
 
 The table function ``savepoint_metadata`` of Spark SQL has the contents of savepoints as rows::
 
