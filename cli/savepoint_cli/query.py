@@ -138,7 +138,6 @@ class _Queries:
     limit: int
 
     def answer(self, output: Output, sql: str) -> None:
-        """Prints the rows of a query, or writes them to a file."""
         if self.out is not None:
             self._write(output, sql, *self.out)
             return

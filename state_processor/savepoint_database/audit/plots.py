@@ -58,7 +58,6 @@ def _operators(report: SavepointStatistics) -> str:
 
 
 def _bars(name: str, sizes: list[tuple[str, int]]) -> str:
-    """Bars of the largest of these."""
     largest = sorted((bar for bar in sizes if bar[1]), key=lambda bar: -bar[1])[:_MOST_BARS]
     if not largest:
         return ""

@@ -182,7 +182,6 @@ class _Report:
         self._add_largest(operator, counts)
 
     def _add_places(self, operator: Operator, counts: KeyedCounts) -> None:
-        """Counts per key group and subtask, and their imbalance."""
         record, name = operator.record, operator.name
         groups = np.arange(record.max_parallelism, dtype=np.uint16)
         owners = subtasks_of(groups, record.parallelism, record.max_parallelism)

@@ -129,7 +129,6 @@ def write_table_file(
 
 
 def _tables(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Groups batches to tables of an efficient size."""
     gathered: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:

@@ -140,7 +140,6 @@ def json_lines_schema(split: FileSplit, columns: Mapping[str, pa.DataType | None
 
 
 def _keys(texts: pa.Array, _wanted: pa.DataType) -> pa.Array:
-    """The names of the fields of each object."""
     if pc.any(pc.invert(pc.starts_with(texts, "{"))).as_py():
         raise pa.ArrowInvalid("no JSON object")
     return projected(texts, 'json_keys("value"::JSON)')

@@ -287,7 +287,6 @@ class _Directory:
         )
 
     def _missing(self, directory: SnapshotDirectory, streams: Iterable[StreamHandle]) -> str:
-        """Names the missing files of a snapshot."""
         missing = []
         for stream in streams:
             size = self._listed_size(directory, stream)
@@ -336,7 +335,6 @@ class _Directory:
 
 
 def _sizes_of_folders(sizes: Mapping[str, int]) -> Counter[str]:
-    """Bytes below each folder."""
     folders: Counter[str] = Counter()
     for file, size in sizes.items():
         end = file.rfind("/")

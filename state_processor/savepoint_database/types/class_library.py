@@ -75,7 +75,7 @@ class ClassLibrary:
         places: Iterable[str | os.PathLike[str]],
         sources: Iterable[str | os.PathLike[str]] = (),
     ) -> ClassLibrary:
-        """The library of archives, directories of class files, and directories of sources, or ``DescriptionError``."""
+        """The library of archives, of directories of class files and of sources, or ``DescriptionError``."""
         paths, folders = tuple(map(Path, places)), tuple(map(Path, sources))
         for folder in folders:
             if not folder.is_dir():
@@ -142,7 +142,6 @@ class ClassLibrary:
 
 
 def _named(declared: KryoField | TypeArgument) -> Iterator[str]:
-    """Classes that a declared type names."""
     name = declared.type.lstrip("[")
     yield name[1:-1] if name.endswith(";") else name
     for argument in declared.arguments:

@@ -163,7 +163,7 @@ class WindowedStateTransformation(PlannedTransformation):
         )
 
     def _merging_set(self, data: DataFrame) -> KeyedRows:
-        """The windows of each key, whose state is under them; ``write`` refuses windows that should have merged."""
+        """The windows of each key, whose state is under them; ``write`` refuses those that should have merged."""
         window = F.col(NAMESPACE)
         pairs = F.collect_list(F.struct(window.alias("f0"), window.alias("f1")))
         key = self.keyed.key

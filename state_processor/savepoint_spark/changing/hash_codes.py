@@ -85,7 +85,6 @@ def _follows(
 
 
 def _sample(operator: Operator) -> tuple[pa.Array, NDArray[np.uint16]]:
-    """Some of the operator's keys, and their key groups."""
     batches: list[pa.RecordBatch] = []
     count = 0
     for batch in _key_batches(operator):

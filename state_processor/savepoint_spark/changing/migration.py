@@ -225,7 +225,6 @@ class _Planning:
     def _element_states(
         self, states: tuple[NewOperatorState, NewOperatorState]
     ) -> tuple[NewOperatorState, NewOperatorState]:
-        """An operator state in its old and new forms."""
         state, _ = states
         key = None if state.key is None else self._known(state.key)
         known = replace(state, element=self._known(state.element), key=key)
@@ -236,7 +235,6 @@ class _Planning:
         return known, replace(state, element=element, key=new_key)
 
     def _values(self, name: str) -> Values:
-        """The values of a keyed state, with their layouts."""
         for chunk in stored_chunks(self.operator, name):
             _, layout = entry_layouts(chunk.state)
             if layout is not None:

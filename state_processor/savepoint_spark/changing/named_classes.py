@@ -142,7 +142,6 @@ class RecodedState:
                     element = step.of(element)  # noqa: PLW2901  # it goes from step to step
 
     def _steps(self, state: NewOperatorState) -> tuple[tuple[Step, ...], NewOperatorState]:
-        """The steps for each element, and the new state."""
         steps: tuple[Step, ...] = ()
         kryo = self.operator.kryo
         assert kryo is not None  # as it is one of a savepoint

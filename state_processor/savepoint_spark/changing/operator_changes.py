@@ -170,7 +170,6 @@ class OperatorChanges:
         key: TypeSerializerSnapshot,
         passing: tuple[StateMetaInfo, ...],
     ) -> StoredKeyedRows:
-        """The keyed states that pass through."""
         layout = key.layout()
         return StoredKeyedRows(
             spark,

@@ -281,7 +281,7 @@ def _names(data_type: pa.DataType) -> list[str]:
 
 
 def expect_none_unknown(operator: Operator, tables: Iterable[ChangedTable]) -> None:
-    """Raises ``SchemaChangeError`` if a value that passes through is of an undescribed subclass with renamed fields."""
+    """Raises ``SchemaChangeError`` for a passing value of an undescribed subclass with renamed fields."""
     for table in tables:
         for state in table.table.states:
             if state.name in table.snapshots and state not in table.states:
@@ -302,7 +302,6 @@ def _expect_none(operator: Operator, state: State, pojos: frozenset[str]) -> Non
 
 
 def _changed_pojos(before: Layout, after: Layout) -> frozenset[str]:
-    """The classes of POJOs whose fields change."""
     names = {pojo.class_name: pojo.names for pojo in _pojos(after)}
     return frozenset(
         pojo.class_name for pojo in _pojos(before) if names.get(pojo.class_name) != pojo.names

@@ -243,7 +243,6 @@ class _Instances(State):
         self._instances, self._merged = instances or None, None
 
     def _of(self, instances: list[Any]) -> Any:
-        """The merged value."""
         return merged(self.name, instances, self._merge)
 
 

@@ -173,7 +173,7 @@ class SparkDatabase:
         return SqlResult(*(_all_batches(frame) if limit is None else _first_batches(frame, limit)))
 
     def write(self, sql: str, directory: str, *, is_overwritten: bool) -> None:
-        """Writes the result of a query as Parquet to a directory, a file for each task; errors as for ``query``."""
+        """Writes the result of a query as Parquet to a directory, a file per task; errors as for ``query``."""
         frame = self._frame(sql)
         # A session may have been started in another directory.
         target = Location.of(directory).path if is_local(directory) else directory
@@ -230,7 +230,6 @@ class SparkDatabase:
 
 
 def _first_batches(frame: DataFrame, limit: int) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The schema and the first rows of a query; errors as for ``_query_errors``."""
     with _query_errors():
         table = frame.limit(limit).toArrow()
     return table.schema, iter(table.to_batches())

@@ -339,7 +339,6 @@ def _read_merged(
 
 
 def _with_expressions(rows: DataFrame, expressions: Mapping[str, Column]) -> DataFrame:
-    """The rows with expressions in the place of arrays of instances."""
     for name in expressions:
         if name not in rows.columns:
             known = ", ".join(rows.columns)

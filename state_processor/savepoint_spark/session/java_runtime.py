@@ -141,7 +141,6 @@ def archive_options(java: Java) -> str:
 
 
 def _path(java: Java) -> Path:
-    """The archive of this Java and this Spark."""
     import pyspark  # noqa: PLC0415  # Spark is slow to import
 
     program = java.program.resolve()

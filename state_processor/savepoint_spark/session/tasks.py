@@ -53,7 +53,6 @@ def typed_errors() -> Iterator[None]:
 
 
 def _kinds(root: type[SavepointError]) -> Iterator[type[SavepointError]]:
-    """A class and all that are derived from it."""
     yield root
     for kind in root.__subclasses__():
         yield from _kinds(kind)
