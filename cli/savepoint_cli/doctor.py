@@ -32,29 +32,31 @@ _VERDICTS = tuple(Verdict)
     "--target",
     required=True,
     metavar="RELEASE",
-    help=f"The Flink that is to restore it: {', '.join(map(release_text, TARGETS))}.",
+    help=f"The release of Flink that restores it: {', '.join(map(release_text, TARGETS))}.",
 )
 @click.option(
     "--from",
     "written_by",
     default="",
     metavar="RELEASE",
-    help="The Flink that wrote it, where several may have; by default all that may.",
+    help="The release of Flink that wrote it, if several are possible; all of them by default.",
 )
 @click.option(
     "--backend",
     type=click.Choice(BACKENDS),
     default=None,
-    help="The state backend of the job that is to restore it.",
+    help="The state backend of the job that restores it.",
 )
 def doctor(
     output: Output, opening: Opening, target: str, written_by: str, backend: str | None
 ) -> None:
     """Tell whether Flink RELEASE restores the savepoint at PATH: per operator and state, and why not.
 
-    Worst comes "silent corruption": Flink may restore wrong values, and does not notice it. Then "not restorable", "restorable after migration" if the savepoint can be rewritten,
+    The worst verdict is "silent corruption": Flink may restore wrong values without noticing. Then
+    come "not restorable", "restorable after migration" if the savepoint can be rewritten, and
     "unknown" if it does not tell. Each finding has its reason, what to do, and its source. Headers
-    are read, and the first 256 MiB of POJOs are looked at. Exit codes: 0 all is restorable, 3 not all is, 1 it can't be read.
+    are read, and the first 256 MiB of POJOs. Exit codes: 0 all is restorable, 3 not all is, 1 it
+    can't be read.
 
     \b
     savepoint doctor s3://jobs/orders/savepoint-1a2b --target 2.2 --backend rocksdb
