@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a command writes a savepoint; a dry run only checks."""
+    """The place where a command writes a savepoint; a dry run only checks."""
 
     out: str
     overwrite: bool
@@ -96,7 +96,7 @@ def _errors_of_spark() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # A process that has not imported Spark has no errors of it.
+        # Without Spark imported, the error is none of Spark.
         errors = sys.modules.get("pyspark.errors")
         if errors is None or not isinstance(error, errors.PySparkException):
             raise

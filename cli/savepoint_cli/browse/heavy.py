@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 class RecordsTable(DataTable[Text]):
-    """A table whose cursor is a row. Its cells are text, never markup."""
+    """A table whose cursor is a row, perhaps of records. Its cells are text, never markup."""
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, records: Sequence[Any], short_ids: Mapping[str, str], **given: Any) -> None:
         super().__init__(cursor_type="row", zebra_stripes=True, **given)
-        self.short_ids: Mapping[str, str] = {}
+        self.records, self.short_ids = records, short_ids
 
     def show(self, names: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
         """Replaces all rows; the cursor goes to the first one."""
@@ -43,6 +43,7 @@ class RecordsTable(DataTable[Text]):
 
     def show_records(self, records: Sequence[Any]) -> None:
         """Shows a row per record, without columns that are empty in all records."""
+        self.records = records
         cells = {
             field.name: [
                 cut(
@@ -83,30 +84,22 @@ class Heavy(Screen[None]):
         with TabbedContent():
             for name, records in self._tables:
                 with TabPane(name.partition(":")[0]):
-                    yield _Records(records, self._short_ids)
+                    yield RecordsTable(records, self._short_ids)
         for problem in report.problems:
             yield Static(Text(printable(problem)), classes="problem")
         yield Footer()
 
     def on_mount(self) -> None:
         """Fills the tables."""
-        for table in self.query(_Records):
+        for table in self.query(RecordsTable):
             table.show_records(table.records)
-        for table in self.query(_Records)[:1]:
+        for table in self.query(RecordsTable)[:1]:
             table.focus()
 
     @on(RecordsTable.RowSelected)
     def choose(self, event: RecordsTable.RowSelected) -> None:
         """Asks for the chosen key."""
-        assert isinstance(event.data_table, _Records)
+        assert isinstance(event.data_table, RecordsTable)
         chosen = event.data_table.records[event.cursor_row]
         if isinstance(chosen, KeyStatistics):
             self.post_message(self.KeyChosen(chosen))
-
-
-class _Records(RecordsTable):
-    """A table that remembers its records."""
-
-    def __init__(self, records: Sequence[Any], short_ids: Mapping[str, str]) -> None:
-        super().__init__()
-        self.records, self.short_ids = records, short_ids

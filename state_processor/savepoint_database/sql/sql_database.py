@@ -48,7 +48,7 @@ class SqlResult:
         return pa.Table.from_batches(self.batches, self.schema)
 
     def with_distinct_names(self) -> SqlResult:
-        """The same rows; repeated names of columns get numbers."""
+        """The rows with distinct names of columns: repeated ones get numbers."""
         names = distinct(self.schema.names)
         schema = pa.schema(
             [field.with_name(name) for field, name in zip(self.schema, names, strict=True)]

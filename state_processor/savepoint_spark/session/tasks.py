@@ -9,9 +9,8 @@ from __future__ import annotations
 import pickle
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -79,7 +78,7 @@ def rows_of_tasks(
     """The rows of the work on each item, in a task of its own; lazy, like any DataFrame."""
     count = len(items)
     numbers = spark.range(0, count, 1, max(count, 1))
-    return numbers.mapInArrow(TaskWork(work, items).run, columns)
+    return numbers.mapInArrow(partial(done_in_task, work, items), columns)
 
 
 def done_by_tasks(
@@ -112,15 +111,13 @@ def _pickled(
     yield pa.RecordBatch.from_arrays(columns, ["number", "result"])
 
 
-@dataclass(frozen=True, slots=True)
-class TaskWork(Generic[Item]):
-    """The work and all items; the rows of a task are the numbers of its own items."""
-
-    work: Callable[[Item], Iterable[pa.RecordBatch]]
-    items: Sequence[Item]
-
-    @user_frames_first
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from self.work(self.items[number])
+@user_frames_first
+def done_in_task(
+    work: Callable[[Item], Iterable[pa.RecordBatch]],
+    items: Sequence[Item],
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """The rows of the work on the items of a task, whose numbers are the rows that it gets."""
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            yield from work(items[number])
