@@ -68,6 +68,21 @@ _ARROW_TYPES = {
 """Spark's types without inner types, by their names."""
 
 
+# The default kind of a row in a changelog of SQL.
+_INSERT = "+I"
+
+_WHOLE_NUMBERS = (ByteType, ShortType, IntegerType, LongType)
+# Narrower types whose values all fit, without losing digits in a float.
+_WIDENED: dict[type[DataType], tuple[type[DataType], ...]] = {
+    ShortType: _WHOLE_NUMBERS[:1],
+    IntegerType: _WHOLE_NUMBERS[:2],
+    LongType: _WHOLE_NUMBERS[:3],
+    FloatType: _WHOLE_NUMBERS[:2],
+    DoubleType: (*_WHOLE_NUMBERS[:3], FloatType),
+}
+_KEY_TYPES = {plain.column.lower(): name for name, plain in PLAIN_TYPES.items() if plain.is_of_keys}
+
+
 def spark_schema(schema: pa.Schema, nanoseconds: Nanoseconds = "refuse") -> StructType:
     """The schema of the DataFrame that batches of ``schema`` become, with its metadata."""
     leaf = partial(spark_leaf, nanoseconds=nanoseconds)
@@ -119,20 +134,6 @@ def arrow_type_of(kind: DataType) -> pa.DataType:
 
 
 _PARTS = spark_type_of(PARTS)
-
-# The default kind of a row in a changelog of SQL.
-_INSERT = "+I"
-
-_WHOLE_NUMBERS = (ByteType, ShortType, IntegerType, LongType)
-# Narrower types whose values all fit, without losing digits in a float.
-_WIDENED: dict[type[DataType], tuple[type[DataType], ...]] = {
-    ShortType: _WHOLE_NUMBERS[:1],
-    IntegerType: _WHOLE_NUMBERS[:2],
-    LongType: _WHOLE_NUMBERS[:3],
-    FloatType: _WHOLE_NUMBERS[:2],
-    DoubleType: (*_WHOLE_NUMBERS[:3], FloatType),
-}
-_KEY_TYPES = {plain.column.lower(): name for name, plain in PLAIN_TYPES.items() if plain.is_of_keys}
 
 
 def natural_type(name: str, data_type: DataType) -> TypeInformation:

@@ -39,6 +39,9 @@ _CELL_LETTERS = 48
 _HEX_WIDTH = 16
 
 
+_MOST_ROWS = 100
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """A line with its indentation, and a text that belongs to a name."""
@@ -157,9 +160,6 @@ def _is_list(data_type: pa.DataType) -> bool:
 
 def _is_bytes(data_type: pa.DataType) -> bool:
     return bool(pa.types.is_binary(data_type) or pa.types.is_large_binary(data_type))
-
-
-_MOST_ROWS = 100
 
 
 class Details(Screen[None]):

@@ -19,6 +19,47 @@ if TYPE_CHECKING:
     from savepoint_formats.statistics.distribution import Distribution
 
 
+# Notebooks style tables by three selectors; ours need more to take precedence.
+_OF_REPORT = ".savepoint-report" * 4
+_STYLE = """
+.savepoint-report{--ink:#1b2733;--faint:#9fb1c3;--first:#2f6fab;--second:#c2571a;--sheet:#fff;
+--stripe:#f2f6fa;color:var(--ink);background:var(--sheet);font:14px/1.45 system-ui,sans-serif;
+padding:1.2em;max-width:76em;margin:0 auto}
+.savepoint-report h1{font-size:1.3em;overflow-wrap:anywhere}.savepoint-report h2{font-size:1.05em;
+margin:1.6em 0 .4em}
+.savepoint-report .facts{display:flex;flex-wrap:wrap;gap:.4em 2em}
+.savepoint-report .facts b{display:block;font-size:1.25em;font-weight:normal;
+font-variant-numeric:tabular-nums}.savepoint-report .facts span{opacity:.75}
+.savepoint-report .verdict{font-size:1.1em;margin:.8em 0;overflow-wrap:anywhere}
+.savepoint-report .wide{overflow-x:auto}
+.savepoint-report svg{display:block;width:100%;max-width:none;height:auto}
+REPORT table{border-collapse:collapse;table-layout:auto;margin:0;color:inherit;font:inherit;
+font-variant-numeric:tabular-nums}
+REPORT th,REPORT td{padding:.2em .7em;text-align:left;vertical-align:top;background:none}
+REPORT th{font-weight:bold}
+REPORT td{max-width:32em;overflow-wrap:break-word}
+REPORT .number{text-align:right}REPORT td.number{white-space:nowrap}
+REPORT tbody tr{background:none}REPORT tbody tr:nth-child(even){background:var(--stripe)}
+.savepoint-report .problem{color:var(--second)}
+@media (prefers-color-scheme:dark){.savepoint-report{--ink:#e4ebf2;--faint:#5d7890;--first:#6fb1ee;
+--second:#f0955c;--sheet:#141a21;--stripe:#1d2731}}
+""".replace("REPORT", _OF_REPORT)
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>body{{margin:0}}@media (prefers-color-scheme:dark){{body{{background:#141a21}}}}</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class StateSizes:
     """Numbers of keys and entries of a state, and the bytes of its rows."""
@@ -134,47 +175,6 @@ def _five(distribution: Distribution | None) -> tuple[Any, ...]:
 def _share(count: int | None, share: float | None) -> str:
     """A number with its share; empty for 0, the usual case."""
     return f"{count:,} ({share:.1%})" if count and share is not None else ""
-
-
-# Notebooks style tables by three selectors; ours need more to take precedence.
-_OF_REPORT = ".savepoint-report" * 4
-_STYLE = """
-.savepoint-report{--ink:#1b2733;--faint:#9fb1c3;--first:#2f6fab;--second:#c2571a;--sheet:#fff;
---stripe:#f2f6fa;color:var(--ink);background:var(--sheet);font:14px/1.45 system-ui,sans-serif;
-padding:1.2em;max-width:76em;margin:0 auto}
-.savepoint-report h1{font-size:1.3em;overflow-wrap:anywhere}.savepoint-report h2{font-size:1.05em;
-margin:1.6em 0 .4em}
-.savepoint-report .facts{display:flex;flex-wrap:wrap;gap:.4em 2em}
-.savepoint-report .facts b{display:block;font-size:1.25em;font-weight:normal;
-font-variant-numeric:tabular-nums}.savepoint-report .facts span{opacity:.75}
-.savepoint-report .verdict{font-size:1.1em;margin:.8em 0;overflow-wrap:anywhere}
-.savepoint-report .wide{overflow-x:auto}
-.savepoint-report svg{display:block;width:100%;max-width:none;height:auto}
-REPORT table{border-collapse:collapse;table-layout:auto;margin:0;color:inherit;font:inherit;
-font-variant-numeric:tabular-nums}
-REPORT th,REPORT td{padding:.2em .7em;text-align:left;vertical-align:top;background:none}
-REPORT th{font-weight:bold}
-REPORT td{max-width:32em;overflow-wrap:break-word}
-REPORT .number{text-align:right}REPORT td.number{white-space:nowrap}
-REPORT tbody tr{background:none}REPORT tbody tr:nth-child(even){background:var(--stripe)}
-.savepoint-report .problem{color:var(--second)}
-@media (prefers-color-scheme:dark){.savepoint-report{--ink:#e4ebf2;--faint:#5d7890;--first:#6fb1ee;
---second:#f0955c;--sheet:#141a21;--stripe:#1d2731}}
-""".replace("REPORT", _OF_REPORT)
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title}</title>
-<style>body{{margin:0}}@media (prefers-color-scheme:dark){{body{{background:#141a21}}}}</style>
-</head>
-<body>
-{body}
-</body>
-</html>
-"""
 
 
 def page(report: SavepointStatistics, description: SavepointDescription) -> str:

@@ -56,6 +56,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
+_LARGE_KEY = 0.1
+_UNEVEN = 1.5
+_LONGEST_KEY = 40
+
+
 def statistics_of(
     snapshot: Snapshot,
     table: str | None = None,
@@ -307,11 +312,6 @@ def times(milliseconds: Sequence[int | None]) -> list[Any]:
     column = pa.array(milliseconds, pa.timestamp("ms", "UTC"))
     rows = printable_rows(pa.RecordBatch.from_arrays([column], names=["time"]))
     return [row["time"] for row in rows]
-
-
-_LARGE_KEY = 0.1
-_UNEVEN = 1.5
-_LONGEST_KEY = 40
 
 
 def verdict(

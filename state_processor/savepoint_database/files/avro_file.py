@@ -73,6 +73,23 @@ _PLAIN = {
 }
 
 
+_ROWS = 10_000
+_MAGIC = b"Obj\x01"
+
+# Errors of a reader in Cython for bytes that don't fit the schema.
+_DAMAGE = (
+    OSError,
+    EOFError,
+    ValueError,
+    TypeError,
+    OverflowError,
+    LookupError,
+    SystemError,
+    zlib.error,
+    pa.ArrowException,
+)
+
+
 def avro_schema(schema: pa.Schema) -> Json:
     """Schema of a file with these columns."""
     return _record(pa.struct(list(schema)), map("row_{}".format, count(1)))
@@ -210,23 +227,6 @@ def _logical_type(logical: str, avro_type: Json) -> pa.DataType:
             return pa.utf8()
         case _:
             return _arrow_type(avro_type["type"])
-
-
-_ROWS = 10_000
-_MAGIC = b"Obj\x01"
-
-# Errors of a reader in Cython for bytes that don't fit the schema.
-_DAMAGE = (
-    OSError,
-    EOFError,
-    ValueError,
-    TypeError,
-    OverflowError,
-    LookupError,
-    SystemError,
-    zlib.error,
-    pa.ArrowException,
-)
 
 
 def write_avro(file: pa.NativeFile, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:

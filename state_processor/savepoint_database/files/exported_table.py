@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.splits import Split
 
 
+# Limits of the rows that are encoded at once, in Parquet a row group.
+_TABLE_SIZE = 64 << 20
+_TABLE_ROWS = 1 << 20
+
+
 @dataclass(frozen=True, slots=True)
 class ExportedTable:
     """A written file.
@@ -101,11 +106,6 @@ def export_table(
     size = write_table_file(path, table_format, schema, batches(), is_overwritten=overwrite)
     seconds = round(perf_counter() - start, 3)
     return ExportedTable(path, table_format, tuple(scan.schema.names), rows, size, seconds)
-
-
-# Limits of the rows that are encoded at once, in Parquet a row group.
-_TABLE_SIZE = 64 << 20
-_TABLE_ROWS = 1 << 20
 
 
 def write_table_file(

@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     from savepoint_database.files.table_format import FileSplit
 
 
+_CHUNK_SIZE = 8 << 20
+
+# The largest row, so that a file without ends of lines does not fill the memory.
+_LONGEST_LINE = 256 << 20
+
+
 def json_texts(array: pa.Array) -> pa.Array:
     """Each value as a JSON text; null where the value is."""
     form = converted(array, _shape(array.type, _written_leaf), _written)
@@ -111,12 +117,6 @@ def _duckdb_type(data_type: pa.DataType) -> str:
         fields = (f"{double_quoted(field.name)} {_duckdb_type(field.type)}" for field in data_type)
         return f"STRUCT({', '.join(fields)})"
     return "VARCHAR"
-
-
-_CHUNK_SIZE = 8 << 20
-
-# The largest row, so that a file without ends of lines does not fill the memory.
-_LONGEST_LINE = 256 << 20
 
 
 def write_json_lines(file: pa.NativeFile, _schema: pa.Schema, tables: Iterator[pa.Table]) -> None:

@@ -42,6 +42,34 @@ SchemaForm = Literal["ddl", "avro", "json-schema", "pyflink", "spark"]
 FORMS: tuple[str, ...] = get_args(SchemaForm)
 
 
+_PYFLINK_TYPES: dict[type[Layout], str] = {
+    layouts.Boolean: "BOOLEAN",
+    layouts.Byte: "BYTE",
+    layouts.Short: "SHORT",
+    layouts.Int: "INT",
+    layouts.Long: "LONG",
+    layouts.Float: "FLOAT",
+    layouts.Double: "DOUBLE",
+    layouts.Char: "CHAR",
+    layouts.Text: "STRING",
+    layouts.BigInteger: "BIG_INT",
+    layouts.BigDecimal: "BIG_DEC",
+    layouts.Instant: "INSTANT",
+    layouts.SqlTimestamp: "SQL_TIMESTAMP",
+}
+_DESCRIPTORS = {
+    StateKind.VALUE: "ValueStateDescriptor",
+    StateKind.LIST: "ListStateDescriptor",
+    StateKind.MAP: "MapStateDescriptor",
+    StateKind.REDUCING: "ReducingStateDescriptor",
+    StateKind.AGGREGATING: "AggregatingStateDescriptor",
+}
+_FUNCTIONS = {
+    StateKind.REDUCING: "reduce_function, ",
+    StateKind.AGGREGATING: "aggregate_function, ",
+}
+
+
 def schema_text(snapshot: Snapshot, table: str, form: SchemaForm) -> str:
     """Schema of a table as text, to copy.
 
@@ -114,34 +142,6 @@ def _nullable(data_type: pa.DataType) -> dict[str, Any]:
     return schema if schema == {"type": "null"} else {"anyOf": [schema, {"type": "null"}]}
 
 
-_TYPES: dict[type[Layout], str] = {
-    layouts.Boolean: "BOOLEAN",
-    layouts.Byte: "BYTE",
-    layouts.Short: "SHORT",
-    layouts.Int: "INT",
-    layouts.Long: "LONG",
-    layouts.Float: "FLOAT",
-    layouts.Double: "DOUBLE",
-    layouts.Char: "CHAR",
-    layouts.Text: "STRING",
-    layouts.BigInteger: "BIG_INT",
-    layouts.BigDecimal: "BIG_DEC",
-    layouts.Instant: "INSTANT",
-    layouts.SqlTimestamp: "SQL_TIMESTAMP",
-}
-_DESCRIPTORS = {
-    StateKind.VALUE: "ValueStateDescriptor",
-    StateKind.LIST: "ListStateDescriptor",
-    StateKind.MAP: "MapStateDescriptor",
-    StateKind.REDUCING: "ReducingStateDescriptor",
-    StateKind.AGGREGATING: "AggregatingStateDescriptor",
-}
-_FUNCTIONS = {
-    StateKind.REDUCING: "reduce_function, ",
-    StateKind.AGGREGATING: "aggregate_function, ",
-}
-
-
 def pyflink_descriptors(table: Table) -> str:
     """Descriptors of a table's states, and the type of its keys; ``StateTypeError`` without descriptors."""
     kind = table.states[0].kind
@@ -206,7 +206,7 @@ def _parts(state: State) -> tuple[Layout, ...]:
 
 
 def _type(layout: Layout) -> str | None:
-    plain = _TYPES.get(type(layout))
+    plain = _PYFLINK_TYPES.get(type(layout))
     if plain:
         return f"Types.{plain}()"
     match layout:

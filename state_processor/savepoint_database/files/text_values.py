@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 _HEXADECIMAL = "^([0-9A-Fa-f]{2})*$"
 
 
+_LONGEST_SHOWN = 100
+
+
 def texts_of(array: pa.Array) -> pa.Array:
     """Scalars as texts."""
     if pa.types.is_binary(array.type):
@@ -69,9 +72,6 @@ def _bytes(texts: pa.Array) -> pa.Array:
     if len(wrong):
         raise pa.ArrowInvalid(f"{wrong[0].as_py()!r} is no text of hexadecimal digits")
     return projected(texts, 'unhex("value")').cast(pa.binary())
-
-
-_LONGEST_SHOWN = 100
 
 
 def parsed(

@@ -29,6 +29,11 @@ _ACCESS = pa.timestamp("ms", "UTC")
 _HUGE = pa.decimal128(38, 0)
 
 
+PAGE_ROWS = 50
+KEPT_SIZE = 16 << 20
+"""Bytes of pages in memory, so that going back reads nothing; the last page always stays."""
+
+
 def first_rows(
     scan: TableScan, limit: int, where: str | None = None, times: Times = "numbers"
 ) -> Rows:
@@ -106,11 +111,6 @@ def result_rows(
     names = distinct(schema.names)
     renamed = (pa.RecordBatch.from_arrays(batch.columns, names=names) for batch in batches)
     return names, _rows(renamed)
-
-
-PAGE_ROWS = 50
-KEPT_SIZE = 16 << 20
-"""Bytes of pages in memory, so that going back reads nothing; the last page always stays."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -43,6 +43,13 @@ if TYPE_CHECKING:
     Uids = Mapping[str, str | None]
 
 
+FEWEST_DIGITS = 4
+"""Fewest digits of a hash that name an operator, as in git."""
+
+_SHOWN_DIGITS = 8
+_DIGITS = re.compile(rf"[0-9a-f]{{{FEWEST_DIGITS},32}}")
+
+
 @dataclass(frozen=True, repr=False)
 class Operator:
     """An operator of a savepoint: a namespace of tables.
@@ -203,13 +210,6 @@ class Operator:
         scan = TableScan(self.directory, self.record, table, options, self.kryo, self.name)
         scan.check_options()
         return scan
-
-
-FEWEST_DIGITS = 4
-"""Fewest digits of a hash that name an operator, as in git."""
-
-_SHOWN_DIGITS = 8
-_DIGITS = re.compile(rf"[0-9a-f]{{{FEWEST_DIGITS},32}}")
 
 
 def id_called(name: str, uids: Uids, path: str) -> str:

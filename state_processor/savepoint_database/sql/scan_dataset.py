@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.scan import TableScan
 
 
+Keys = frozenset[Any] | None
+"""Keys, possibly more than fulfil a condition, never fewer; None for all."""
+
+
 @dataclass(frozen=True, slots=True)
 class SqlRows:
     """The rows of a scan as SQL sees them."""
@@ -127,10 +131,6 @@ def _has_plain_keys(schema: pa.Schema) -> bool:
     kind = schema.field(KEY).type
     is_plain = pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_boolean(kind)
     return bool(is_plain)
-
-
-Keys = frozenset[Any] | None
-"""Keys, possibly more than fulfil a condition, never fewer; None for all."""
 
 
 def scanned_keys(plan: str, key: str) -> dict[tuple[str, ...], Keys]:

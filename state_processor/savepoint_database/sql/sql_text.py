@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.sql_tables import SqlTable, SqlTables
 
 
+_LISTED = pa.schema({"name": pa.utf8(), "table": pa.utf8(), "problem": pa.utf8()})
+
+
 class _DuckDbTokens(DuckDB.Tokenizer):  # type: ignore[misc]  # seen as Any
     IDENTIFIERS = ('"', "`")
     BYTE_STRINGS = (("e'", "'"), ("E'", "'"))
@@ -202,9 +205,6 @@ def _outer_words(sql: str) -> Iterator[str]:
         depth += word == "("
 
 
-_SCHEMA = pa.schema({"name": pa.utf8(), "table": pa.utf8(), "problem": pa.utf8()})
-
-
 def listing(sql: str, tables: SqlTables) -> pa.Table | None:
     """The tables, if a statement asks for them; reads the headers of all state files.
 
@@ -222,7 +222,7 @@ def listing(sql: str, tables: SqlTables) -> pa.Table | None:
         }
         for table in shown
     ]
-    return pa.Table.from_pylist(rows, _SCHEMA)
+    return pa.Table.from_pylist(rows, _LISTED)
 
 
 def _asked(sql: str, tables: SqlTables) -> Iterable[SqlTable] | None:

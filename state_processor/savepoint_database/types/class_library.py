@@ -29,6 +29,14 @@ if TYPE_CHECKING:
     """Results of ``kryo_class``, or the path of a file that describes classes."""
 
 
+_FOLDERS = ("", "BOOT-INF/classes/")
+_OF_OTHERS = ("java.", "javax.", "scala.", "org.apache.flink.")
+"""Prefixes of classes that are known, or not a job's own."""
+
+_LARGEST = 16 << 20
+"""Bytes of the largest class file; Java itself limits the number of its members to 65,535."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClassToDescribe:
     """A class of the user in values, whose fields are unknown.
@@ -52,14 +60,6 @@ class ClassToDescribe:
     def is_pojo(self) -> bool:
         """Whether the savepoint says that Flink takes it as a POJO."""
         return bool(self.superclass or self.collections)
-
-
-_FOLDERS = ("", "BOOT-INF/classes/")
-_OF_OTHERS = ("java.", "javax.", "scala.", "org.apache.flink.")
-"""Prefixes of classes that are known, or not a job's own."""
-
-_LARGEST = 16 << 20
-"""Bytes of the largest class file; Java itself limits the number of its members to 65,535."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,11 @@ if TYPE_CHECKING:
     Convert = Callable[[Any], Any]
 
 
+BATCH_ROWS = 10_000
+
+_MAX_NANO_SECONDS = (1 << 63) // times.NANOS_PER_SECOND
+
+
 class Place(NamedTuple):
     """Key and window of a call of a function."""
 
@@ -49,11 +54,6 @@ class Place(NamedTuple):
     def __str__(self) -> str:
         window = "" if self.window is None else f", {self.window}"
         return f"key {self.key!r}{window}"
-
-
-BATCH_ROWS = 10_000
-
-_MAX_NANO_SECONDS = (1 << 63) // times.NANOS_PER_SECOND
 
 
 def python_values(array: pa.Array) -> list[Any]:

@@ -57,6 +57,10 @@ PARTS = pa.struct({SECONDS: pa.int64(), NANOS: pa.int32()})
 """A time with nanoseconds as a struct of Spark."""
 
 
+_MICROS_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_LIMITS = np.iinfo(np.int64)
+
+
 def spark_arrow_type(data_type: pa.DataType, nanoseconds: Nanoseconds = "refuse") -> pa.DataType:
     """Type of a value on its way to Spark."""
     return mapped(data_type, partial(spark_leaf, nanoseconds=nanoseconds))
@@ -111,10 +115,6 @@ def exported_schema(schema: pa.Schema, nanoseconds: Nanoseconds) -> pa.Schema:
 def with_time_texts(data_type: pa.DataType) -> pa.DataType:
     """Type of values read from texts: times with nanoseconds remain texts."""
     return mapped(data_type, lambda leaf: pa.utf8() if is_precise(leaf) else leaf)
-
-
-_MICROS_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
-_LIMITS = np.iinfo(np.int64)
 
 
 def to_spark(batch: pa.RecordBatch, nanoseconds: Nanoseconds = "refuse") -> pa.RecordBatch:

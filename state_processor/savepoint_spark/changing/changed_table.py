@@ -58,6 +58,9 @@ if TYPE_CHECKING:
     from savepoint_spark.writing.operator_rows import ElementRows
 
 
+VALUE = "value"
+
+
 @dataclass(frozen=True)
 class TableRows:
     """The rows of a table; the columns in ``written`` must stay exact."""
@@ -107,9 +110,6 @@ def _expect_same_leaf(leaf: pa.Array, seen: pa.Array) -> None:
         " has, and would be written as another one: leave the state as it is, or change it with"
         " nanoseconds='struct'"
     )
-
-
-VALUE = "value"
 
 
 @dataclass(frozen=True)

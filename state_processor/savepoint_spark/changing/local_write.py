@@ -50,6 +50,10 @@ if TYPE_CHECKING:
     """A rule by its name, a function of two values, or an object with such a function ``merge``."""
 
 
+LOCAL_RUNS = f"{RUNS}, {SUBTASK} INT"
+_LOCAL_RUN_SCHEMA = RUN_SCHEMA.append(pa.field(SUBTASK, pa.int32()))
+
+
 class Merging(Protocol):
     """Merges two values, like an ``AggregateFunction``."""
 
@@ -113,14 +117,10 @@ def merged_instances(operator: Operator, merge: Mapping[str, Merge]) -> dict[str
     }
 
 
-LOCAL_RUNS = f"{RUNS}, {SUBTASK} INT"
-_SCHEMA = RUN_SCHEMA.append(pa.field(SUBTASK, pa.int32()))
-
-
 def of_subtask(runs: pa.RecordBatch, subtask: int) -> pa.RecordBatch:
     """The runs with a column for their subtask."""
     subtasks = pa.repeat(pa.scalar(subtask, pa.int32()), len(runs))
-    return pa.RecordBatch.from_arrays([*runs.columns, subtasks], schema=_SCHEMA)
+    return pa.RecordBatch.from_arrays([*runs.columns, subtasks], schema=_LOCAL_RUN_SCHEMA)
 
 
 def _local_runs(

@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     from savepoint_spark.writing.operator_rows import ElementRows, NewOperatorState
 
 
+_MANY = 1 << 16
+"""Elements of operator state that are read together."""
+
+
 def snapshots_of(operator: Operator) -> Iterator[TypeSerializerSnapshot]:
     """The serializers of all states, from the headers of the files."""
     if operator.has_keyed_state:
@@ -153,10 +157,6 @@ class RecodedState:
         if self.renames and may_name_classes(layout):
             steps += (Renaming(layout, kryo, self.renames),)
         return steps, state
-
-
-_MANY = 1 << 16
-"""Elements of operator state that are read together."""
 
 
 def classes_to_describe(

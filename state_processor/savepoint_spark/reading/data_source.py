@@ -51,6 +51,15 @@ logger = logging.getLogger("state_processor")
 FORMAT = "savepoint"
 
 
+FUNCTION = "savepoint_metadata"
+
+_METADATA_COLUMNS = (
+    "operator STRING, operator_hash STRING, operator_name STRING, parallelism INT,"
+    " max_parallelism INT, state STRING, kind STRING, key_type STRING, namespace_type STRING,"
+    " value_type STRING, has_ttl BOOLEAN, checkpoint_id BIGINT, flink STRING"
+)
+
+
 @dataclass(frozen=True)
 class SplitPartition(InputPartition):
     """A Spark partition: one split of the table."""
@@ -155,15 +164,6 @@ class SavepointReader(DataSourceReader):
         keep_what_is_imported()
 
 
-FUNCTION = "savepoint_metadata"
-
-_SCHEMA = (
-    "operator STRING, operator_hash STRING, operator_name STRING, parallelism INT,"
-    " max_parallelism INT, state STRING, kind STRING, key_type STRING, namespace_type STRING,"
-    " value_type STRING, has_ttl BOOLEAN, checkpoint_id BIGINT, flink STRING"
-)
-
-
 class SavepointMetadata:
     """A row per state of each operator; one row for an operator without state."""
 
@@ -192,8 +192,8 @@ def register_metadata_function(spark: SparkSession) -> None:
 
 def _table_function(spark: SparkSession) -> UserDefinedTableFunction:
     if not is_remote(spark):
-        return UserDefinedTableFunction(SavepointMetadata, returnType=_SCHEMA)
+        return UserDefinedTableFunction(SavepointMetadata, returnType=_METADATA_COLUMNS)
     from pyspark.sql.connect import udtf  # noqa: PLC0415  # it needs what only Connect brings
 
-    function: Any = udtf.UserDefinedTableFunction(SavepointMetadata, returnType=_SCHEMA)
+    function: Any = udtf.UserDefinedTableFunction(SavepointMetadata, returnType=_METADATA_COLUMNS)
     return cast("UserDefinedTableFunction", function)

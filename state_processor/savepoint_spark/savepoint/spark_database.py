@@ -46,6 +46,10 @@ if TYPE_CHECKING:
 _BASES = "savepoint_tables"
 
 
+# Limit for a row of Spark, which is several times in memory on its way.
+_STORED_SIZE = 1 << 26
+
+
 class RegisteredViews:
     """The tables of a savepoint; each becomes a view when it is needed."""
 
@@ -142,10 +146,6 @@ def _shown(name: str, dated: Collection[str]) -> str:
         return column
     near = f"greatest(least({column}, {LAST_MS}L), -{LAST_MS}L)"
     return f"timestamp_micros(1000 * {near}) AS {column}"
-
-
-# Limit for a row of Spark, which is several times in memory on its way.
-_STORED_SIZE = 1 << 26
 
 
 class SparkDatabase:

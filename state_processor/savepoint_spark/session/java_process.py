@@ -33,6 +33,20 @@ _UNWANTED = b"BrokenPipeError: "
 _MOST_LINES = 50
 
 
+JAVA_DIED = (
+    "the Java that Spark runs on has died, perhaps because the machine has no memory left: give it"
+    " another limit by the setting spark.driver.memory, or split the work"
+)
+
+_TEMPORARY = "-Djava.io.tmpdir"
+
+# Some systems limit the path of a socket to 103 bytes; Spark's names of sockets have 42.
+_LONGEST_FOLDER = 60
+
+# A process that has broken a connection is gone within this time.
+_END_SECONDS = 2.0
+
+
 class JavaMessages(Thread):
     """Reads what Java writes to ``end``, keeps it while Java starts, and then passes it on."""
 
@@ -90,20 +104,6 @@ def worth_showing(lines: Iterable[bytes]) -> Iterator[bytes]:
 def _show(text: bytes) -> None:
     with suppress(OSError):
         os.write(2, text)
-
-
-JAVA_DIED = (
-    "the Java that Spark runs on has died, perhaps because the machine has no memory left: give it"
-    " another limit by the setting spark.driver.memory, or split the work"
-)
-
-_TEMPORARY = "-Djava.io.tmpdir"
-
-# Some systems limit the path of a socket to 103 bytes; Spark's names of sockets have 42.
-_LONGEST_FOLDER = 60
-
-# A process that has broken a connection is gone within this time.
-_END_SECONDS = 2.0
 
 
 class _Running:

@@ -37,6 +37,16 @@ exec "{java}" "$@"
 """
 
 
+# Java 21 refuses an archive for a class path as long as Spark's.
+_RELEASES = (17,)
+
+# Number of archives on this machine; the ones that were used last stay.
+_MOST_ARCHIVES = 2
+
+# By default, Java prints a line for each class that it can't archive.
+_QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
+
+
 @dataclass(frozen=True, slots=True)
 class Java:
     """A Java that Spark can run on, and its feature release."""
@@ -107,16 +117,6 @@ def _home_of(java: Path) -> Path:
     Path(file.name).chmod(stat.S_IRWXU)
     Path(file.name).replace(script)
     return home
-
-
-# Java 21 refuses an archive for a class path as long as Spark's.
-_RELEASES = (17,)
-
-# Number of archives on this machine; the ones that were used last stay.
-_MOST_ARCHIVES = 2
-
-# By default, Java prints a line for each class that it can't archive.
-_QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 
 
 def archive_options(java: Java) -> str:

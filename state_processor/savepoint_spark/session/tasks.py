@@ -32,6 +32,10 @@ _MESSAGE = re.compile(r"^: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
 _AT = re.compile(r"(.*) at byte (-?\d+): (.*)")
 
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
 @contextmanager
 def typed_errors() -> Iterator[None]:
     """Raises the ``SavepointError`` of a task, or ``JobError`` if tasks have died."""
@@ -63,10 +67,6 @@ def _error(kind: type[SavepointError], message: str) -> SavepointError:
         match = _AT.fullmatch(message)
         return kind(match[3], match[1], int(match[2])) if match else SavepointError(message)
     return kind(message)
-
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 def rows_of_tasks(

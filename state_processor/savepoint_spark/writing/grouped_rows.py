@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from savepoint_spark.writing.handed_runs import MakeRuns, RunSource
 
 
+_NUMBER = "number of the merged window"
+
+
 @dataclass(frozen=True)
 class Grouping:
     """Rows to be grouped by ``names``; ``columns`` has texts in the place of fractions."""
@@ -102,9 +105,6 @@ def _comparable(data_type: DataType) -> DataType:
             )
         case _:
             return data_type
-
-
-_NUMBER = "number of the merged window"
 
 
 def merged_windows(data: DataFrame, keys: tuple[str, ...]) -> DataFrame:

@@ -67,6 +67,12 @@ WRITTEN_SCHEMA = pa.schema(
 )
 
 
+_BYTES_PER_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
+_NO_LIMIT = 2**31 - 1
+
+_EXAMPLES = 3
+
+
 @dataclass(frozen=True, slots=True)
 class KeyedFiles:
     """Writes the keyed state of an operator as files, one per subtask."""
@@ -188,11 +194,6 @@ def _has_equal_rows(keys: NDArray[np.uint64]) -> bool:
     return len(np.unique(keys, axis=0)) < len(keys)
 
 
-_SIZE = "spark.sql.execution.arrow.maxBytesPerBatch"
-_GREATEST = 2**31 - 1
-"""Spark takes this for no limit."""
-
-
 def in_arrow_batches_of(size: int, data: DataFrame) -> DataFrame:
     """The rows, in batches of at most ``size`` bytes unless a single row has more.
 
@@ -205,13 +206,10 @@ def in_arrow_batches_of(size: int, data: DataFrame) -> DataFrame:
     # itself copies a session for each of its streams in this way.
     spark = data.sparkSession
     copy = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
-    copy.conf.set(_SIZE, str(min(size, _GREATEST)))
+    copy.conf.set(_BYTES_PER_BATCH, str(min(size, _NO_LIMIT)))
     datasets = getattr(spark._jvm, "org.apache.spark.sql.classic.Dataset")
     plan = data._jdf.queryExecution().analyzed()
     return DataFrame(datasets.ofRows(copy._jsparkSession, plan), copy)
-
-
-_EXAMPLES = 3
 
 
 class RunRows(Protocol):
