@@ -134,7 +134,7 @@ def _rules(compatibility: Compatibility) -> list[RuleLine]:
     """A line per rule with findings, the worst first."""
     places: dict[str, list[str]] = {}
     findings: dict[str, Finding] = {}
-    for place, finding in _placed(compatibility):
+    for place, finding in compatibility.placed():
         findings.setdefault(finding.rule, finding)
         where = " ".join(filter(None, (place, finding.where)))
         places.setdefault(finding.rule, []).extend([where] if where else [])
@@ -149,16 +149,6 @@ def _rules(compatibility: Compatibility) -> list[RuleLine]:
         )
         for finding in _sorted(findings.values())
     ]
-
-
-def _placed(compatibility: Compatibility) -> Iterator[tuple[str, Finding]]:
-    """All findings with the names of their states or operators."""
-    yield from (("", finding) for finding in compatibility.findings)
-    for operator in compatibility.operators:
-        yield from ((operator.operator, finding) for finding in operator.findings)
-        for state in operator.states:
-            name = f"{state.operator}.{state.state}"
-            yield from ((name, finding) for finding in state.findings)
 
 
 def _states(compatibility: Compatibility) -> list[StateLine]:
