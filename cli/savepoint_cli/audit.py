@@ -14,8 +14,7 @@ from savepoint_cli import completion, options
 from savepoint_cli.engine import Engine, work_options
 from savepoint_cli.terminal.help import Command, command
 from savepoint_cli.terminal.output import output_option
-from savepoint_database.audit.page import page
-from savepoint_database.audit.statistics_views import largest_tables, statistics_tables
+from savepoint_database.audit.statistics_views import largest_tables, page, statistics_tables
 from savepoint_database.snapshot import retained
 from savepoint_formats.new_snapshot.whole_file import whole_file
 from savepoint_formats.printable import printable
@@ -61,7 +60,7 @@ class WrittenPage:
     "--at",
     metavar="TIME",
     callback=options.callback(_moment),
-    help="The time that counts as now, as 2026-01-31T12:00:00Z. UTC if it has no zone.",
+    help="The time that counts as now, such as 2026-01-31T12:00:00Z; UTC if it has no zone.",
 )
 @click.option(
     "--ttl",
@@ -69,11 +68,9 @@ class WrittenPage:
     metavar="STATE=DURATION",
     callback=options.pairs("a state and a time, as sessions=7d", options.duration),
     shell_complete=completion.followed("=", completion.states),
-    help="How long values of a state live, as sessions=7d; no savepoint knows it. Repeatable.",
+    help="How long values of a state live, such as sessions=7d; no savepoint knows it. Repeatable.",
 )
-@options.count_option(
-    "--top", default=10, text="How many of the largest keys of each operator to show."
-)
+@options.count_option("--top", default=10, text="Number of largest keys to show per operator.")
 @click.option("--key-groups", "with_key_groups", is_flag=True, help="Show each key group, too.")
 @click.option(
     "--html",
@@ -95,8 +92,8 @@ def stats(
 ) -> None:
     """Show what the state at PATH, or that of TABLE, weighs: keys, bytes, timers, skew.
 
-    Bytes are those of keys and values; values are not decoded. What could not be read is listed at
-    the end, and makes for exit code 1.
+    Bytes are those of keys and values; values are not decoded. State that can't be read is listed at
+    the end; the exit code is then 1.
 
     \b
     savepoint stats s3://jobs/orders/savepoint-1a2b --ttl sessions=7d
@@ -187,7 +184,7 @@ def snapshots(
     "--older-than",
     metavar="DURATION",
     callback=options.callback(_age),
-    help="Only files that were written so long ago: 7d, 12h. Longer than any checkpoint takes.",
+    help="Only files older than this: 7d, 12h. Choose more than any checkpoint takes.",
 )
 @click.option(
     "--also",
@@ -241,8 +238,8 @@ def history(
 ) -> None:
     """Show what a key has in TABLE in each complete snapshot below the directory PATH.
 
-    The oldest comes first; those without the key have a row of nothing. Exit codes: 0 found, 1 a
-    snapshot could not be read, 3 no snapshot has the key.
+    The oldest comes first; a snapshot without the key has no rows. Exit codes: 0 found, 1 a snapshot
+    could not be read, 3 no snapshot has the key.
 
     \b
     savepoint history s3://jobs/checkpoints summarize.keyed_state --key 42 --changes

@@ -28,7 +28,7 @@ _nanoseconds = common_option(
     type=click.Choice(["refuse", "struct", "text"]),
     default="refuse",
     show_default=True,
-    help="What times with more digits than microseconds are in expressions; all digits are kept.",
+    help="The form of times with more digits than microseconds in expressions; no digit is lost.",
 )
 
 
@@ -64,7 +64,7 @@ def _state_command(function: Callable[..., None]) -> Command:
 def rename_state(writer: SavepointWriter, operator: str, old: str, new: str) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT; the state OLD of the OPERATOR is called NEW.
 
-    OPERATOR is a uid, or the hash of one. Values pass through as the bytes that they are, by Spark.
+    OPERATOR is a uid, or the hash of one. Spark passes values through as unchanged bytes.
 
     \b
     savepoint rename-state s3://jobs/savepoint-1a2b summarize total sum s3://jobs/renamed
@@ -82,9 +82,9 @@ def rename_class(
 ) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT; the class OLD of Java is called NEW.
 
-    Inner classes have a $ in their names, and are renamed one by one. Values pass through as the
-    bytes that they are, by Spark, but for the name where Kryo or a POJO has written it there.
-    Bytes that nobody can tell apart are refused, if they hold the name: --classes describes classes.
+    Inner classes have a $ in their names, and are renamed one by one. Spark passes values through as
+    unchanged bytes, except for the name where Kryo or a POJO has written it. Bytes that can't be
+    parsed and contain the name are refused; describe their classes by --classes.
 
     \b
     savepoint rename-class s3://jobs/savepoint-1a2b shop.Customer shop.Client s3://jobs/renamed
@@ -101,8 +101,8 @@ def rename_field(
 ) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT; a field OLD of the POJOs in a STATE is called NEW.
 
-    A field of a POJO inside the POJO is OLD with the fields around it, as address.zip; NEW is the
-    name alone. Where the order of names changes, values are encoded anew.
+    OLD is a path if the field lies in an inner POJO, such as address.zip; NEW is the name alone.
+    Values are encoded anew if the order of names changes.
 
     \b
     savepoint rename-field s3://jobs/savepoint-1a2b stateful customer address.zip code s3://jobs/new
@@ -116,7 +116,7 @@ def rename_field(
 @click.option(
     "--value",
     metavar="SQL",
-    help="What the field holds, an expression over the columns of the state's table; or null.",
+    help="The field's value, an expression over the columns of the state's table; null by default.",
 )
 @_changes_values
 def add_field(
@@ -130,8 +130,8 @@ def add_field(
 ) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with one FIELD more in the values of a STATE.
 
-    TYPE is that of a POJO's field, as LONG, STRING or "LIST<INT>"; the next field of a row of SQL
-    is f<n>, and its type in SQL's words, as BIGINT. A primitive field of Java needs a --value.
+    TYPE is that of a POJO's field, such as LONG, STRING or "LIST<INT>". The next field of a row of
+    SQL is f<n>, and has a type of SQL, such as BIGINT. A primitive field of Java needs a --value.
 
     \b
     savepoint add-field s3://jobs/old stateful customer vip BOOLEAN s3://jobs/new --value "age > 9"
@@ -152,7 +152,7 @@ def drop_field(
 ) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, without a FIELD of the values of a STATE.
 
-    The fields behind that of a row of SQL move up.
+    Later fields of a row of SQL move up.
 
     \b
     savepoint drop-field s3://jobs/savepoint-1a2b stateful customer tags s3://jobs/smaller
@@ -185,14 +185,14 @@ def widen_field(
     required=True,
     help="The new value, an expression over the columns of the state's table.",
 )
-@click.option("--where", metavar="SQL", help="Which rows it is for; all by default.")
+@click.option("--where", metavar="SQL", help="The rows to change; all by default.")
 @_changes_values
 def update_state(
     writer: SavepointWriter, operator: str, state: str, expression: str, **others: Any
 ) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with other values of a STATE.
 
-    SQL is that of Spark. It sees key and all states of the key, or value; "savepoint schema" shows
+    Write Spark SQL over the columns key and all states of the key, or value; "savepoint schema" shows
     them. A key whose new value is null has nothing in the state any more.
 
     \b
@@ -207,7 +207,7 @@ def update_state(
     "--where",
     metavar="SQL",
     required=True,
-    help="Which keys: those with a row that fits, in any table that has the columns.",
+    help="The keys to delete: those with a row that fits, in any table that has the columns.",
 )
 @writes
 @options.undescribed_subclasses
@@ -215,8 +215,8 @@ def update_state(
 def delete_keys(writer: SavepointWriter, operator: str, where: str, **read: Any) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, without some keys of the OPERATOR.
 
-    All their states, windows and timers go. SQL is that of Spark; it sees the columns of the tables
-    of keyed state.
+    All their states, windows and timers go. Write Spark SQL over the columns of the tables of keyed
+    state.
 
     \b
     savepoint delete-keys s3://jobs/savepoint-1a2b summarize s3://jobs/cleaned --where "total = 0"

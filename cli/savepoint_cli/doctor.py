@@ -32,29 +32,31 @@ _VERDICTS = tuple(Verdict)
     "--target",
     required=True,
     metavar="RELEASE",
-    help=f"The Flink that is to restore it: {', '.join(map(release_text, TARGETS))}.",
+    help=f"The release of Flink that restores it: {', '.join(map(release_text, TARGETS))}.",
 )
 @click.option(
     "--from",
     "written_by",
     default="",
     metavar="RELEASE",
-    help="The Flink that wrote it, where several may have; by default all that may.",
+    help="The release of Flink that wrote it, if several are possible; all of them by default.",
 )
 @click.option(
     "--backend",
     type=click.Choice(BACKENDS),
     default=None,
-    help="The state backend of the job that is to restore it.",
+    help="The state backend of the job that restores it.",
 )
 def doctor(
     output: Output, opening: Opening, target: str, written_by: str, backend: str | None
 ) -> None:
     """Tell whether Flink RELEASE restores the savepoint at PATH: per operator and state, and why not.
 
-    Worst comes "silent corruption": Flink may restore wrong values, and does not notice it. Then "not restorable", "restorable after migration" if the savepoint can be rewritten,
+    The worst verdict is "silent corruption": Flink may restore wrong values without noticing. Then
+    come "not restorable", "restorable after migration" if the savepoint can be rewritten, and
     "unknown" if it does not tell. Each finding has its reason, what to do, and its source. Headers
-    are read, and the first 256 MiB of POJOs are looked at. Exit codes: 0 all is restorable, 3 not all is, 1 it can't be read.
+    are read, and the first 256 MiB of POJOs. Exit codes: 0 all is restorable, 3 not all is, 1 it
+    can't be read.
 
     \b
     savepoint doctor s3://jobs/orders/savepoint-1a2b --target 2.2 --backend rocksdb
@@ -132,7 +134,7 @@ def _rules(compatibility: Compatibility) -> list[RuleLine]:
     """A line per rule with findings, the worst first."""
     places: dict[str, list[str]] = {}
     findings: dict[str, Finding] = {}
-    for place, finding in _placed(compatibility):
+    for place, finding in compatibility.placed():
         findings.setdefault(finding.rule, finding)
         where = " ".join(filter(None, (place, finding.where)))
         places.setdefault(finding.rule, []).extend([where] if where else [])
@@ -147,16 +149,6 @@ def _rules(compatibility: Compatibility) -> list[RuleLine]:
         )
         for finding in _sorted(findings.values())
     ]
-
-
-def _placed(compatibility: Compatibility) -> Iterator[tuple[str, Finding]]:
-    """All findings with the names of their states or operators."""
-    yield from (("", finding) for finding in compatibility.findings)
-    for operator in compatibility.operators:
-        yield from ((operator.operator, finding) for finding in operator.findings)
-        for state in operator.states:
-            name = f"{state.operator}.{state.state}"
-            yield from ((name, finding) for finding in state.findings)
 
 
 def _states(compatibility: Compatibility) -> list[StateLine]:

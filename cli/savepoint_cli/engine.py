@@ -76,19 +76,19 @@ def engine_options(name: str, text: str) -> Callable[[Callable[..., None]], Call
             "--master",
             metavar="URL",
             default=LOCAL,
-            help="Of Spark: where it runs. This machine if not.",
+            help="Spark's master; this machine by default.",
         ),
         click.option(
             "--conf",
             multiple=True,
             metavar="NAME=VALUE",
             callback=options.callback(_settings),
-            help="Of Spark: a setting, as spark.driver.memory=4g. Repeatable.",
+            help="A setting of Spark, such as spark.driver.memory=4g. Repeatable.",
         ),
     )
 
 
-work_options = engine_options("process", "What does the work: this process, or tasks of Spark.")
+work_options = engine_options("process", "The engine: this process, or tasks of Spark.")
 
 
 def started_session(master: str = LOCAL, conf: Mapping[str, str] | None = None) -> SparkSession:

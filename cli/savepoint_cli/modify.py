@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a command writes a savepoint; a dry run only checks."""
+    """The place where a command writes a savepoint; a dry run only checks."""
 
     out: str
     overwrite: bool
@@ -68,9 +68,9 @@ destination = options.collected(
     click.option(
         "--dry-run",
         is_flag=True,
-        help="Check and say what would be written; write nothing. State that changes is read,"
-        " and encoded, as for a write. What that can't know: whether OUT can be written to and"
-        " has room, and whether files that are only copied are whole.",
+        help="Check and report what would be written; write nothing. State that changes is read"
+        " and encoded, as for a write. Not checked: whether OUT can be written to and has room,"
+        " and whether copied files are whole.",
     ),
 )
 """The argument OUT and the options of a command that writes a savepoint."""
@@ -96,7 +96,7 @@ def _errors_of_spark() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # A process that has not imported Spark has no errors of it.
+        # Without Spark imported, the error is none of Spark.
         errors = sys.modules.get("pyspark.errors")
         if errors is None or not isinstance(error, errors.PySparkException):
             raise
@@ -155,8 +155,7 @@ def remove_operator(writer: SavepointWriter, operator: str) -> SavepointWriter:
 def remove_state(writer: SavepointWriter, operator: str, state: str) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, without the STATE of the OPERATOR.
 
-    OPERATOR is a uid, or the hash of one. The other states pass through as the bytes that they
-    are, by Spark.
+    OPERATOR is a uid, or the hash of one. Spark passes the other states through as unchanged bytes.
 
     \b
     savepoint remove-state s3://jobs/savepoint-1a2b summarize count s3://jobs/without-it
@@ -169,13 +168,13 @@ def remove_state(writer: SavepointWriter, operator: str, state: str) -> Savepoin
     "--max-parallelism",
     metavar="COUNT",
     type=click.IntRange(1, MAX_PARALLELISM),
-    help="The new number of key groups; as before by default.",
+    help="The new number of key groups; unchanged by default.",
 )
 @click.option(
     "--parallelism",
     metavar="COUNT",
     type=click.IntRange(1, MAX_PARALLELISM),
-    help="The new number of subtasks; as before by default.",
+    help="The new number of subtasks; unchanged by default.",
 )
 @click.option(
     "--hash-codes",
@@ -183,7 +182,7 @@ def remove_state(writer: SavepointWriter, operator: str, state: str) -> Savepoin
     metavar="OPERATOR=SHAPE",
     callback=options.pairs("OPERATOR=SHAPE", str.strip),
     shell_complete=completion.followed("=", completion.operators),
-    help="How keys are hashed whose class has a hashCode of its own, such as"
+    help="The hash of keys whose class has a hashCode of its own, such as"
     " 'orders=Objects.hash(id, name)'; inferred by default. Repeatable.",
 )
 @writes
@@ -195,8 +194,7 @@ def rescale(
 ) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with its state spread over other key groups and subtasks.
 
-    Keys are hashed anew if max parallelism changes; values pass through as the bytes that they
-    are, by Spark.
+    Keys are hashed anew if max parallelism changes. Spark passes values through as unchanged bytes.
 
     \b
     savepoint rescale s3://jobs/savepoint-1a2b s3://jobs/wider --max-parallelism 1024
@@ -223,9 +221,9 @@ def rescale(
 def convert(writer: SavepointWriter, to: SnapshotFormat) -> SavepointWriter:
     """Copy the savepoint or checkpoint at PATH to OUT, with its keyed state in another format.
 
-    So a job changes its state backend: native savepoints and checkpoints of RocksDB, ForSt, the
-    heap and changelogs become a canonical savepoint that needs nothing but its directory. Nothing
-    else changes. Values pass through as the bytes that they are, by Spark.
+    So a job can change its state backend: native savepoints and checkpoints of RocksDB, ForSt, the
+    heap and changelogs become a canonical savepoint that needs only its directory. Nothing else
+    changes. Spark passes values through as unchanged bytes.
 
     \b
     savepoint convert s3://jobs/orders/chk-42 s3://jobs/canonical
@@ -239,14 +237,14 @@ def convert(writer: SavepointWriter, to: SnapshotFormat) -> SavepointWriter:
     "jars",
     multiple=True,
     type=click.Path(),
-    help="A jar, or a directory of class files, which tells the fields of classes. Repeatable.",
+    help="A jar or a directory of class files with the fields of classes. Repeatable.",
 )
 @click.option(
     "--source",
     "sources",
     multiple=True,
     type=click.Path(),
-    help="A directory with .java files, which tell the same; it needs the extra java. Repeatable.",
+    help="A directory with .java files, instead of class files; needs the extra java. Repeatable.",
 )
 def classes(
     output: Output, opening: Opening, jars: tuple[str, ...], sources: tuple[str, ...]
@@ -254,10 +252,10 @@ def classes(
     """Print the classes of values that have to be described, as YAML to fill in.
 
     Kryo wrote their objects, or they extend a POJO, and no serializer describes them. All objects of
-    Kryo and all POJOs in the savepoint at PATH are read. Behind one of an unknown class nothing can
-    be: give the file with its fields as --classes, and the next classes are added to it. Of Flink 1
-    the POJOs are listed too around collections whose types migrate can't tell. Class files or
-    sources of the job fill in the fields. They are read and parsed, nothing is loaded or run.
+    Kryo and all POJOs in the savepoint at PATH are read. Nothing behind an unknown class can be read:
+    fill in its fields, give the file as --classes, and repeat. For Flink 1 the list also has POJOs
+    with collections whose types migrate can't tell. Class files or sources of the job fill in the
+    fields. They are read and parsed, nothing is loaded or run.
 
     \b
     savepoint classes s3://jobs/flink-1.20
@@ -281,14 +279,14 @@ def classes(
     type=click.Choice(get_args(FlinkRelease)),
     default="2.2",
     show_default=True,
-    help="The release of Flink that is to restore it; what is written is the same for all of 2.x.",
+    help="The release of Flink that restores it; the result is the same for all of 2.x.",
 )
 @click.option(
     "--skip-state",
     multiple=True,
     metavar="OPERATOR/STATE",
     shell_complete=completion.operator_states,
-    help="A state that is left out. Repeatable.",
+    help="A state to leave out. Repeatable.",
 )
 @click.option(
     "--rename-class",
@@ -307,9 +305,9 @@ def migrate(
 ) -> SavepointWriter:
     """Copy the savepoint of Flink 1.x at PATH to OUT, as Flink 2.x restores it.
 
-    Objects of Kryo are written as Kryo 5 has them, and the List, Map and Set fields of POJOs with
-    the serializers that Flink 2.x has for them, by Spark. All else is copied. What can't be taken
-    along, or is not known, is refused, all of it at once, but for what --skip-state leaves out.
+    Spark writes objects of Kryo for Kryo 5, and the List, Map and Set fields of POJOs with the
+    serializers that Flink 2.x has for them. Everything else is copied. States that can't be migrated
+    are refused, all at once, unless --skip-state leaves them out.
 
     \b
     savepoint migrate s3://jobs/flink-1.20 s3://jobs/flink-2.2 --target 2.2
@@ -329,8 +327,8 @@ def migrate(
 def merge_local(writer: SavepointWriter, operator: str, merge: dict[str, str]) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with the local state of an operator as ordinary one.
 
-    The instances that a key has in all subtasks become one value, by Spark; those of lists are
-    appended. A real Flink restores what is written.
+    Spark merges the instances of a key in all subtasks into one value, and appends those of lists.
+    Flink restores the result.
 
     \b
     savepoint merge-local s3://jobs/local s3://jobs/merged --operator counts --merge count=sum

@@ -144,12 +144,12 @@ allow_path = common_option(
     "allow_paths",
     multiple=True,
     metavar="PREFIX",
-    help="A directory or URI of another store, where files may lie. Repeatable.",
+    help="A directory or URI on another store that may be read. Repeatable.",
 )
 strict_paths = common_option(
     "--strict-paths",
     is_flag=True,
-    help="Follow nothing out of the savepoint's own directories, unless it is allowed.",
+    help="Read nothing outside the savepoint's own directories, unless --allow-path allows it.",
 )
 opening_only = collected(
     "opening",
@@ -171,7 +171,7 @@ opening_only = collected(
         metavar="OPERATOR=TYPE",
         callback=pairs("an operator and a type, as summarize=STRING"),
         shell_complete=completion.followed("=", completion.operators),
-        help="The type of an operator's keys, where no file tells it, such as"
+        help="The type of an operator's keys, if no file tells it, such as"
         " orders='TUPLE<STRING, LONG>'. Repeatable.",
     ),
     allow_path,
@@ -181,7 +181,7 @@ opening_only = collected(
         "uids",
         multiple=True,
         metavar="UID",
-        help="The uid of an operator, to be shown instead of its hash. Repeatable.",
+        help="The uid of an operator, shown instead of its hash. Repeatable.",
     ),
     common_option(
         "--uids-file",
@@ -239,15 +239,15 @@ nanoseconds = common_option(
     type=click.Choice(["refuse", "struct", "text", "truncate"]),
     default="refuse",
     show_default=True,
-    help="What becomes of times with more digits than microseconds.",
+    help="The form of times with more digits than microseconds.",
 )
 undescribed_subclasses = common_option(
     "--undescribed-subclasses",
     type=click.Choice(["refuse", "bytes", "rest"]),
     default="refuse",
     show_default=True,
-    help="What becomes of POJOs of subclasses that no snapshot describes, and with `rest` of what lies"
-    " behind any value that can't be decoded, where nobody can tell the two apart.",
+    help="The form of POJOs of subclasses that no snapshot describes; `rest` also leaves out what lies"
+    " behind a value that can't be decoded.",
 )
 times = click.option(
     "--times",

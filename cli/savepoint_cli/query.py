@@ -58,17 +58,17 @@ def _file(given: str) -> tuple[str, str]:
     help="Write all rows to OUT, a .parquet, .csv or .json (lines) file; Spark also to a directory/.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace a file that lies at OUT.")
-@click.option("--allow-files", is_flag=True, help="Of DuckDB: let SQL read files of this machine.")
+@click.option("--allow-files", is_flag=True, help="Let DuckDB read files of this machine.")
 @click.option(
     "--memory-limit",
     default="50%",
     show_default=True,
     metavar="SIZE",
-    help="Of DuckDB: how much memory it may take, as 4GB or a part of the machine's.",
+    help="DuckDB's memory limit, such as 4GB or 50% of the machine's.",
 )
 @options.count_option("-n", "--rows", default=100, text="How many rows at most.")
 @options.times
-@engine_options("duckdb", "What runs the query: DuckDB in this process, or Spark.")
+@engine_options("duckdb", "The engine: DuckDB in this process, or Spark.")
 @options.nanoseconds
 @options.undescribed_subclasses
 def query(
@@ -86,9 +86,9 @@ def query(
 
     SQL may come by stdin, too.
 
-    A table is called <operator>.<table>; what is no letter, digit or _ in a name becomes _, or the name
-    is in double quotes as it is. "savepoint list" shows the names. Only what the query needs is
-    read: its tables, their columns, the key groups of key = ... and key IN (...).
+    A table is called <operator>.<table>. Write _ for any other character than letters, digits and _,
+    or put the name in double quotes. "savepoint list" shows the names. A query reads only its tables,
+    the columns that it names, and the key groups of key = ... and key IN (...).
 
     \b
     savepoint query s3://jobs/orders/savepoint-1a2b "SELECT key, total FROM summarize.keyed_state"
@@ -138,7 +138,6 @@ class _Queries:
     limit: int
 
     def answer(self, output: Output, sql: str) -> None:
-        """Prints the rows of a query, or writes them to a file."""
         if self.out is not None:
             self._write(output, sql, *self.out)
             return

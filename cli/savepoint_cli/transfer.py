@@ -80,7 +80,7 @@ def export_table(
     "--description",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     required=True,
-    help="A YAML file that says what becomes of the columns.",
+    help="A YAML file that says which state the columns become.",
 )
 @click.option(
     "--format",
@@ -88,7 +88,7 @@ def export_table(
     "form",
     metavar="FORMAT",
     type=click.Choice(_FORMATS),
-    help=f"The format of DATA, if names of files don't say it: {_NAMED_FORMATS}.",
+    help=f"The format of DATA, if names of files don't tell: {_NAMED_FORMATS}.",
 )
 @destination
 def import_table(

@@ -4,11 +4,12 @@ The public names are listed once, with the modules that define them, in the stub
 when it is first used, so that a look at a savepoint waits neither for Spark nor for DuckDB.
 """
 
-from savepoint_database.types.lazy_names import stub_names
+from savepoint_database.types.lazy_names import lazy_names
 
 __version__ = "0.2.0.dev0"
 
-__getattr__, __all__ = stub_names(__name__)
+__getattr__, __all__ = lazy_names(__name__, "__init__.pyi")
+__all__ += ["__version__"]
 
 
 def __dir__() -> list[str]:

@@ -65,7 +65,7 @@ from savepoint_database.snapshot.retained import (
     RetainedSnapshots,
     snapshots,
 )
-from savepoint_database.types.described_classes import (
+from savepoint_database.types.class_library import (
     ClassToDescribe,
 )
 from savepoint_database.types.descriptors import (
@@ -75,12 +75,10 @@ from savepoint_database.types.descriptors import (
     MapStateDescriptor,
     ReducingStateDescriptor,
     StateDescriptor,
-    ValueStateDescriptor,
-)
-from savepoint_database.types.state_ttl import (
     StateTtlConfig,
     StateVisibility,
     UpdateType,
+    ValueStateDescriptor,
 )
 from savepoint_database.types.types import (
     TypeInformation,
@@ -298,11 +296,11 @@ from savepoint_spark.savepoint.planned_operator import (
 from savepoint_spark.savepoint.savepoint import (
     Savepoint,
 )
-from savepoint_spark.savepoint.spark_diff import (
-    SparkSavepointDiff,
-)
 from savepoint_spark.savepoint.spark_savepoint import (
     SparkSavepoint,
+)
+from savepoint_spark.savepoint.spark_verbs import (
+    SparkSavepointDiff,
 )
 from savepoint_spark.savepoint.writer import (
     SavepointWriter,

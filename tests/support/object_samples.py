@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from savepoint_database.types.described_classes import DescribedClasses
+    from savepoint_database.types.class_library import DescribedClasses
 
 OBJECTS = sorted(path.name for path in SAMPLES.glob("objects-*"))
 # Each of 40 keys keeps an object of its last transaction.

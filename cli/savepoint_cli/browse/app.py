@@ -14,15 +14,22 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Footer, Header, Input, Static
 
-from savepoint_cli.browse.details import Details, key_lines, record_lines
-from savepoint_cli.browse.heavy import Heavy
-from savepoint_cli.browse.lines import Line, bounded, cell_text, row_lines
-from savepoint_cli.browse.places import OperatorPlace, PlacesTree, TablePlace
-from savepoint_cli.browse.records_table import RecordsTable
+from savepoint_cli.browse.details import (
+    Details,
+    Line,
+    bounded,
+    cell_text,
+    key_lines,
+    record_lines,
+    row_lines,
+)
+from savepoint_cli.browse.heavy import Heavy, RecordsTable
+from savepoint_cli.browse.places import PlacesTree, TablePlace
 from savepoint_cli.terminal.cells import shortened
 from savepoint_cli.terminal.progress import compiling
-from savepoint_database.audit.key_texts import key_texts
-from savepoint_database.rows.row_pages import PAGE_ROWS, RowPages
+from savepoint_database.audit.key_state import key_texts
+from savepoint_database.rows.rows import PAGE_ROWS, RowPages
+from savepoint_database.snapshot.description import OperatorDescription
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.locations.stores import started
 from savepoint_formats.printable import printable
@@ -36,7 +43,7 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
     from savepoint_database.audit.statistics import SavepointStatistics
-    from savepoint_database.rows.row_pages import Page
+    from savepoint_database.rows.rows import Page
     from savepoint_database.snapshot.description import SavepointDescription
     from state_processor import Savepoint
 
@@ -77,15 +84,13 @@ class SavepointBrowser(App[None]):
         self.title = printable(savepoint.path)
         self._savepoint, self._page_rows = savepoint, page_rows
         self._described: SavepointDescription | None = None
-        self._records: Sequence[Any] = ()
         self._pages: RowPages | None = None
         self._page: Page | None = None
         self._weighing: asyncio.Task[SavepointStatistics] | None = None
         name = savepoint.path.rstrip("/").rpartition("/")[2]
         self._tree = PlacesTree(Text(printable(name) or "savepoint"))
         self._place = Static(classes="title")
-        self._rows = RecordsTable(id="rows")
-        self._rows.short_ids = savepoint.short_ids()
+        self._rows = RecordsTable((), savepoint.short_ids(), id="rows")
         self._status = Static(id="status")
         self._find = Input(placeholder="a key: text, number, hex of bytes, or JSON", id="find")
 
@@ -130,13 +135,13 @@ class SavepointBrowser(App[None]):
         place = event.node.data
         if isinstance(place, TablePlace):
             self._go(partial(self._open, place))
-        elif isinstance(place, OperatorPlace):
-            self._show_records(f"States of {place.name}", place.operator.states)
+        elif isinstance(place, OperatorDescription):
+            self._show_records(f"States of {place.uid or place.hash}", place.states)
         elif self._described is not None:
             self._show_records("Operators", self._described.operators)
 
     def _show_records(self, title: str, records: Sequence[Any]) -> None:
-        self._records, self._pages, self._page = records, None, None
+        self._pages, self._page = None, None
         self._place.update(self._title(title))
         self._rows.show_records(records)
         problems = [problem for record in records for problem in getattr(record, "problems", ())]
@@ -147,8 +152,8 @@ class SavepointBrowser(App[None]):
 
     async def _open(self, place: TablePlace) -> None:
         self._place.update(self._title(place.title))
-        self._records, self._pages, self._page = (), None, None
-        self._rows.clear(columns=True)
+        self._pages, self._page = None, None
+        self._rows.show_records(())
         scan = partial(
             self._savepoint.scan,
             place.table.table,
@@ -188,8 +193,8 @@ class SavepointBrowser(App[None]):
             row = page.rows.slice(event.cursor_row, 1)
             title = f"{title}, row {page.first_row + event.cursor_row + 1:,}"
             self._go(partial(self._show_details, title, row_lines(row)))
-        elif event.cursor_row < len(self._records):
-            record = self._records[event.cursor_row]
+        elif event.cursor_row < len(self._rows.records):
+            record = self._rows.records[event.cursor_row]
             self._go(partial(self._show_details, title, record_lines(record)))
 
     async def _show_details(self, title: str, lines: Iterator[Line]) -> None:

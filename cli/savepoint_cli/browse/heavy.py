@@ -1,29 +1,60 @@
-"""The screen for heavy state: the tables of ``stats``, a tab for each."""
+"""The screen for heavy state: the tables of ``stats``, a tab for each; and tables of texts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
 from textual import on
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Footer, Static, TabbedContent, TabPane
+from textual.widgets import DataTable, Footer, Static, TabbedContent, TabPane
 
-from savepoint_cli.browse.records_table import RecordsTable
-from savepoint_cli.terminal.cells import shortened
+from savepoint_cli.browse.details import cut
+from savepoint_cli.terminal.cells import person_field, shortened
 from savepoint_database.audit.statistics import KeyStatistics
 from savepoint_database.audit.statistics_views import statistics_tables
 from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
+    from collections.abc import Iterable, Mapping, Sequence
 
     from textual.app import ComposeResult
 
     from savepoint_database.audit.statistics import SavepointStatistics
+
+
+class RecordsTable(DataTable[Text]):
+    """A table whose cursor is a row, perhaps of records. Its cells are text, never markup."""
+
+    def __init__(self, records: Sequence[Any], short_ids: Mapping[str, str], **given: Any) -> None:
+        super().__init__(cursor_type="row", zebra_stripes=True, **given)
+        self.records, self.short_ids = records, short_ids
+
+    def show(self, names: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+        """Replaces all rows; the cursor goes to the first one."""
+        self.clear(columns=True)
+        for name in names:
+            self.add_column(Text(printable(name), style="bold"))
+        for row in rows:
+            self.add_row(*(Text(cell, no_wrap=True) for cell in row))
+
+    def show_records(self, records: Sequence[Any]) -> None:
+        """Shows a row per record, without columns that are empty in all records."""
+        self.records = records
+        cells = {
+            field.name: [
+                cut(
+                    shortened(person_field(getattr(record, field.name), field.name), self.short_ids)
+                )
+                for record in records
+            ]
+            for field in (fields(records[0]) if records else ())
+        }
+        filled = {name: texts for name, texts in cells.items() if any(texts)}
+        self.show((name.replace("_", " ") for name in filled), zip(*filled.values(), strict=True))
 
 
 class Heavy(Screen[None]):
@@ -53,30 +84,22 @@ class Heavy(Screen[None]):
         with TabbedContent():
             for name, records in self._tables:
                 with TabPane(name.partition(":")[0]):
-                    yield _Records(records, self._short_ids)
+                    yield RecordsTable(records, self._short_ids)
         for problem in report.problems:
             yield Static(Text(printable(problem)), classes="problem")
         yield Footer()
 
     def on_mount(self) -> None:
         """Fills the tables."""
-        for table in self.query(_Records):
+        for table in self.query(RecordsTable):
             table.show_records(table.records)
-        for table in self.query(_Records)[:1]:
+        for table in self.query(RecordsTable)[:1]:
             table.focus()
 
     @on(RecordsTable.RowSelected)
     def choose(self, event: RecordsTable.RowSelected) -> None:
         """Asks for the chosen key."""
-        assert isinstance(event.data_table, _Records)
+        assert isinstance(event.data_table, RecordsTable)
         chosen = event.data_table.records[event.cursor_row]
         if isinstance(chosen, KeyStatistics):
             self.post_message(self.KeyChosen(chosen))
-
-
-class _Records(RecordsTable):
-    """A table that remembers its records."""
-
-    def __init__(self, records: Sequence[Any], short_ids: Mapping[str, str]) -> None:
-        super().__init__()
-        self.records, self.short_ids = records, short_ids

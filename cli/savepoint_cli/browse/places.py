@@ -10,6 +10,7 @@ from rich.text import Text
 from textual.reactive import var
 from textual.widgets import Tree
 
+from savepoint_database.snapshot.description import OperatorDescription
 from savepoint_formats.printable import printable
 
 if TYPE_CHECKING:
@@ -17,23 +18,7 @@ if TYPE_CHECKING:
 
     from textual.widgets.tree import TreeNode
 
-    from savepoint_database.snapshot.description import (
-        OperatorDescription,
-        SavepointDescription,
-        TableDescription,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorPlace:
-    """An operator; its page lists its states."""
-
-    operator: OperatorDescription
-
-    @property
-    def name(self) -> str:
-        """The uid, or the hash if no uid is known."""
-        return self.operator.uid or self.operator.hash
+    from savepoint_database.snapshot.description import SavepointDescription, TableDescription
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +36,8 @@ class TablePlace:
         )
 
 
-Place = OperatorPlace | TablePlace | None
-"""The place of a node; None is the savepoint itself."""
+Place = OperatorDescription | TablePlace | None
+"""The place of a node: an operator, whose page lists its states; None is the savepoint itself."""
 
 
 class PlacesTree(Tree[Place]):
@@ -72,15 +57,15 @@ class PlacesTree(Tree[Place]):
         for table in tables:
             by_operator.setdefault(_owner(described, table), []).append(table)
         for operator in described.operators:
-            place = OperatorPlace(operator)
+            name = operator.uid or operator.hash
             size = operator.keyed_size + operator.operator_size
-            label = Text(printable(short_ids.get(place.name, place.name)))
+            label = Text(printable(short_ids.get(name, name)))
             if size:
                 label.append("  ").append(decimal(size), "dim")
-            own = by_operator.get(place.name, [])
-            node = self.root.add(label, place, expand=True, allow_expand=bool(own))
+            own = by_operator.get(name, [])
+            node = self.root.add(label, operator, expand=True, allow_expand=bool(own))
             for table in own:
-                _add_table(node, table, table.table.removeprefix(f"{place.name}."))
+                _add_table(node, table, table.table.removeprefix(f"{name}."))
         self.root.expand()
 
 

@@ -67,7 +67,6 @@ def folded(table: TextTable, width: int) -> FoldedTable:
 
 
 def _fitting(full: list[int], least: list[int], width: int) -> list[int]:
-    """The widths of the visible columns."""
     if _total(full) <= width:
         return full
     widths = [max(small, min(wanted, _LONGEST)) for wanted, small in zip(full, least, strict=True)]

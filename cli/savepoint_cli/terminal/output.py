@@ -356,7 +356,6 @@ def _is_of_records(declared: object) -> bool:
 
 
 def _numbers(columns: Iterable[Sequence[Any]]) -> frozenset[int]:
-    """The indexes of columns with numbers."""
     return frozenset(index for index, values in enumerate(columns) if any(map(_is_number, values)))
 
 

@@ -10,4 +10,4 @@ if TYPE_CHECKING:
 
 __all__ = ["KeyState", "statistics_of"]
 
-__getattr__ = lazy_names(__name__, {"KeyState": ".key_state", "statistics_of": ".weighing"})
+__getattr__ = lazy_names(__name__)[0]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.audit.key_state import KeyRows
     from savepoint_database.snapshot.key_types import GivenType
-    from savepoint_database.types.described_classes import DescribedClasses
+    from savepoint_database.types.class_library import DescribedClasses
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.scan.read_options import UndescribedSubclasses

@@ -2,38 +2,46 @@
 
 Only the key group of the key is read. For numbers and texts it follows from the key. In other
 types, several classes with different hash codes may share a layout. Then the likely key group
-comes first; if it lacks the key, all others are read.
+comes first; if it lacks the key, all others are read. Keys are shown as the texts that
+``savepoint key``, ``--key`` and ``keys=`` accept.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 import pyarrow as pa
 
-from savepoint_database.audit.key_texts import key_texts
-from savepoint_database.types.spark_values import printable_rows
+from savepoint_database.types.spark_values import printable_rows, to_printable
 from savepoint_database.types.timer_dates import dated_columns, for_people
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import KeyTypeError, StateTypeError, UnstableHashError
 from savepoint_formats.hashing.key_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.printable import html_printable, html_table, without_secrets
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
+from savepoint_formats.program.spans import spans_in
 from savepoint_formats.scan.look_up import keys_of
 from savepoint_formats.scan.read_options import ReadOptions, UndescribedSubclasses
 from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.tables.tables import KEY, KEY_GROUP
+from savepoint_formats.tables.visible import visible_key
 from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
 from savepoint_formats.values.plain_values import plain_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.layout import Layout
     from savepoint_formats.tables.tables import Table
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,11 +154,7 @@ def html_rows(title: str, rows: list[dict[str, Any]]) -> str:
 def key_rows(
     snapshot: Snapshot, table: str, key: Any, undescribed_subclasses: UndescribedSubclasses
 ) -> KeyRows | None:
-    """Rows of a key in one table; None if it has none.
-
-    Raises:
-        SavepointError: There is no such table, its keys are of another type, or it can't be read.
-    """
+    """Rows of a key in one table; None if it has none."""
     operator, shown = snapshot.table(table)
     if not _has_keys(shown):
         raise StateTypeError(f"table {table} is not keyed: no key has rows in it")
@@ -206,3 +210,32 @@ def _likely_key_group(
     except UnstableHashError:
         return None
     return KeyGroupRange(group, group)
+
+
+def stored_key_texts(
+    keys: Sequence[bytes], layout: Layout, kryo: KryoDialect | None
+) -> tuple[str, ...]:
+    """Texts of stored keys. Raises ``FormatError`` if a key is damaged."""
+    data, spans = spans_in(pa.array(keys, pa.large_binary()))
+    chunk = Chunk(np.ascontiguousarray(data))
+    return key_texts(visible_key(decode(program(layout, kryo), chunk, spans.starts, spans.ends)))
+
+
+def key_texts(keys: pa.Array) -> tuple[str, ...]:
+    """Text of each key: bytes in hexadecimal, structs and lists as JSON, texts as they are."""
+    batch = to_printable(pa.RecordBatch.from_arrays([keys], names=["key"]))
+    return tuple(_text(row["key"]) for row in batch.to_pylist())
+
+
+def _text(key: Any) -> str:
+    match key:
+        case str():
+            return key
+        case bytes():
+            return key.hex()
+        case _:
+            return json.dumps(key, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: Any) -> str:
+    return value.hex() if isinstance(value, bytes) else str(value)

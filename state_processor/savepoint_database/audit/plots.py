@@ -31,12 +31,12 @@ _WIDTH, _ROW = 11.0, 0.3
 
 
 def plots(report: SavepointStatistics) -> list[tuple[str, str]]:
-    """Titles and SVGs of the plots that have data.
-
-    Raises:
-        MissingPackageError: Matplotlib is not installed.
-    """
-    charts = [("Bytes by operator", _operators(report)), ("Bytes by state", _states(report))]
+    """Titles and SVGs of the plots that have data; ``MissingPackageError`` without Matplotlib."""
+    states = [(f"{state.operator}.{state.state}", state.size) for state in report.states]
+    charts = [
+        ("Bytes by operator", _operators(report)),
+        ("Bytes by state", _bars("states", states)),
+    ]
     charts += [
         (f"Timers of {_name(timers)}", _timers(timers, report.at)) for timers in report.timers
     ]
@@ -55,13 +55,6 @@ def _operators(report: SavepointStatistics) -> str:
     for state in report.states:
         sizes[state.operator] += state.size
     return _bars("operators", list(sizes.items())) if len(sizes) > 1 else ""
-
-
-def _states(report: SavepointStatistics) -> str:
-    """Bars of the states with the most bytes."""
-    return _bars(
-        "states", [(f"{state.operator}.{state.state}", state.size) for state in report.states]
-    )
 
 
 def _bars(name: str, sizes: list[tuple[str, int]]) -> str:

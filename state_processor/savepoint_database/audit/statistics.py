@@ -7,16 +7,16 @@ exact. Keys are distinguished by a hash of 128 bits.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from savepoint_database.audit.page import fragment
+from savepoint_database.audit.statistics_views import fragment
+from savepoint_database.types.record_table import record_table, record_type
+from savepoint_formats.statistics.distribution import Distribution
 
 if TYPE_CHECKING:
-    from savepoint_formats.statistics.distribution import Distribution
-
     Part = Literal["states", "timers", "skew", "subtasks", "key_groups", "largest_keys"]
 
 
@@ -210,78 +210,21 @@ class SavepointStatistics:
         Example:
             >>> savepoint.stats().to_arrow("key_groups").to_pandas()
         """
-        records = [asdict(record) for record in getattr(self, part)]
-        return pa.Table.from_pylist(records, schema=_SCHEMAS[part])
+        return record_table(_RECORDS[part], getattr(self, part), _INNER)
 
     def _repr_html_(self) -> str:
         return fragment(self)
 
 
-_SIZES = pa.struct(
-    {
-        "total": pa.int64(),
-        "min": pa.int64(),
-        "mean": pa.float64(),
-        "p50": pa.int64(),
-        "p99": pa.int64(),
-        "max": pa.int64(),
-    }
-)
-_TEXT, _LONG, _REAL = pa.string(), pa.int64(), pa.float64()
-_SCHEMAS = {
-    "states": pa.schema(
-        {
-            **dict.fromkeys(("operator", "table", "state", "kind"), _TEXT),
-            **dict.fromkeys(("keys", "rows", "entries", "size"), _LONG),
-            "sizes": _SIZES,
-            "nulls": _LONG,
-            "null_share": _REAL,
-            "empties": _LONG,
-            "empty_share": _REAL,
-            "items": _SIZES,
-            "first_access": _TEXT,
-            "last_access": _TEXT,
-            "expired": _LONG,
-            "expired_share": _REAL,
-            "problem": _TEXT,
-        }
-    ),
-    "timers": pa.schema(
-        {
-            **dict.fromkeys(("operator", "table", "service", "time_domain"), _TEXT),
-            **dict.fromkeys(("timers", "keys", "overdue"), _LONG),
-            "overdue_share": _REAL,
-            **dict.fromkeys(("earliest", "median", "latest"), _TEXT),
-            "resolution_ms": _LONG,
-            "spans": pa.list_(pa.struct({"start": _TEXT, "timers": _LONG})),
-        }
-    ),
-    "skew": pa.schema(
-        {
-            **dict.fromkeys(("operator", "over"), _TEXT),
-            "count": _LONG,
-            **dict.fromkeys(
-                ("keys_max_over_mean", "keys_gini", "size_max_over_mean", "size_gini"), _REAL
-            ),
-        }
-    ),
-    "subtasks": pa.schema(
-        {
-            "operator": _TEXT,
-            **dict.fromkeys(("subtask", "key_groups", "keys", "entries", "size"), _LONG),
-        }
-    ),
-    "key_groups": pa.schema(
-        {
-            "operator": _TEXT,
-            **dict.fromkeys(("key_group", "subtask", "keys", "entries", "size"), _LONG),
-        }
-    ),
-    "largest_keys": pa.schema(
-        {
-            **dict.fromkeys(("operator", "key"), _TEXT),
-            **dict.fromkeys(("key_group", "subtask", "entries", "size"), _LONG),
-            "share": _REAL,
-        }
-    ),
+_RECORDS = {
+    "states": StateStatistics,
+    "timers": TimerStatistics,
+    "skew": SkewStatistics,
+    "subtasks": SubtaskStatistics,
+    "key_groups": KeyGroupStatistics,
+    "largest_keys": KeyStatistics,
+}
+_INNER = {
+    "Distribution": record_type(Distribution, {}),
+    "tuple[TimeSpan, ...]": pa.list_(record_type(TimeSpan, {})),
 }

@@ -1,4 +1,4 @@
-"""Collects the sizes of a savepoint's state, operator by operator."""
+"""Collects the sizes of a savepoint's state, and names the most important facts in a line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from savepoint_database.audit.key_texts import stored_key_texts
+from savepoint_database.audit.key_state import stored_key_texts
 from savepoint_database.audit.statistics import (
     KeyGroupStatistics,
     KeyStatistics,
@@ -21,7 +21,6 @@ from savepoint_database.audit.statistics import (
     TimerStatistics,
     TimeSpan,
 )
-from savepoint_database.audit.verdict import verdict
 from savepoint_database.types.spark_values import printable_rows
 from savepoint_formats.errors import SavepointError, StateNotFoundError
 from savepoint_formats.key_groups.ranges import subtasks_of
@@ -34,7 +33,7 @@ from savepoint_formats.statistics.operator_statistics import WeighedOperator
 from savepoint_formats.tables.timer_rows import PROCESSING_TIME, TIME_DOMAINS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
 
     Count = Callable[[WeighedOperator, Sequence[State]], KeyedCounts]
 
+
 TOP = 10
 """Number of largest keys to list."""
 
@@ -54,6 +54,11 @@ SPANS = 60
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+
+
+_LARGE_KEY = 0.1
+_UNEVEN = 1.5
+_LONGEST_KEY = 40
 
 
 def statistics_of(
@@ -182,7 +187,6 @@ class _Report:
         self._add_largest(operator, counts)
 
     def _add_places(self, operator: Operator, counts: KeyedCounts) -> None:
-        """Counts per key group and subtask, and their imbalance."""
         record, name = operator.record, operator.name
         groups = np.arange(record.max_parallelism, dtype=np.uint16)
         owners = subtasks_of(groups, record.parallelism, record.max_parallelism)
@@ -308,3 +312,44 @@ def times(milliseconds: Sequence[int | None]) -> list[Any]:
     column = pa.array(milliseconds, pa.timestamp("ms", "UTC"))
     rows = printable_rows(pa.RecordBatch.from_arrays([column], names=["time"]))
     return [row["time"] for row in rows]
+
+
+def verdict(
+    states: Sequence[StateStatistics],
+    timers: Sequence[TimerStatistics],
+    skew: Sequence[SkewStatistics],
+    largest_keys: Sequence[KeyStatistics],
+    problems: Sequence[str],
+) -> str:
+    """Names the largest state, and conspicuous keys, subtasks, timers and expired values; all are sorted."""
+    total = sum(state.size for state in states)
+    parts = []
+    if total:
+        name = f"{states[0].operator}.{states[0].state}"
+        share = Share(states[0].size / total).text
+        parts.append(f"{name} has {share} of {ByteCount(total).text}")
+    parts += _of_keys(largest_keys)
+    parts += _of_subtasks(skew)
+    overdue = sum(service.overdue or 0 for service in timers)
+    if overdue:
+        parts.append(f"{overdue:,} timers of processing time are overdue")
+    expired = sum(state.expired or 0 for state in states)
+    if expired:
+        parts.append(f"{expired:,} values have expired")
+    if problems:
+        parts.append(f"not all could be counted: {problems[0]}")
+    return "; ".join(parts) or "there is no state"
+
+
+def _of_keys(largest_keys: Sequence[KeyStatistics]) -> Iterator[str]:
+    for key in largest_keys[:1]:
+        if key.share >= _LARGE_KEY:
+            text = key.key if len(key.key) <= _LONGEST_KEY else f"{key.key[:_LONGEST_KEY]}…"
+            yield f"key {text} has {Share(key.share).text} of operator {key.operator}"
+
+
+def _of_subtasks(skew: Sequence[SkewStatistics]) -> Iterator[str]:
+    for over in skew:
+        times = over.size_max_over_mean or 0
+        if over.over == "subtasks" and times >= _UNEVEN:
+            yield f"the fullest subtask of {over.operator} has {times:.1f} times the mean"

@@ -11,11 +11,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Compatibility", "SavepointDiff", "Verification"]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "Compatibility": ".compatibility",
-        "SavepointDiff": ".savepoint_diff",
-        "Verification": ".verification",
-    },
-)
+__getattr__ = lazy_names(__name__)[0]

@@ -27,7 +27,7 @@ from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
 from savepoint_formats.printable import html_table, without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
@@ -132,17 +132,18 @@ class Compatibility:
 
     def _repr_html_(self) -> str:
         rows = (
-            (state.operator, state.state, state.verdict, ", ".join(_rules(state.findings)))
+            (
+                state.operator,
+                state.state,
+                state.verdict,
+                ", ".join(dict.fromkeys(finding.rule for finding in state.findings)),
+            )
             for state in self.states()
         )
         table = html_table(repr(self), ("operator", "state", "verdict", "rules"), rows)
-        everything = (
-            *self.findings,
-            *(finding for operator in self.operators for finding in operator.findings),
-            *(finding for state in self.states() for finding in state.findings),
-        )
         said = dict.fromkeys(
-            (item.verdict, item.rule, item.reason, item.advice) for item in everything
+            (finding.verdict, finding.rule, finding.reason, finding.advice)
+            for _, finding in self.placed()
         )
         worst_first = sorted(said, key=lambda row: list(Verdict).index(row[0]))
         return table + html_table(
@@ -152,6 +153,15 @@ class Compatibility:
     def states(self) -> tuple[StateCompatibility, ...]:
         """Verdicts on the states of all operators."""
         return tuple(state for operator in self.operators for state in operator.states)
+
+    def placed(self) -> Iterator[tuple[str, Finding]]:
+        """All findings with the names of their states or operators; empty for the snapshot's own."""
+        yield from (("", finding) for finding in self.findings)
+        for operator in self.operators:
+            yield from ((operator.operator, finding) for finding in operator.findings)
+            for state in operator.states:
+                name = f"{state.operator}.{state.state}"
+                yield from ((name, finding) for finding in state.findings)
 
     @classmethod
     def of(
@@ -176,11 +186,6 @@ class Compatibility:
             findings,
             operators,
         )
-
-
-def _rules(findings: Iterable[Finding]) -> Iterable[str]:
-    """Names of the rules of findings, each once."""
-    return dict.fromkeys(finding.rule for finding in findings)
 
 
 def _worst(findings: Iterable[Finding]) -> Verdict:

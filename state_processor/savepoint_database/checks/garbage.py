@@ -340,7 +340,6 @@ def _uri(root: str, folder: Location) -> str:
 
 
 def _path(stream: StreamHandle) -> str:
-    """Path of the file that a handle names, if any."""
     match stream:
         case KeyGroupsStream(_, inner):
             return _path(inner)

@@ -143,9 +143,6 @@ class TableDiff:
         """The rows that differ; each row before and after an update.
 
         ``counts`` adds up the rows of each kind on the way. ``parts`` are all of them by default.
-
-        Raises:
-            SavepointError: A file is missing or damaged.
         """
         counts = counts or ChangeCounts()
         failures = 0 if self._may_compare_bytes else _GIVEN_UP

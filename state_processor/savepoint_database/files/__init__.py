@@ -5,26 +5,9 @@ from typing import TYPE_CHECKING
 from savepoint_database.types.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from savepoint_database.files.exported_table import export_table
-    from savepoint_database.files.new_table_file import write_table_file
-    from savepoint_database.files.table_files import TableFiles
-    from savepoint_database.files.table_format import FileSplit, TableFormat
+    from savepoint_database.files.exported_table import export_table, write_table_file
+    from savepoint_database.files.table_format import TableFormat
 
-__all__ = [
-    "FileSplit",
-    "TableFiles",
-    "TableFormat",
-    "export_table",
-    "write_table_file",
-]
+__all__ = ["TableFormat", "export_table", "write_table_file"]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "FileSplit": ".table_format",
-        "TableFiles": ".table_files",
-        "TableFormat": ".table_format",
-        "export_table": ".exported_table",
-        "write_table_file": ".new_table_file",
-    },
-)
+__getattr__ = lazy_names(__name__)[0]

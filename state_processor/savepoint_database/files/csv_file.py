@@ -18,12 +18,11 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from savepoint_database.files.json_texts import from_json_texts, json_texts, read_types
-from savepoint_database.files.parsed_rows import parsed
-from savepoint_database.files.text_values import texts_of, values_of
+from savepoint_database.files.text_values import parsed, texts_of, values_of
 from savepoint_database.types.nested_arrays import is_nested
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from savepoint_database.files.table_format import FileSplit
 
@@ -79,16 +78,17 @@ def read_csv(split: FileSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     with _opened(split) as reader:
         for batch in reader:
             columns = [
-                parsed(split, field, batch.column(field.name), row, _value_parser(field.type))
+                parsed(
+                    split,
+                    field,
+                    batch.column(field.name),
+                    row,
+                    from_json_texts if is_nested(field.type) else values_of,
+                )
                 for field in schema
             ]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
             row += batch.num_rows
-
-
-def _value_parser(wanted: pa.DataType) -> Callable[[pa.Array], pa.Array]:
-    parse = from_json_texts if is_nested(wanted) else values_of
-    return lambda texts: parse(texts, wanted)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Export of a table to a file for other programs, without Spark."""
+"""Export of rows to files for other programs, without Spark."""
 
 from __future__ import annotations
 
@@ -6,22 +6,28 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from savepoint_database.files import TableFormat, write_table_file
+import pyarrow as pa
+
 from savepoint_database.files.csv_file import without_formulas
-from savepoint_database.types.schema import exported_schema
-from savepoint_database.types.spark_values import to_exported
-from savepoint_formats.locations.location import path_text
-from savepoint_formats.new_snapshot.whole_file import expect_free
+from savepoint_database.files.table_files import FORMATS
+from savepoint_database.files.table_format import TableFormat
+from savepoint_database.types.spark_values import exported_schema, to_exported
+from savepoint_formats.errors import TableFileError
+from savepoint_formats.locations.location import Location, path_text
+from savepoint_formats.new_snapshot.whole_file import expect_free, whole_file
 from savepoint_formats.values.kinds.precise_times import checked_nanoseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    import pyarrow as pa
+    from collections.abc import Callable, Iterable, Iterator
 
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.scan.splits import Split
+
+
+# Limits of the rows that are encoded at once, in Parquet a row group.
+_TABLE_SIZE = 64 << 20
+_TABLE_ROWS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +106,36 @@ def export_table(
     size = write_table_file(path, table_format, schema, batches(), is_overwritten=overwrite)
     seconds = round(perf_counter() - start, 3)
     return ExportedTable(path, table_format, tuple(scan.schema.names), rows, size, seconds)
+
+
+def write_table_file(
+    path: str,
+    table_format: TableFormat,
+    schema: pa.Schema,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    is_overwritten: bool,
+) -> int:
+    """Writes rows to a file, a local path or a URI; returns its size in bytes.
+
+    ``TableFileError`` says that a file is there, or that a value can't be written.
+    """
+    with whole_file(path, is_overwritten=is_overwritten) as file:
+        try:
+            FORMATS[table_format].write(file, schema, _tables(schema, batches))
+        except pa.ArrowException as error:
+            raise TableFileError(f"{path} can't be written as {table_format}: {error}") from error
+    return int(Location.of(path).file_size() or 0)
+
+
+def _tables(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    gathered: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        gathered.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= _TABLE_ROWS or size >= _TABLE_SIZE:
+            yield pa.Table.from_batches(gathered, schema)
+            gathered, rows, size = [], 0, 0
+    if rows:
+        yield pa.Table.from_batches(gathered, schema)

@@ -1,4 +1,4 @@
-"""Arrow arrays as JSON texts, and back, in bulk: DuckDB writes and reads the JSON.
+"""Arrow arrays as JSON texts, and back, in bulk: DuckDB writes and reads the JSON; files of an object per row.
 
 | Arrow                      | JSON                                                       |
 |----------------------------|------------------------------------------------------------|
@@ -13,18 +13,27 @@ What is read may be a string or a number: a text that its scalar can be read fro
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_database.files.text_values import projected, read_type, texts_of, values_of
+from savepoint_database.files.text_values import parsed, projected, read_type, texts_of, values_of
 from savepoint_database.types.nested_arrays import converted, entries_type, is_nested
 from savepoint_database.types.sql_names import double_quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
+
+    from savepoint_database.files.table_format import FileSplit
+
+
+_CHUNK_SIZE = 8 << 20
+
+# The largest row, so that a file without ends of lines does not fill the memory.
+_LONGEST_LINE = 256 << 20
 
 
 def json_texts(array: pa.Array) -> pa.Array:
@@ -38,11 +47,7 @@ def from_json_texts(texts: pa.Array, wanted: pa.DataType, field: str | None = No
     """Values of JSON texts; null where the text is null or ``null``.
 
     With ``field``, values of this field of objects; null where an object lacks it. Times of day remain
-    texts, see ``read_types``.
-
-    Raises:
-        duckdb.Error: A text is no JSON, or does not fit the type.
-        pa.ArrowInvalid: A scalar does not fit its type.
+    texts, see ``read_types``. Raises ``duckdb.Error`` or ``pa.ArrowInvalid`` for a text that does not fit.
     """
     shape = _shape(wanted, lambda _: pa.utf8())
     part = '"value"::JSON'
@@ -112,3 +117,70 @@ def _duckdb_type(data_type: pa.DataType) -> str:
         fields = (f"{double_quoted(field.name)} {_duckdb_type(field.type)}" for field in data_type)
         return f"STRUCT({', '.join(fields)})"
     return "VARCHAR"
+
+
+def write_json_lines(file: pa.NativeFile, _schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
+    """Writes tables as lines."""
+    for table in tables:
+        columns = [column.combine_chunks() for column in table.columns]
+        rows = pa.StructArray.from_arrays(columns, table.schema.names)
+        lines = pc.binary_join_element_wise(json_texts(rows), "\n", "")
+        _, offsets, data = lines.cast(pa.large_utf8()).buffers()
+        if len(lines):
+            file.write(data[: memoryview(offsets).cast("q")[len(lines)]])
+
+
+def json_lines_schema(split: FileSplit, columns: Mapping[str, pa.DataType | None]) -> pa.Schema:
+    """Columns of the objects in the first chunk, with the given types, or text."""
+    texts = next(_chunks(split), pa.array([], pa.utf8()))
+    field = pa.field("object", pa.list_(pa.utf8()))
+    keys = parsed(split, field, texts, 1, _keys)
+    names = pc.unique(keys.flatten()).to_pylist()
+    return pa.schema([(name, read_types(columns.get(name) or pa.utf8())) for name in names])
+
+
+def _keys(texts: pa.Array, _wanted: pa.DataType) -> pa.Array:
+    if pc.any(pc.invert(pc.starts_with(texts, "{"))).as_py():
+        raise pa.ArrowInvalid("no JSON object")
+    return projected(texts, 'json_keys("value"::JSON)')
+
+
+def read_json_lines(split: FileSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of these columns; ``TableFileError`` for a line that is no object, or another type."""
+    row = 1
+    for texts in _chunks(split):
+        parsed(split, pa.field("object", pa.list_(pa.utf8())), texts, row, _keys)
+        columns = [
+            parsed(split, field, texts, row, partial(from_json_texts, field=field.name))
+            for field in schema
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        row += len(texts)
+
+
+def _chunks(split: FileSplit) -> Iterator[pa.Array]:
+    """The lines that are not empty, as many at a time as fit into a chunk."""
+    location = split.location
+    try:
+        with location.filesystem.open_input_file(location.path) as file:
+            rest: list[bytes] = []
+            while chunk := file.read(_CHUNK_SIZE):
+                whole, newline, end = chunk.rpartition(b"\n")
+                if newline:
+                    yield _lines(b"".join([*rest, whole]))
+                    rest = []
+                rest.append(end)
+                if sum(map(len, rest)) > _LONGEST_LINE:
+                    raise split.error(
+                        f"it has a line of more than {_LONGEST_LINE:,} bytes: write one object per line"
+                    )
+            if any(rest):
+                yield _lines(b"".join(rest))
+    except (OSError, pa.ArrowException) as error:
+        raise split.error(f"it can't be read as JSON lines: {error}") from error
+
+
+def _lines(data: bytes) -> pa.Array:
+    text = pa.array([data], pa.binary()).cast(pa.utf8())
+    lines = pc.utf8_trim_whitespace(pc.split_pattern(text, "\n").flatten())
+    return lines.filter(pc.not_equal(lines, ""))

@@ -42,12 +42,7 @@ _KINDS = {StateKind.VALUE: "value", StateKind.LIST: "list", StateKind.MAP: "map"
 
 
 def create_table(path: str, operator: Operator, table: Table) -> str:
-    """The statement for a table of keyed state; ``path`` is the savepoint's.
-
-    Raises:
-        StateTypeError: The table is not of keyed state, SQL has no type for its keys, or the connector
-            can't read its files.
-    """
+    """The statement for a table of keyed state; ``StateTypeError`` if the connector can't read it."""
     if table.name != KEYED_STATE:
         message = f"table {table.name} is no keyed_state, and Flink's connector reads nothing else"
         raise StateTypeError(message)

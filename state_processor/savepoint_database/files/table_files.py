@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import pyarrow as pa
 from pyarrow import fs
 
-from savepoint_database.files.avro_file import avro_file_schema, read_avro
-from savepoint_database.files.csv_file import csv_schema, read_csv
-from savepoint_database.files.json_lines_file import json_lines_schema, read_json_lines
+from savepoint_database.files.avro_file import avro_file_schema, read_avro, write_avro
+from savepoint_database.files.csv_file import csv_schema, read_csv, write_csv
+from savepoint_database.files.json_texts import json_lines_schema, read_json_lines, write_json_lines
 from savepoint_database.files.parquet_file import (
     parquet_schema,
     parquet_splits,
     read_parquet,
+    write_parquet,
 )
 from savepoint_database.files.table_format import FileSplit, TableFormat
-from savepoint_database.types.schema import with_time_texts
-from savepoint_database.types.spark_values import to_spark
+from savepoint_database.types.spark_values import to_spark, with_time_texts
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, TableFileError
 from savepoint_formats.locations.location import Location
 from savepoint_formats.printable import alternatives
@@ -29,17 +29,18 @@ if TYPE_CHECKING:
 
     ColumnTypes = Mapping[str, pa.DataType | None]
 
-_SCHEMAS: dict[TableFormat, Callable[[FileSplit, ColumnTypes], pa.Schema]] = {
-    TableFormat.PARQUET: parquet_schema,
-    TableFormat.AVRO: avro_file_schema,
-    TableFormat.CSV: csv_schema,
-    TableFormat.JSONL: json_lines_schema,
-}
-_READERS: dict[TableFormat, Callable[[FileSplit, pa.Schema], Iterator[pa.RecordBatch]]] = {
-    TableFormat.PARQUET: read_parquet,
-    TableFormat.AVRO: read_avro,
-    TableFormat.CSV: read_csv,
-    TableFormat.JSONL: read_json_lines,
+
+class _Functions(NamedTuple):
+    schema: Callable[[FileSplit, ColumnTypes], pa.Schema]
+    read: Callable[[FileSplit, pa.Schema], Iterator[pa.RecordBatch]]
+    write: Callable[[pa.NativeFile, pa.Schema, Iterator[pa.Table]], None]
+
+
+FORMATS = {
+    TableFormat.PARQUET: _Functions(parquet_schema, read_parquet, write_parquet),
+    TableFormat.AVRO: _Functions(avro_file_schema, read_avro, write_avro),
+    TableFormat.CSV: _Functions(csv_schema, read_csv, write_csv),
+    TableFormat.JSONL: _Functions(json_lines_schema, read_json_lines, write_json_lines),
 }
 
 
@@ -89,7 +90,7 @@ class TableFiles:
         types = {
             name: data_type and with_time_texts(data_type) for name, data_type in columns.items()
         }
-        return _SCHEMAS[self.format](self.files[0], types)
+        return FORMATS[self.format].schema(self.files[0], types)
 
     def chosen(self, columns: ColumnTypes) -> pa.Schema:
         """These columns, with types as in ``schema``.
@@ -127,7 +128,7 @@ class TableFiles:
         Raises:
             TableFileError: A file is damaged, or has other types than the first.
         """
-        for batch in _READERS[self.format](split, schema):
+        for batch in FORMATS[self.format].read(split, schema):
             if batch.schema.types != schema.types:
                 actual = ", ".join(map(str, batch.schema.types))
                 expected = ", ".join(map(str, schema.types))

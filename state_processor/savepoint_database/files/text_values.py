@@ -9,15 +9,27 @@
 | binary                       | hexadecimal digits                                       |
 | float, double                | ``0.1``, ``nan``, ``inf``, ``-inf``; read in any case    |
 | utf8                         | as it is                                                 |
+
+``parsed`` names the row of the first wrong text.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from savepoint_database.files.table_format import FileSplit
+
 _HEXADECIMAL = "^([0-9A-Fa-f]{2})*$"
+
+
+_LONGEST_SHOWN = 100
 
 
 def texts_of(array: pa.Array) -> pa.Array:
@@ -30,11 +42,7 @@ def texts_of(array: pa.Array) -> pa.Array:
 
 
 def values_of(texts: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Texts as scalars; times of day remain texts, as in Spark.
-
-    Raises:
-        pa.ArrowInvalid: A text does not fit the type.
-    """
+    """Texts as scalars, or ``pa.ArrowInvalid``; times of day remain texts, as in Spark."""
     if pa.types.is_binary(wanted):
         return _bytes(texts.cast(pa.utf8()))
     if pa.types.is_duration(wanted):
@@ -64,3 +72,28 @@ def _bytes(texts: pa.Array) -> pa.Array:
     if len(wrong):
         raise pa.ArrowInvalid(f"{wrong[0].as_py()!r} is no text of hexadecimal digits")
     return projected(texts, 'unhex("value")').cast(pa.binary())
+
+
+def parsed(
+    split: FileSplit,
+    field: pa.Field,
+    texts: pa.Array,
+    row: int,
+    parse: Callable[[pa.Array, pa.DataType], pa.Array],
+) -> pa.Array:
+    """Values of texts that become a column; ``row`` is the number of the first one.
+
+    ``parse`` raises an error of Arrow or DuckDB for a wrong text, whose row the ``TableFileError`` names.
+    """
+    try:
+        return parse(texts, field.type)
+    except (pa.ArrowException, duckdb.Error) as error:
+        if len(texts) > 1:
+            # Each half is tried, to find the first wrong text.
+            half = len(texts) // 2
+            parsed(split, field, texts[:half], row, parse)
+            parsed(split, field, texts[half:], row + half, parse)
+        shown = texts[0].as_py()[:_LONGEST_SHOWN]
+        reason = " ".join(str(error).partition("LINE ")[0].split())
+        message = f"column {field.name!r} takes {field.type}, found {shown!r} ({reason})"
+        raise split.error(message, row) from error

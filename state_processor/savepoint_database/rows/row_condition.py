@@ -1,29 +1,34 @@
 """A condition on rows in SQL, which DuckDB evaluates batch by batch.
 
 A condition only chooses rows. DuckDB opens no file here, sees no variable of the program, and its
-settings are locked. A condition that contains a query is refused.
+settings are locked. A condition that contains a query is refused. Rows that do not fulfil it end where
+they were decoded.
 """
 
 from __future__ import annotations
 
 import atexit
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pyarrow as pa
 
-from savepoint_database.sql.parse_tree import nodes, parse_tree
 from savepoint_database.types.spark_values import to_comparable
+from savepoint_database.types.sql_names import nodes, parse_tree
 from savepoint_formats.errors import ConditionError
 from savepoint_formats.printable import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import duckdb
+
+    from savepoint_formats.scan.scan import TableScan
+    from savepoint_formats.scan.splits import Split
+
 
 _NO_COLUMN = re.compile(r'Referenced (?:column|table) "([^"]+)" not found')
 # Expressions that may mean any column without its name: COLUMNS('f.*'), #1.
@@ -32,21 +37,14 @@ _UNNAMED = {"STAR", "POSITIONAL_REFERENCE"}
 
 @dataclass(frozen=True, slots=True)
 class RowCondition:
-    """A condition on the rows of a table.
-
-    ``columns`` are the columns that the condition may use, in the order of the table.
-    """
+    """A condition on rows, and the columns of the table that it may use, in order."""
 
     text: str
     columns: tuple[str, ...]
 
     @classmethod
     def of(cls, text: str, schema: pa.Schema) -> Self:
-        """Checks a condition on rows with these columns.
-
-        Raises:
-            ConditionError: It can't be understood, or there is no such column.
-        """
+        """Checks a condition on rows with these columns; ``ConditionError`` if it can't be understood."""
         empty = pa.RecordBatch.from_arrays(
             [pa.array([], field.type) for field in schema], schema=schema
         )
@@ -65,11 +63,7 @@ class RowCondition:
         return cls(text, tuple(name for name in schema.names if name.casefold() in named))
 
     def filtered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows that fulfil the condition, with all columns.
-
-        Raises:
-            ConditionError: The condition fails for a value.
-        """
+        """Rows that fulfil the condition, with all columns; ``ConditionError`` if it fails for a value."""
         rows = _chosen(batch, self.text, self.columns)
         return batch if len(rows) == batch.num_rows else batch.take(rows)
 
@@ -122,3 +116,38 @@ def _connection() -> duckdb.DuckDBPyConnection:
     # DuckDB warns of objects that outlive Python.
     atexit.register(_connection.cache_clear)
     return connection
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredScan:
+    """A scan and a condition on its rows; only the ``shown`` columns reach the reader."""
+
+    scan: TableScan
+    condition: RowCondition
+    shown: tuple[str, ...]
+
+    @classmethod
+    def of(cls, scan: TableScan, where: str, shown: tuple[str, ...] | None = None) -> Self:
+        """Filters a scan by a condition in SQL; ``shown`` are the columns of the scan by default.
+
+        The condition may use columns that are not shown. Raises ``ConditionError`` if it can't be understood.
+        """
+        whole = replace(scan, options=replace(scan.options, columns=None))
+        condition = RowCondition.of(where, whole.schema)
+        names = tuple(scan.schema.names) if shown is None else shown
+        # A batch without columns has no rows.
+        read = tuple(dict.fromkeys((*names, *condition.columns))) or (whole.schema.names[0],)
+        return cls(replace(scan, options=scan.options.of_columns(read)), condition, names)
+
+    def read(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """Rows of a split that fulfil the condition, in batches that are not empty."""
+        for batch in self.scan.read(split):
+            chosen = self.condition.filtered(batch)
+            if chosen.num_rows:
+                yield chosen.select(self.shown)
+
+
+def matching_rows(scan: FilteredScan, split: Split) -> int:
+    """Number of rows of a split that fulfil the condition."""
+    batches = scan.scan.read(split)
+    return sum(scan.condition.filtered(batch).num_rows for batch in batches)

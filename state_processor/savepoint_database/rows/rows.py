@@ -1,18 +1,20 @@
-"""Rows of a table for people: the first few, those of some keys, or those of a condition."""
+"""Rows of a table for people: the first few, those of some keys or a condition, or page by page."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from bisect import bisect_right
+from dataclasses import dataclass, replace
 from itertools import islice
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_database.rows.row_condition import RowCondition
-from savepoint_database.types.spark_values import printable_rows
+from savepoint_database.types.spark_values import printable_rows, to_printable
 from savepoint_database.types.sql_names import distinct
-from savepoint_database.types.timer_dates import dated_columns, with_dates
+from savepoint_database.types.timer_dates import dated_columns, for_people, with_dates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,10 +22,16 @@ if TYPE_CHECKING:
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.scan.scan import TableScan
 
+
 Rows = list[dict[str, Any]]
 
 _ACCESS = pa.timestamp("ms", "UTC")
 _HUGE = pa.decimal128(38, 0)
+
+
+PAGE_ROWS = 50
+KEPT_SIZE = 16 << 20
+"""Bytes of pages in memory, so that going back reads nothing; the last page always stays."""
 
 
 def first_rows(
@@ -31,13 +39,9 @@ def first_rows(
 ) -> Rows:
     """The first rows of a table as plain values; reads no further than it must.
 
-    Times and dates are text, maps are lists of pairs. ``where`` is a condition in SQL such as
-    ``total > 100 AND key LIKE 'a%'``, which may use columns that are not shown. ``times`` is the form of
-    the times of timers and of access to state with TTL, also for the condition.
-
-    Raises:
-        ConditionError: ``where`` can't be understood.
-        SavepointError: The table can't be read.
+    Times and dates are text, maps are lists of pairs. ``where`` is a condition in SQL, which may use
+    columns that are not shown. ``times`` is the form of the times of timers and of access to state with
+    TTL, also for the condition.
     """
     names = scan.schema.names
     if where is not None:
@@ -103,10 +107,102 @@ def _fits(column: pa.Array) -> bool:
 def result_rows(
     schema: pa.Schema, batches: Iterator[pa.RecordBatch]
 ) -> tuple[list[str], Iterator[dict[str, Any]]]:
-    """Rows of a query's result as plain values, see ``first_rows``; reads only rows that are taken.
-
-    Returns the names of the columns as well; repeated names get numbers.
-    """
+    """Names of the columns and rows of a query's result; repeated names get numbers. See ``first_rows``."""
     names = distinct(schema.names)
     renamed = (pa.RecordBatch.from_arrays(batch.columns, names=names) for batch in batches)
     return names, _rows(renamed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Page:
+    """Consecutive rows of a table, with times as text; ``number`` and ``first_row`` count from 0."""
+
+    number: int
+    first_row: int
+    rows: pa.RecordBatch
+    is_last: bool
+
+
+class RowPages:
+    """Pages of ``size`` rows of a table; threads may share them.
+
+    Memory holds a batch of the scan and ``kept_size`` bytes of pages. An older page is read again, from
+    the beginning of its split.
+    """
+
+    def __init__(
+        self, scan: TableScan, size: int = PAGE_ROWS, *, kept_size: int = KEPT_SIZE
+    ) -> None:
+        self.scan = scan
+        self._size, self._kept_size = size, kept_size
+        self._splits = scan.splits()
+        self._lock = Lock()
+        self._kept: dict[int, Page] = {}
+        # Number of rows before each split that was reached so far.
+        self._starts = [0]
+        self._begin_split(0)
+
+    def page(self, number: int) -> Page:
+        """A page; empty behind the last one."""
+        with self._lock:
+            if number not in self._kept:
+                try:
+                    self._keep(self._read(number))
+                except BaseException:
+                    # A failed scan gives no more rows, so the next page begins anew.
+                    self._begin_split(0)
+                    raise
+            return self._kept[number]
+
+    def _begin_split(self, split: int) -> None:
+        self._split, self._row = split, self._starts[split]
+        self._batches: Iterator[pa.RecordBatch] = (
+            self.scan.read(self._splits[split]) if self._splits else iter(())
+        )
+        self._rest: pa.RecordBatch | None = None
+
+    def _read(self, number: int) -> Page:
+        start = number * self._size
+        if start < self._row:
+            self._begin_split(bisect_right(self._starts, start) - 1)
+        while self._row < start and self._has_rows():
+            self._take(start - self._row)
+        parts: list[pa.RecordBatch] = []
+        first, wanted = self._row, start + self._size
+        while self._row < wanted and self._has_rows():
+            parts.append(self._take(wanted - self._row))
+        return Page(number, first, self._shown(parts), not self._has_rows())
+
+    def _has_rows(self) -> bool:
+        """Whether rows remain; reads a batch if that is unknown."""
+        while self._rest is None or not self._rest.num_rows:
+            self._rest = next(self._batches, None)
+            if self._rest is None:
+                if self._split + 1 >= len(self._splits):
+                    return False
+                self._split += 1
+                if self._split == len(self._starts):
+                    self._starts.append(self._row)
+                self._batches = self.scan.read(self._splits[self._split])
+        return True
+
+    def _take(self, count: int) -> pa.RecordBatch:
+        assert self._rest is not None  # _has_rows was true
+        taken = self._rest.slice(0, count)
+        self._rest = self._rest.slice(taken.num_rows)
+        self._row += taken.num_rows
+        return taken
+
+    def _shown(self, parts: list[pa.RecordBatch]) -> pa.RecordBatch:
+        # Copies, because slices would keep their whole batches in memory.
+        copies = [part.take(pa.array(range(part.num_rows), pa.int32())) for part in parts]
+        rows = pa.concat_batches(copies or [pa.RecordBatch.from_pylist([], self.scan.schema)])
+        return to_printable(for_people(rows, dated_columns(self.scan.table, "dates")))
+
+    def _keep(self, page: Page) -> None:
+        self._kept[page.number] = page
+        size = sum(page.rows.nbytes for page in self._kept.values())
+        for number in [kept for kept in self._kept if kept != page.number]:
+            if size <= self._kept_size:
+                return
+            size -= self._kept.pop(number).rows.nbytes

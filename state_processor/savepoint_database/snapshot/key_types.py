@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from savepoint_database.snapshot.operator_names import id_called
+from savepoint_database.snapshot.operator import id_called
 from savepoint_database.types.type_names import parse_type
 from savepoint_database.types.types import TypeInformation
 from savepoint_formats.bytes.data_view import DataOutputView
@@ -32,12 +32,6 @@ def key_serializers(
 
     ``given`` maps a uid, a hash or its first digits to a type: a call such as ``Types.STRING()``, or its
     text. ``path`` names the savepoint in errors.
-
-    Raises:
-        OperatorNotFoundError: No operator has one of the uids.
-        AmbiguousOperatorError: Several hashes begin with the digits.
-        TypeError: A value is no type.
-        KeyTypeError: A text is no type.
     """
     uids = {str(record.operator_id): record.uid or None for record in operators}
     return {

@@ -1,14 +1,24 @@
-"""An operator of a snapshot: its states and their tables."""
+"""An operator of a snapshot: its states, their tables, and how users call it.
+
+A user names it by its uid, its hash, or the first digits of the hash.
+"""
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import NotFoundError, StateNotFoundError
+from savepoint_formats.errors import (
+    AmbiguousOperatorError,
+    NotFoundError,
+    OperatorNotFoundError,
+    StateNotFoundError,
+)
+from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.printable import did_you_mean, html_table
 from savepoint_formats.scan.look_up import asked_subtasks
 from savepoint_formats.scan.scan import TableScan
@@ -21,12 +31,23 @@ from savepoint_formats.values.arrow_types import spark_type_name
 from savepoint_formats.values.recoding import holds_kryo
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.scan.read_options import ReadOptions
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.tables.unread import CatalogProblem
     from savepoint_formats.values.kryo.dialect import KryoDialect
+
+    Uids = Mapping[str, str | None]
+
+
+FEWEST_DIGITS = 4
+"""Fewest digits of a hash that name an operator, as in git."""
+
+_SHOWN_DIGITS = 8
+_DIGITS = re.compile(rf"[0-9a-f]{{{FEWEST_DIGITS},32}}")
 
 
 @dataclass(frozen=True, repr=False)
@@ -189,3 +210,52 @@ class Operator:
         scan = TableScan(self.directory, self.record, table, options, self.kryo, self.name)
         scan.check_options()
         return scan
+
+
+def id_called(name: str, uids: Uids, path: str) -> str:
+    """Hash of the operator with this name: a uid, a hash, or its first digits, in this order.
+
+    Raises ``OperatorNotFoundError`` or ``AmbiguousOperatorError``, which name the savepoint at ``path``.
+    """
+    for operator_id, uid in uids.items():
+        if uid == name:
+            return operator_id
+    for operator_id in (str(OperatorId.from_uid(name)), name.lower()):
+        if operator_id in uids:
+            return operator_id
+    meant = ids_beginning(name, uids)
+    if len(meant) > 1:
+        raise AmbiguousOperatorError.among(
+            path, name, [_described(uids, candidate) for candidate in meant]
+        )
+    if not meant:
+        names = (uid or operator_id for operator_id, uid in uids.items())
+        raise OperatorNotFoundError.among(path, name, names)
+    return meant[0]
+
+
+def ids_beginning(digits: str, uids: Uids) -> list[str]:
+    """Hashes that begin with these digits; none if the digits are too few."""
+    if not _DIGITS.fullmatch(digits.lower()):
+        return []
+    return sorted(operator_id for operator_id in uids if operator_id.startswith(digits.lower()))
+
+
+def short_ids(uids: Uids) -> dict[str, str]:
+    """Hash -> its shortest unique beginning, of 8 digits or more."""
+    ordered, shortened = sorted(uids), {}
+    names = set(uids.values())
+    neighbours = zip(ordered, ["", *ordered[:-1]], [*ordered[1:], ""], strict=True)
+    for operator_id, before, after in neighbours:
+        count = _SHOWN_DIGITS
+        while count < len(operator_id) and (
+            operator_id[:count] in (before[:count], after[:count], *names)
+        ):
+            count += 1
+        shortened[operator_id] = operator_id[:count]
+    return shortened
+
+
+def _described(uids: Uids, operator_id: str) -> str:
+    uid = uids[operator_id]
+    return operator_id if uid is None else f"{operator_id} ({uid})"

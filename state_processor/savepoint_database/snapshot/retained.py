@@ -141,10 +141,7 @@ def newest_complete(path: str, rules: PathRules) -> tuple[RetainedSnapshot | Non
 
 
 def first_places(path: str, rules: PathRules) -> list[str]:
-    """Paths of a few snapshots below a directory, the uppermost; looks at few folders.
-
-    Empty if the directory itself is a snapshot that did not complete.
-    """
+    """Paths of a few snapshots below a directory, the uppermost; none if it is one that did not complete."""
     directory = _Directory.of(path, rules)
     folders, places = deque([""]), list[str]()
     for _ in range(_MOST_FOLDERS):
@@ -290,7 +287,6 @@ class _Directory:
         )
 
     def _missing(self, directory: SnapshotDirectory, streams: Iterable[StreamHandle]) -> str:
-        """Names the missing files of a snapshot."""
         missing = []
         for stream in streams:
             size = self._listed_size(directory, stream)
@@ -339,7 +335,6 @@ class _Directory:
 
 
 def _sizes_of_folders(sizes: Mapping[str, int]) -> Counter[str]:
-    """Bytes below each folder."""
     folders: Counter[str] = Counter()
     for file, size in sizes.items():
         end = file.rfind("/")

@@ -19,8 +19,7 @@ from savepoint_database.snapshot.description import (
     describe_files,
 )
 from savepoint_database.snapshot.key_types import key_serializers
-from savepoint_database.snapshot.operator import Operator
-from savepoint_database.snapshot.operator_names import id_called, short_ids
+from savepoint_database.snapshot.operator import Operator, id_called, short_ids
 from savepoint_database.snapshot.retained import first_places, newest_complete
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_formats.bytes.data_view import DataInputView
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from savepoint_database.snapshot.key_types import GivenType
-    from savepoint_database.types.described_classes import DescribedClasses
+    from savepoint_database.types.class_library import DescribedClasses
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.locations.location import PathText
@@ -272,7 +271,8 @@ class Snapshot:
                 return self.operator(name[:dot]), name[dot + 1 :]
         with suppress(OperatorNotFoundError):
             raise self.operator(name).without_table()
-        raise OperatorNotFoundError.among(self.path, name.partition(".")[0], self._names())
+        names = (operator.name for operator in self._operators)
+        raise OperatorNotFoundError.among(self.path, name.partition(".")[0], names)
 
     def scan(  # noqa: PLR0913  # the options of a read
         self,
@@ -337,9 +337,6 @@ class Snapshot:
     def files(self) -> list[FileDescription]:
         """Every file of the savepoint, its references, and whether it is missing."""
         return list(describe_files(self.directory, self._operators))
-
-    def _names(self) -> Iterable[str]:
-        return (operator.name for operator in self._operators)
 
 
 def _kryo(metadata: CheckpointMetadata, classes: tuple[KryoClass, ...]) -> KryoDialect:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from savepoint_database.snapshot.operator_names import ids_beginning
+from savepoint_database.snapshot.operator import ids_beginning
 from savepoint_database.types.sql_names import double_quoted, plain_name, quoted, unquoted
 from savepoint_formats.errors import AmbiguousOperatorError, TableNotFoundError
 from savepoint_formats.printable import did_you_mean

@@ -10,11 +10,4 @@ if TYPE_CHECKING:
 
 __all__ = ["SqlDatabase", "SqlResult", "expect_spark_query"]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "SqlDatabase": ".sql_database",
-        "SqlResult": ".sql_database",
-        "expect_spark_query": ".sql_text",
-    },
-)
+__getattr__ = lazy_names(__name__)[0]

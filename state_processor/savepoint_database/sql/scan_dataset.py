@@ -2,18 +2,24 @@
 
 DuckDB asks for the schema when it binds a query, and for a scanner when it wants rows. A table
 that a query names twice has two scanners. DuckDB asks nothing else of a dataset.
+
+Its plan shows the conditions that it pushes down to scans as SQL, and ``sqlglot`` reads the wanted keys
+in them. A condition that is not understood costs speed only: then all keys are read.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import sqlglot
 from pyarrow.dataset import Dataset
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
-from savepoint_database.types.schema import exported_schema
-from savepoint_database.types.spark_values import to_exported
+from savepoint_database.types.spark_values import exported_schema, to_exported
 from savepoint_database.types.timer_dates import dated_columns, dated_schema, with_dates
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.tables.tables import KEY
@@ -23,9 +29,12 @@ if TYPE_CHECKING:
 
     import pyarrow.compute as pc
 
-    from savepoint_database.sql.key_conditions import Keys
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.scan.scan import TableScan
+
+
+Keys = frozenset[Any] | None
+"""Keys, possibly more than fulfil a condition, never fewer; None for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +131,76 @@ def _has_plain_keys(schema: pa.Schema) -> bool:
     kind = schema.field(KEY).type
     is_plain = pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_boolean(kind)
     return bool(is_plain)
+
+
+def scanned_keys(plan: str, key: str) -> dict[tuple[str, ...], Keys]:
+    """Columns that a scan of Arrow data projects -> keys that it lets pass.
+
+    ``plan`` is the answer to ``EXPLAIN (FORMAT json)``, ``key`` the column of keys. Scans that project
+    columns of the same names share their keys, since a plan names no tables.
+    """
+    scanned: dict[tuple[str, ...], Keys] = {}
+    for scan in _arrow_scans(json.loads(plan)):
+        columns = tuple(_texts(scan.get("Projections")))
+        keys: Keys = None
+        for text in _texts(scan.get("Filters")):
+            keys = _of_both(keys, _filter_keys(text, key))
+        scanned[columns] = _of_either(scanned[columns], keys) if columns in scanned else keys
+    return scanned
+
+
+def _arrow_scans(nodes: list[Any]) -> Iterator[dict[str, Any]]:
+    for node in nodes:
+        details = node["extra_info"]
+        if str(details.get("Function", "")).endswith("ARROW_SCAN"):
+            yield details
+        yield from _arrow_scans(node["children"])
+
+
+def _texts(value: str | list[str] | None) -> list[str]:
+    return [value] if isinstance(value, str) else value or []
+
+
+def _filter_keys(text: str, key: str) -> Keys:
+    try:
+        return _keys(sqlglot.parse_one(text, read="duckdb"), key)
+    except SqlglotError:
+        return None
+
+
+def _keys(condition: exp.Expression, key: str) -> Keys:
+    match condition:
+        case exp.Paren():
+            return _keys(condition.this, key)
+        case exp.And():
+            return _of_both(_keys(condition.left, key), _keys(condition.right, key))
+        case exp.Or():
+            return _of_either(_keys(condition.left, key), _keys(condition.right, key))
+        case exp.EQ() if _is_key(condition.left, key):
+            return _constants([condition.right])
+        case exp.EQ() if _is_key(condition.right, key):
+            return _constants([condition.left])
+        case exp.In() if _is_key(condition.this, key) and condition.expressions:
+            return _constants(condition.expressions)
+        case _:
+            return None
+
+
+def _of_both(first: Keys, second: Keys) -> Keys:
+    if first is None or second is None:
+        return second if first is None else first
+    return first & second
+
+
+def _of_either(first: Keys, second: Keys) -> Keys:
+    return None if first is None or second is None else first | second
+
+
+def _is_key(node: exp.Expression, key: str) -> bool:
+    return isinstance(node, exp.Column) and node.parts[-1].name == key and len(node.parts) == 1
+
+
+def _constants(nodes: list[exp.Expression]) -> Keys:
+    """Constants whose equality is the same to DuckDB and Java, unlike that of floating point."""
+    is_plain = all(isinstance(node, exp.Boolean) or node.is_string or node.is_int for node in nodes)
+    return frozenset(node.to_py() for node in nodes) if is_plain else None

@@ -15,12 +15,9 @@ import duckdb
 import pyarrow as pa
 
 from savepoint_database.snapshot.sql_tables import SqlTable, SqlTables
-from savepoint_database.sql.key_conditions import scanned_keys
-from savepoint_database.sql.listing import listing
-from savepoint_database.sql.parse_tree import nodes, parse_tree
-from savepoint_database.sql.scan_dataset import ScanDataset, SqlRows
-from savepoint_database.sql.sql_text import Dialect, rewritten, without_explain
-from savepoint_database.types.sql_names import distinct, double_quoted
+from savepoint_database.sql.scan_dataset import ScanDataset, SqlRows, scanned_keys
+from savepoint_database.sql.sql_text import Dialect, listing, rewritten, without_explain
+from savepoint_database.types.sql_names import distinct, double_quoted, nodes, parse_tree
 from savepoint_formats.errors import QueryError, SavepointError, UnreadTableWarning
 from savepoint_formats.printable import did_you_mean
 from savepoint_formats.scan.read_options import ReadOptions
@@ -51,7 +48,7 @@ class SqlResult:
         return pa.Table.from_batches(self.batches, self.schema)
 
     def with_distinct_names(self) -> SqlResult:
-        """The same rows; repeated names of columns get numbers."""
+        """The rows with distinct names of columns: repeated ones get numbers."""
         names = distinct(self.schema.names)
         schema = pa.schema(
             [field.with_name(name) for field, name in zip(self.schema, names, strict=True)]
@@ -66,10 +63,7 @@ class SqlDatabase:
     """Answers queries about a savepoint; opens nothing else unless ``allow_files``.
 
     ``options`` are those of all tables. DuckDB takes ``memory_limit``, such as ``4GB`` or ``50%``, before
-    it uses the disk.
-
-    Raises:
-        ValueError: ``memory_limit`` is no amount of memory.
+    it uses the disk; ``ValueError`` if it is no amount of memory.
     """
 
     def __init__(
@@ -100,10 +94,7 @@ class SqlDatabase:
     def query(self, sql: str) -> SqlResult:
         """The result of one query. Errors of the query are raised before any rows are read.
 
-        Raises:
-            QueryError: It is no query, or can't be understood.
-            TableNotFoundError: It names an unknown table.
-            SavepointError: The files of a table that it names are missing or damaged.
+        Raises ``QueryError``, ``TableNotFoundError``, or the error of a table that can't be read.
         """
         if (listed := listing(sql, self.tables)) is not None:
             return SqlResult(listed.schema, iter(listed.to_batches()))

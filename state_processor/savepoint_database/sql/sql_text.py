@@ -1,4 +1,4 @@
-"""Names of tables in the text of a query.
+"""Names of tables in the text of a query, and the answer to ``SHOW TABLES``.
 
 A uid may be a word of SQL (``summarize``), or hold characters that Spark's catalog refuses. Names of
 tables are therefore found among the tokens of a query and written as its engine takes them.
@@ -10,6 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from sqlglot.dialects import DuckDB, Spark
 from sqlglot.errors import TokenError
 from sqlglot.tokens import Tokenizer, TokenType
@@ -18,11 +19,14 @@ from savepoint_database.types.sql_names import double_quoted, quoted, unquoted
 from savepoint_formats.errors import QueryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from sqlglot.tokens import Token
 
     from savepoint_database.snapshot.sql_tables import SqlTable, SqlTables
+
+
+_LISTED = pa.schema({"name": pa.utf8(), "table": pa.utf8(), "problem": pa.utf8()})
 
 
 class _DuckDbTokens(DuckDB.Tokenizer):  # type: ignore[misc]  # seen as Any
@@ -199,3 +203,34 @@ def _outer_words(sql: str) -> Iterator[str]:
         if depth == 0:
             yield word
         depth += word == "("
+
+
+def listing(sql: str, tables: SqlTables) -> pa.Table | None:
+    """The tables, if a statement asks for them; reads the headers of all state files.
+
+    The statement is ``SHOW TABLES``, ``SHOW ALL TABLES`` or ``SHOW TABLES FROM summarize``. The columns
+    are ``name`` in SQL, full name of the ``table``, and the ``problem`` of one that can't be read.
+    """
+    shown = _asked(sql, tables)
+    if shown is None:
+        return None
+    rows = [
+        {
+            "name": table.sql,
+            "table": table.full_name,
+            "problem": None if table.problem is None else str(table.problem),
+        }
+        for table in shown
+    ]
+    return pa.Table.from_pylist(rows, _LISTED)
+
+
+def _asked(sql: str, tables: SqlTables) -> Iterable[SqlTable] | None:
+    written = [word for word in words(sql) if word != ";"]
+    match [word.upper() for word in written]:
+        case ["SHOW", "TABLES"] | ["SHOW", "ALL", "TABLES"]:
+            return tables
+        case ["SHOW", "TABLES", "FROM" | "IN", _] | ["SHOW", "ALL", "TABLES", "FROM" | "IN", _]:
+            return tables.of_operator(tables.single(written[-1]))
+        case _:
+            return None

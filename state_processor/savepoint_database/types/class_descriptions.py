@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable
 
-    from savepoint_database.types.described_classes import ClassToDescribe
+    from savepoint_database.types.class_library import ClassToDescribe
     from savepoint_formats.layout import KryoClass
 
 _MEMBERS = ("class", "fields", "final", "constants", "pojo", "extends")

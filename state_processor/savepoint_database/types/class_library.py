@@ -1,4 +1,4 @@
-"""Descriptions of classes from class files in archives and directories, or from sources.
+"""Classes of the user: described by class files in archives and directories, by sources, or not.
 
 Nothing is loaded, compiled or run. A class is searched for where Java does:
 ``com/acme/Order.class``, and in Spring's archives below ``BOOT-INF/classes``.
@@ -21,9 +21,13 @@ from savepoint_formats.values.kryo.class_files import UndescribableError, descri
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from savepoint_formats.layout import KryoClass, KryoField, TypeArgument
+
+    DescribedClasses = Iterable[KryoClass] | str | os.PathLike[str]
+    """Results of ``kryo_class``, or the path of a file that describes classes."""
+
 
 _FOLDERS = ("", "BOOT-INF/classes/")
 _OF_OTHERS = ("java.", "javax.", "scala.", "org.apache.flink.")
@@ -31,6 +35,31 @@ _OF_OTHERS = ("java.", "javax.", "scala.", "org.apache.flink.")
 
 _LARGEST = 16 << 20
 """Bytes of the largest class file; Java itself limits the number of its members to 65,535."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassToDescribe:
+    """A class of the user in values, whose fields are unknown.
+
+    Attributes:
+        class_name: Its full name.
+        values: State (``operator/state``) -> number of values in which the class is the first unknown
+            one, behind which nothing can be read.
+        superclass: The POJO of which it is a subclass that no serializer describes; empty where Kryo
+            wrote its objects.
+        collections: Fields, as ``operator: state 'name': class.field``, whose elements a migration to
+            Flink 2 must know, where the class is a POJO around them.
+    """
+
+    class_name: str
+    values: Mapping[str, int]
+    superclass: str = ""
+    collections: tuple[str, ...] = ()
+
+    @property
+    def is_pojo(self) -> bool:
+        """Whether the savepoint says that Flink takes it as a POJO."""
+        return bool(self.superclass or self.collections)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +75,7 @@ class ClassLibrary:
         places: Iterable[str | os.PathLike[str]],
         sources: Iterable[str | os.PathLike[str]] = (),
     ) -> ClassLibrary:
-        """The library of archives, directories of class files, and directories of sources.
-
-        Raises:
-            DescriptionError: A place is neither an archive nor a directory, one of ``sources`` is no
-                directory, or no parser of sources is installed.
-        """
+        """The library of archives, of directories of class files and of sources, or ``DescriptionError``."""
         paths, folders = tuple(map(Path, places)), tuple(map(Path, sources))
         for folder in folders:
             if not folder.is_dir():
@@ -64,10 +88,7 @@ class ClassLibrary:
     def class_file(self, name: str) -> ClassFile | None:
         """The class of a name with slashes; None if there is none.
 
-        Raises:
-            UndescribableError: Its source does not tell a type.
-            FormatError: It is damaged.
-            DescriptionError: It is too large, or its archive is damaged.
+        Raises ``UndescribableError`` if its source does not tell a type, or an error if it is damaged.
         """
         for place in self.places:
             for folder in _FOLDERS:
@@ -121,7 +142,6 @@ class ClassLibrary:
 
 
 def _named(declared: KryoField | TypeArgument) -> Iterator[str]:
-    """Classes that a declared type names."""
     name = declared.type.lstrip("[")
     yield name[1:-1] if name.endswith(";") else name
     for argument in declared.arguments:

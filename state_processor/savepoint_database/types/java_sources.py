@@ -258,7 +258,6 @@ class _Declaration:
                 return self._named(_text(node))
 
     def _named(self, name: str) -> str:
-        """Signature of a type by its name."""
         if name in PRIMITIVE_CODES:
             return PRIMITIVE_CODES[name]
         return f"T{name};" if self._is_variable(name) else f"L{_full_name(name, self)};"
@@ -319,7 +318,6 @@ def _erased(signature: str) -> str:
 def _nested(
     unit: _Unit, node: Node, prefix: str, outer: _Declaration | None
 ) -> Iterator[_Declaration]:
-    """Declarations at and below a node."""
     if node.type == "enum_body_declarations":
         for part in node.named_children:
             yield from _nested(unit, part, prefix, outer)
@@ -344,7 +342,6 @@ def _name(node: Node) -> str:
 
 
 def _words(node: Node) -> list[str]:
-    """Keywords of a node."""
     return [child.type for child in node.children if not child.is_named]
 
 

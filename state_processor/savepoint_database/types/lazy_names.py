@@ -14,15 +14,25 @@ from typing import TYPE_CHECKING, Any
 from savepoint_formats.extras import missing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 
-def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """Makes the ``__getattr__`` of a package.
+def lazy_names(package: str, file: str = "__init__.py") -> tuple[Callable[[str], Any], list[str]]:
+    """Makes ``__getattr__`` and ``__all__`` of a package from the imports in a file, as type checkers read it.
 
-    ``modules`` maps a name to its module, relative to the package: ``.verification``. No name may equal
+    They are all imports of a stub, or those for type checkers alone of an ``__init__.py``. No name may equal
     that of a module of the package, which would hide it.
     """
+    source = pkgutil.get_data(package, file)
+    assert source is not None
+    tree = ast.parse(source)
+    block = next((node for node in tree.body if isinstance(node, ast.If)), tree)
+    modules = {
+        alias.name: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
 
     def attribute(name: str) -> Any:
         if name not in modules:
@@ -33,20 +43,4 @@ def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]
             raise missing(error) from error
         return getattr(module, name)
 
-    return attribute
-
-
-def stub_names(package: str) -> tuple[Callable[[str], Any], list[str]]:
-    """Makes ``__getattr__`` and ``__all__`` of a package from the imports in its ``__init__.pyi``.
-
-    Type checkers and Python thus read one list of names.
-    """
-    stub = pkgutil.get_data(package, "__init__.pyi")
-    assert stub is not None
-    modules = {
-        alias.name: node.module
-        for node in ast.parse(stub).body
-        if isinstance(node, ast.ImportFrom) and node.module
-        for alias in node.names
-    }
-    return lazy_names(package, modules), ["__version__", *modules]
+    return attribute, [*modules]

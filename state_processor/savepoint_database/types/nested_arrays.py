@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from savepoint_formats.values.kinds.precise_times import is_precise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     ConvertLeaf = Callable[[pa.Array, pa.DataType], pa.Array]
 
@@ -56,7 +56,23 @@ def entries_type(key: pa.DataType, value: pa.DataType) -> pa.DataType:
     return pa.list_(pa.struct({"key": key, "value": value}))
 
 
-def flat_map(array: pa.MapArray) -> tuple[pa.Array, pa.Array]:
+def leaves(array: pa.Array) -> Iterator[pa.Array]:
+    """The arrays inside an array, without values under nulls."""
+    if is_precise(array.type):
+        yield array
+    elif pa.types.is_map(array.type):
+        for inner in _flat_map(array):
+            yield from leaves(inner)
+    elif pa.types.is_list(array.type):
+        yield from leaves(array.flatten())
+    elif pa.types.is_struct(array.type):
+        for inner in array.flatten():
+            yield from leaves(inner)
+    else:
+        yield array
+
+
+def _flat_map(array: pa.MapArray) -> tuple[pa.Array, pa.Array]:
     """Keys and values of all entries, without entries under nulls."""
     offsets = bounds(array)
     keys, items = (

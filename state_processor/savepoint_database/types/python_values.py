@@ -20,7 +20,7 @@ from __future__ import annotations
 import operator
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -39,9 +39,21 @@ if TYPE_CHECKING:
 
     Convert = Callable[[Any], Any]
 
+
 BATCH_ROWS = 10_000
 
 _MAX_NANO_SECONDS = (1 << 63) // times.NANOS_PER_SECOND
+
+
+class Place(NamedTuple):
+    """Key and window of a call of a function."""
+
+    key: Any
+    window: Any = None
+
+    def __str__(self) -> str:
+        window = "" if self.window is None else f", {self.window}"
+        return f"key {self.key!r}{window}"
 
 
 def python_values(array: pa.Array) -> list[Any]:
@@ -163,12 +175,7 @@ class OutputRows:
         self._converts = [given(field.type) for field in schema]
 
     def batches(self, rows: Iterable[tuple[object, Any]]) -> Iterator[pa.RecordBatch]:
-        """Batches of rows, each with its place, whose text names the key.
-
-        Raises:
-            TypeError: A row, or a value in it, has another type than the schema says.
-            ValueError: A row has other columns than the schema, or a value does not fit.
-        """
+        """Batches of rows, each with its place; ``TypeError`` or ``ValueError`` for a row that does not fit."""
         places: list[object] = []
         whole: list[Sequence[Any]] = []
         width = len(self._schema)

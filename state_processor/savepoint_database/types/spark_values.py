@@ -1,7 +1,17 @@
 """Batches with other types: for Spark and back, for files and for people.
 
-``schema`` has the types. No digit is lost silently: a value that differs in microseconds raises
-``InexactTimeError``, unless the user asks for ``truncate``.
+``savepoint_formats`` has times of any year to the nanosecond. Spark's timestamps end at
+microseconds, and it has no time of day before 4.1. Such types are cast here, once per batch.
+
+| Arrow                        | Arrow for Spark                                              |
+|------------------------------|--------------------------------------------------------------|
+| timestamp[ms], duration[ms]  | timestamp[us], duration[us]                                  |
+| precise time, timestamp[ns], | by ``Nanoseconds``: timestamp[us] or duration[us], struct of |
+| duration[ns]                 | seconds and nanos, or utf8                                   |
+| time32, time64               | utf8                                                         |
+
+No digit is lost silently: a value that differs in microseconds raises ``InexactTimeError``, unless
+the user asks for ``truncate``.
 """
 
 from __future__ import annotations
@@ -13,16 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_database.types.nested_arrays import converted, flat_map
-from savepoint_database.types.schema import (
-    PARTS,
-    exported_schema,
-    has_nanoseconds,
-    mapped_schema,
-    printable_leaf,
-    python_leaf,
-    spark_leaf,
-)
+from savepoint_database.types.nested_arrays import converted, leaves
 from savepoint_formats.errors import (
     InexactTimeError,
     UnencodableError,
@@ -41,24 +42,83 @@ from savepoint_formats.values.kinds.precise_times import (
     timestamps_of,
     zone_of,
 )
-from savepoint_formats.values.kinds.times import NANOS_PER_SECOND
+from savepoint_formats.values.kinds.times import NANOS, NANOS_PER_SECOND, SECONDS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from savepoint_database.types.nested_arrays import ConvertLeaf
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
+
+PARTS = pa.struct({SECONDS: pa.int64(), NANOS: pa.int32()})
+"""A time with nanoseconds as a struct of Spark."""
+
+
 _MICROS_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _LIMITS = np.iinfo(np.int64)
 
 
-def to_spark(batch: pa.RecordBatch, nanoseconds: Nanoseconds = "refuse") -> pa.RecordBatch:
-    """The batch with Spark's types.
+def spark_arrow_type(data_type: pa.DataType, nanoseconds: Nanoseconds = "refuse") -> pa.DataType:
+    """Type of a value on its way to Spark."""
+    return mapped(data_type, partial(spark_leaf, nanoseconds=nanoseconds))
 
-    Raises:
-        InexactTimeError: A time differs in microseconds, and ``nanoseconds`` is ``refuse``.
-    """
+
+def spark_leaf(data_type: pa.DataType, nanoseconds: Nanoseconds = "refuse") -> pa.DataType:
+    """Type for Spark of a type without fields."""
+    if has_nanoseconds(data_type) and nanoseconds == "struct":
+        return PARTS
+    if has_nanoseconds(data_type) and nanoseconds == "text":
+        return pa.utf8()
+    if is_precise(data_type):
+        return pa.timestamp("us", zone_of(data_type))
+    if pa.types.is_timestamp(data_type):
+        return pa.timestamp("us", data_type.tz)
+    if pa.types.is_duration(data_type):
+        return pa.duration("us")
+    return pa.utf8() if pa.types.is_time(data_type) else data_type
+
+
+def has_nanoseconds(data_type: pa.DataType) -> bool:
+    """Whether a type is that of times or durations with nanoseconds."""
+    is_counted = pa.types.is_timestamp(data_type) or pa.types.is_duration(data_type)
+    return is_precise(data_type) or (is_counted and data_type.unit == "ns")
+
+
+def python_leaf(data_type: pa.DataType) -> pa.DataType:
+    """Type for Python of a type without fields; times with nanoseconds stay as they are."""
+    return data_type if is_precise(data_type) else spark_leaf(data_type)
+
+
+def printable_leaf(data_type: pa.DataType) -> pa.DataType:
+    """Type for texts of a type without fields."""
+    is_time = pa.types.is_temporal(data_type) or is_precise(data_type)
+    return pa.utf8() if is_time else data_type
+
+
+def mapped_schema(schema: pa.Schema, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.Schema:
+    """The schema with ``leaf`` applied to all types without fields."""
+    return pa.schema([pa.field(field.name, mapped(field.type, leaf)) for field in schema])
+
+
+def exported_schema(schema: pa.Schema, nanoseconds: Nanoseconds) -> pa.Schema:
+    """Schema of the batches of ``to_exported``."""
+
+    def leaf(data_type: pa.DataType) -> pa.DataType:
+        return spark_leaf(data_type, nanoseconds) if is_precise(data_type) else data_type
+
+    return mapped_schema(schema, leaf)
+
+
+def with_time_texts(data_type: pa.DataType) -> pa.DataType:
+    """Type of values read from texts: times with nanoseconds remain texts."""
+    return mapped(data_type, lambda leaf: pa.utf8() if is_precise(leaf) else leaf)
+
+
+def to_spark(batch: pa.RecordBatch, nanoseconds: Nanoseconds = "refuse") -> pa.RecordBatch:
+    """The batch with Spark's types; ``InexactTimeError`` if a time differs, and ``nanoseconds`` is ``refuse``."""
     leaf = partial(spark_leaf, nanoseconds=nanoseconds)
     values = partial(_spark_values, nanoseconds=nanoseconds)
     return _cast(batch, mapped_schema(batch.schema, leaf), values)
@@ -76,7 +136,8 @@ def to_comparable(batch: pa.RecordBatch) -> pa.RecordBatch:
     """
     fields = []
     for field, array in zip(batch.schema, batch.columns, strict=True):
-        unit = "ns" if _fits_nanoseconds(array) else "us"
+        times = (leaf for leaf in leaves(array) if is_precise(leaf.type))
+        unit = "us" if any(timestamps_of(leaf, "ns")[1].any() for leaf in times) else "ns"
         fields.append(field.with_type(mapped(field.type, partial(_counted_leaf, unit=unit))))
     return _cast(batch, pa.schema(fields), _counted)
 
@@ -89,24 +150,8 @@ def _counted(values: pa.StructArray, wanted: pa.DataType) -> pa.Array:
     return timestamps_of(values, wanted.unit)[0]
 
 
-def _fits_nanoseconds(array: pa.Array) -> bool:
-    if is_precise(array.type):
-        return not timestamps_of(array, "ns")[1].any()
-    if pa.types.is_map(array.type):
-        return all(map(_fits_nanoseconds, flat_map(array)))
-    if pa.types.is_list(array.type):
-        return _fits_nanoseconds(array.flatten())
-    if pa.types.is_struct(array.type):
-        return all(map(_fits_nanoseconds, array.flatten()))
-    return True
-
-
 def to_exported(batch: pa.RecordBatch, nanoseconds: Nanoseconds) -> pa.RecordBatch:
-    """The batch for files: times with nanoseconds as in Spark, other values as they are.
-
-    Raises:
-        InexactTimeError: As ``to_spark``.
-    """
+    """The batch for files: times with nanoseconds as in Spark, other values as they are."""
     values = partial(_spark_values, nanoseconds=nanoseconds)
     return _cast(batch, exported_schema(batch.schema, nanoseconds), values)
 
@@ -114,9 +159,7 @@ def to_exported(batch: pa.RecordBatch, nanoseconds: Nanoseconds) -> pa.RecordBat
 def from_spark(values: pa.Array, wanted: pa.DataType) -> pa.Array:
     """An array of Spark's as a type of ``savepoint_formats``; reverses ``to_spark``.
 
-    Raises:
-        ValueOutOfRangeError: A time is out of the type's range, or a text is no time.
-        UnencodableError: A text is no UTF-8, which Spark does not check.
+    Raises ``ValueOutOfRangeError`` for a time that does not fit, ``UnencodableError`` for a text that is no UTF-8.
     """
     expect_valid(values)
     return converted(values, wanted, _exact_values)
@@ -128,12 +171,8 @@ def expect_valid(values: pa.Array) -> None:
         values.validate(full=True)
     except pa.ArrowInvalid as error:
         raise UnencodableError(
-            f"{_one_line(error)}: cast or clean it first", "$", _first_invalid(values)
+            f"{' '.join(str(error).split())}: cast or clean it first", "$", _first_invalid(values)
         ) from error
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 def _first_invalid(values: pa.Array) -> int:
@@ -238,7 +277,8 @@ def _parts_of(values: pa.Array) -> pa.StructArray:
 
 def _time_texts(values: pa.Array) -> pa.Array:
     if not pa.types.is_duration(values.type):
-        return texts_of(as_precise(values, _precise_type_of(values.type)))
+        wanted = values.type if is_precise(values.type) else precise_type(values.type.tz)
+        return texts_of(as_precise(values, wanted))
     counts = pc.fill_null(values.view(pa.int64()), 0).to_numpy()
     seconds, nanos = np.divmod(np.abs(counts), NANOS_PER_SECOND)
     digits = pc.utf8_lpad(pa.array(nanos).cast(pa.utf8()), 9, "0")
@@ -246,10 +286,6 @@ def _time_texts(values: pa.Array) -> pa.Array:
     whole = pa.array(seconds).cast(pa.utf8())
     texts = pc.binary_join_element_wise(signs, whole, ".", digits, "S", "")
     return pc.if_else(values.is_null(), pa.scalar(None, pa.utf8()), texts)
-
-
-def _precise_type_of(data_type: pa.DataType) -> pa.DataType:
-    return data_type if is_precise(data_type) else precise_type(data_type.tz)
 
 
 def _inexact(value: pa.StructArray) -> InexactTimeError:

@@ -1,13 +1,16 @@
-"""Names and texts as Spark SQL takes them."""
+"""Names and texts as Spark SQL takes them, and queries as trees of DuckDB's parser."""
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import chain, count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+    import duckdb
 
 
 def sql_name(name: str) -> str:
@@ -58,3 +61,20 @@ def double_quoted(name: str) -> str:
 def literal(text: str) -> str:
     """A text as a literal."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def parse_tree(connection: duckdb.DuckDBPyConnection, query: str) -> Any:
+    """The tree of a query; its member ``error`` says whether DuckDB understands it."""
+    # The function of DuckDB's library that lists tables binds them, and fails for unknown ones.
+    ((tree,),) = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
+    return json.loads(tree)
+
+
+def nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """A node of a tree, and all nodes below it."""
+    if isinstance(tree, dict):
+        yield tree
+        tree = list(tree.values())
+    if isinstance(tree, list):
+        for child in tree:
+            yield from nodes(child)

@@ -78,11 +78,7 @@ def _compound(name: str, *parts: TypeInformation) -> TypeInformation:
 
 
 def expect_type(value: object, what: str = "") -> TypeInformation:
-    """The value, if it is a type; ``what`` names its owner in errors.
-
-    Raises:
-        TypeError: The value is no type; the message shows how to write one.
-    """
+    """The value, or ``TypeError`` if it is no type; ``what`` names its owner."""
     if isinstance(value, TypeInformation):
         return value
     name = getattr(value, "__qualname__", "").removeprefix("Types.")

@@ -30,9 +30,8 @@ from savepoint_functions.aggregating.local_rows import (
     with_keys,
 )
 from savepoint_functions.functions.sorted_inputs import KEY
-from savepoint_spark.columns.column_types import column_of, spark_type
-from savepoint_spark.columns.spark_types import spark_schema
-from savepoint_spark.writing.merging_windows import merged_windows
+from savepoint_spark.columns import column_of, spark_schema, spark_type
+from savepoint_spark.writing.grouped_rows import merged_windows
 from savepoint_spark.writing.run_encoding import NAMESPACE
 
 if TYPE_CHECKING:

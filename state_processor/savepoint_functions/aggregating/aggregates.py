@@ -34,7 +34,7 @@ from savepoint_database.types.descriptors import (
     ReducingStateDescriptor,
 )
 from savepoint_database.types.python_values import given, python_values
-from savepoint_database.types.schema import spark_arrow_type
+from savepoint_database.types.spark_values import spark_arrow_type
 from savepoint_database.types.types import Types, expect_type
 from savepoint_formats.errors import ColumnTypeError, NotMergeableError
 from savepoint_functions.aggregating.accumulators import (
@@ -54,8 +54,13 @@ from savepoint_functions.aggregating.bound_aggregate import (
     summed_column,
     wider,
 )
-from savepoint_spark.columns.column_types import column_of, fitted, natural_type
-from savepoint_spark.columns.spark_types import arrow_type_of, spark_type_of
+from savepoint_spark.columns import (
+    arrow_type_of,
+    column_of,
+    fitted,
+    natural_type,
+    spark_type_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

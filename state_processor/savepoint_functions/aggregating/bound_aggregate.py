@@ -12,8 +12,7 @@ from pyspark.sql.types import DataType, DecimalType, DoubleType, FloatType, Inte
 from savepoint_database.types.types import Types
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_functions.aggregating.accumulators import Summed
-from savepoint_spark.columns.column_types import column_of, natural_type
-from savepoint_spark.columns.spark_types import arrow_type_of
+from savepoint_spark.columns import arrow_type_of, column_of, natural_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable

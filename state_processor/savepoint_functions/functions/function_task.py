@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from savepoint_database.rows.place import Place
-from savepoint_database.types.python_values import OutputRows
+from savepoint_database.types.python_values import OutputRows, Place
 from savepoint_database.types.user_frames import user_frames_first
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.values.value_writer import write_value

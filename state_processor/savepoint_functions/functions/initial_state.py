@@ -23,7 +23,7 @@ from savepoint_formats.layout import Enum, Pojo, without_ttl
 from savepoint_formats.pass_through.stored_states import StoredStates
 from savepoint_formats.state_files.state import StateKind
 from savepoint_functions.functions.sorted_inputs import ORDER, order_of
-from savepoint_spark.writing.new_state import NewState
+from savepoint_spark.writing.keyed_rows import NewState
 from savepoint_spark.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:

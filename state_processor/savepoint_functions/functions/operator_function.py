@@ -31,7 +31,7 @@ from savepoint_functions.functions.process_functions import (
     StateBootstrapFunction,
 )
 from savepoint_functions.functions.sorted_inputs import milliseconds
-from savepoint_spark.columns.column_types import column_of
+from savepoint_spark.columns import column_of
 from savepoint_spark.writing.operator_rows import ELEMENTS, ElementEncoding, NewOperatorState
 
 if TYPE_CHECKING:

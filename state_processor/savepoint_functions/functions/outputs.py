@@ -13,7 +13,7 @@ from pyspark.storagelevel import StorageLevel
 from savepoint_database.types.python_values import BATCH_ROWS, OutputRows
 from savepoint_functions.functions.side_outputs import side_outputs
 from savepoint_spark.reading.per_key import row_types
-from savepoint_spark.session.task_errors import typed_errors
+from savepoint_spark.session.tasks import typed_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

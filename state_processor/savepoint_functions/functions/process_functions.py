@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from savepoint_database.rows.place import Place
+from savepoint_database.types.python_values import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

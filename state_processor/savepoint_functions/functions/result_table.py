@@ -23,8 +23,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
-from savepoint_database.rows.place import Place
-from savepoint_database.types.python_values import BATCH_ROWS
+from savepoint_database.types.python_values import BATCH_ROWS, Place
 from savepoint_database.types.user_frames import user_frames_first
 from savepoint_functions.functions.function_task import KeyLoop
 from savepoint_functions.functions.outputs import OutputBuffer

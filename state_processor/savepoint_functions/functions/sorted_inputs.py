@@ -42,7 +42,7 @@ from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.stable_keys import expect_stable
-from savepoint_spark.columns.column_types import column_of, fits, fitted
+from savepoint_spark.columns import column_of, fits, fitted
 from savepoint_spark.writing.run_encoding import given_key_groups, present
 
 if TYPE_CHECKING:

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from savepoint_database.rows.place import Place
-from savepoint_database.types.python_values import BATCH_ROWS, OutputRows
+from savepoint_database.types.python_values import BATCH_ROWS, OutputRows, Place
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.backends.timers import TIMER_STATE_PREFIX
 from savepoint_functions.functions.key_spans import decoded_keys
-from savepoint_spark.writing.new_state import NewState
+from savepoint_spark.writing.keyed_rows import NewState
 from savepoint_spark.writing.run_encoding import (
     BATCH_SIZE,
     KEY,

@@ -42,8 +42,8 @@ from savepoint_functions.transformations.function_result import FunctionStateTra
 from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
 from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.savepoint.savepoint import Savepoint
-from savepoint_spark.session.task_errors import typed_errors
-from savepoint_spark.writing.arrow_batches import in_arrow_batches_of
+from savepoint_spark.session.tasks import typed_errors
+from savepoint_spark.writing.keyed_plan import in_arrow_batches_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -30,7 +30,7 @@ from savepoint_functions.functions.outputs import OUTPUT, rows_in
 from savepoint_functions.mixed_mode.backlog_loop import COUNT_NAMES, COUNTS, BacklogCounts
 from savepoint_functions.mixed_mode.spark_paths import readable
 from savepoint_spark.savepoint.savepoint import Savepoint
-from savepoint_spark.session.task_errors import typed_errors
+from savepoint_spark.session.tasks import typed_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from savepoint_formats.locations.location import Location
 from savepoint_functions.functions.backends import processing_time
 from savepoint_functions.mixed_mode.progress import ProgressListener
 from savepoint_functions.mixed_mode.wake_ups import wake_up
-from savepoint_spark.session.task_errors import typed_errors
+from savepoint_spark.session.tasks import typed_errors
 
 if TYPE_CHECKING:
     from savepoint_functions.mixed_mode.progress import BatchProgress, Tell

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from savepoint_database.rows.place import Place
-from savepoint_database.types.python_values import OutputRows
+from savepoint_database.types.python_values import OutputRows, Place
 from savepoint_functions.functions.execution_options import ExecutionOptions
 from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.side_outputs import expect_one_output

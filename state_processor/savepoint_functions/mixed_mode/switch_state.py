@@ -46,8 +46,8 @@ from savepoint_functions.mixed_mode.stored_backend import (
     row_type,
     state_columns,
 )
-from savepoint_spark.columns.spark_types import arrow_schema
-from savepoint_spark.session.task_errors import typed_errors
+from savepoint_spark.columns import arrow_schema
+from savepoint_spark.session.tasks import typed_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

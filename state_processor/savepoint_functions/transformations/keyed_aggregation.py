@@ -13,8 +13,7 @@ from savepoint_functions.aggregating.accumulators import ReducedRows
 from savepoint_functions.aggregating.aggregated_rows import AggregatedRows
 from savepoint_functions.aggregating.bound_aggregate import BoundAggregate, accumulated
 from savepoint_spark.bootstrapping.windowed_transformation import window_column
-from savepoint_spark.columns.column_types import column_of, natural_type
-from savepoint_spark.columns.spark_types import arrow_type_of
+from savepoint_spark.columns import arrow_type_of, column_of, natural_type
 from savepoint_spark.writing.keyed_rows import Key
 
 if TYPE_CHECKING:

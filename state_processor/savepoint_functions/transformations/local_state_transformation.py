@@ -30,13 +30,10 @@ from savepoint_functions.functions.process_functions import (
 )
 from savepoint_functions.functions.sorted_inputs import KEY, in_order
 from savepoint_functions.functions.state_encoding import StateEncoding
-from savepoint_spark.changing.local_state_rows import LocalStateRows
-from savepoint_spark.changing.local_write import LocalKeyedPlan
-from savepoint_spark.columns.column_types import column_of, fits
-from savepoint_spark.columns.spark_types import spark_schema
+from savepoint_spark.changing.local_write import LocalKeyedPlan, LocalStateRows
+from savepoint_spark.columns import column_of, fits, spark_schema
 from savepoint_spark.reading.per_key import row_types
-from savepoint_spark.writing.keyed_rows import Key, KeyedRows
-from savepoint_spark.writing.new_state import NewState
+from savepoint_spark.writing.keyed_rows import Key, KeyedRows, NewState
 from savepoint_spark.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:

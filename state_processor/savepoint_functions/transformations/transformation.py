@@ -22,7 +22,7 @@ from savepoint_functions.transformations.local_aggregation import (
 )
 from savepoint_spark.bootstrapping.keyed_columns import key_of
 from savepoint_spark.bootstrapping.operator_state_transformation import OperatorStateTransformation
-from savepoint_spark.columns.column_types import expect_frame
+from savepoint_spark.columns import expect_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,14 +17,14 @@ from savepoint_spark.bootstrapping.windowed_transformation import (
     WindowedStateTransformation,
     window_column,
 )
-from savepoint_spark.columns.column_types import column_of, fitted, natural_type
+from savepoint_spark.columns import column_of, fitted, natural_type
 from savepoint_spark.writing.grouped_rows import Grouping
 from savepoint_spark.writing.keyed_plan import KeyedPlan
-from savepoint_spark.writing.keyed_rows import Key, KeyedRows
-from savepoint_spark.writing.new_state import NewState
+from savepoint_spark.writing.keyed_rows import Key, KeyedRows, NewState
 from savepoint_spark.writing.operator_plan import OperatorPlan
 from savepoint_spark.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE
 from savepoint_spark.writing.stored_types import StoredTypes
+from savepoint_spark.writing.write_context import PlannedTransformation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,10 +35,8 @@ if TYPE_CHECKING:
     from savepoint_database.types.descriptors import StateDescriptor
     from savepoint_database.types.types import TypeInformation
     from savepoint_formats.hashing.key_hash import HashKeys
-    from savepoint_formats.metadata import OperatorState
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
-    from savepoint_spark.writing.write_context import WriteContext
 
 USER_TIMERS = "user-timers"
 
@@ -53,7 +51,7 @@ _MERGE_RULES: dict[str, Callable[[Column], Column]] = {
 
 
 @dataclass(frozen=True, repr=False)
-class KeyedColumns:
+class KeyedColumns(PlannedTransformation):
     """Rows that become keyed state.
 
     Attributes:
@@ -206,10 +204,6 @@ class KeyedColumns:
             state.expect_times(data, ttl_times)
             keyed = keyed.with_new_state(state)
         return keyed
-
-    def write(self, context: WriteContext) -> OperatorState:
-        """See ``StateTransformation``."""
-        return self.plan().write(context)
 
     def plan(self) -> OperatorPlan:
         """The state that will be written.

@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Self
 from savepoint_formats.metadata import DistributionMode
 from savepoint_spark.writing.operator_plan import OperatorPlan
 from savepoint_spark.writing.operator_rows import NewOperatorState, OperatorRows
+from savepoint_spark.writing.write_context import PlannedTransformation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from savepoint_database.types.descriptors import ListStateDescriptor, MapStateDescriptor
-    from savepoint_formats.metadata import OperatorState
     from savepoint_spark.writing.operator_rows import ElementRows
-    from savepoint_spark.writing.write_context import WriteContext
 
 
 @dataclass(frozen=True, repr=False)
-class OperatorStateTransformation:
+class OperatorStateTransformation(PlannedTransformation):
     """Rows that become elements of operator states.
 
     Attributes:
@@ -48,10 +47,6 @@ class OperatorStateTransformation:
         mode, user_value = DistributionMode.BROADCAST, descriptor.user_value
         state = NewOperatorState(descriptor.name, mode, user_value, descriptor.user_key)
         return cls((OperatorRows.of(data, state, (key, value)),))
-
-    def write(self, context: WriteContext) -> OperatorState:
-        """See ``StateTransformation``."""
-        return self.plan().write(context)
 
     def plan(self) -> OperatorPlan:
         """The state that will be written."""

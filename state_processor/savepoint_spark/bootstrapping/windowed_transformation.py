@@ -25,14 +25,13 @@ from savepoint_database.types.descriptors import (
 from savepoint_database.types.types import Types
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.snapshots import constructed
-from savepoint_spark.columns.column_types import column_of, fits
-from savepoint_spark.writing.grouped_rows import Grouping
+from savepoint_spark.columns import column_of, fits
+from savepoint_spark.writing.grouped_rows import Grouping, MergingWindowSets, merged_windows
 from savepoint_spark.writing.keyed_plan import KeyedPlan
-from savepoint_spark.writing.keyed_rows import KeyedRows
-from savepoint_spark.writing.merging_windows import MergingWindowSets, merged_windows
-from savepoint_spark.writing.new_state import NewState
+from savepoint_spark.writing.keyed_rows import KeyedRows, NewState
 from savepoint_spark.writing.operator_plan import OperatorPlan
 from savepoint_spark.writing.run_encoding import NAMESPACE
+from savepoint_spark.writing.write_context import PlannedTransformation
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -40,9 +39,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.types.descriptors import StateDescriptor
     from savepoint_database.types.types import TypeInformation
-    from savepoint_formats.metadata import OperatorState
     from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
-    from savepoint_spark.writing.write_context import WriteContext
 
 CONTENTS = "window-contents"
 _MERGING_SET = "merging-window-set"
@@ -51,7 +48,7 @@ _FIRES_AT = "window timers"
 
 
 @dataclass(frozen=True, repr=False)
-class WindowedStateTransformation:
+class WindowedStateTransformation(PlannedTransformation):
     """Rows with a key and a window each, which become the state of a window operator.
 
     Attributes:
@@ -132,10 +129,6 @@ class WindowedStateTransformation:
         )
         return replace(self, keyed=self.keyed.with_new_state(state, merge))
 
-    def write(self, context: WriteContext) -> OperatorState:
-        """See ``StateTransformation``."""
-        return self.plan().write(context)
-
     def plan(self) -> OperatorPlan:
         """The state that will be written.
 
@@ -170,10 +163,7 @@ class WindowedStateTransformation:
         )
 
     def _merging_set(self, data: DataFrame) -> KeyedRows:
-        """The windows of each key; their state is under the windows themselves.
-
-        ``write`` raises ``OverlappingWindowsError`` for windows that should have merged.
-        """
+        """The windows of each key, whose state is under them; ``write`` refuses those that should have merged."""
         window = F.col(NAMESPACE)
         pairs = F.collect_list(F.struct(window.alias("f0"), window.alias("f1")))
         key = self.keyed.key

@@ -8,15 +8,8 @@ from savepoint_spark.changing.canonical import needs_conversion
 if TYPE_CHECKING:
     from savepoint_spark.changing.changed_operator import ChangedOperator
     from savepoint_spark.changing.migration import collections_to_describe
-    from savepoint_spark.changing.unknown_classes import classes_to_describe
+    from savepoint_spark.changing.named_classes import classes_to_describe
 
 __all__ = ["ChangedOperator", "classes_to_describe", "collections_to_describe", "needs_conversion"]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "ChangedOperator": ".changed_operator",
-        "classes_to_describe": ".unknown_classes",
-        "collections_to_describe": ".migration",
-    },
-)
+__getattr__ = lazy_names(__name__)[0]

@@ -20,12 +20,12 @@ from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
 from savepoint_spark.changing.changed_table import VALUE, ChangedTable
 from savepoint_spark.changing.hash_codes import hash_code_of
 from savepoint_spark.changing.key_choice import keys_where, plan_without_keys
-from savepoint_spark.changing.local_merges import merged_instances
+from savepoint_spark.changing.local_write import merged_instances
 from savepoint_spark.changing.migration import migration_of
 from savepoint_spark.changing.named_classes import is_named_in_values, snapshots_of
 from savepoint_spark.changing.operator_changes import OperatorChanges
 from savepoint_spark.changing.stored_elements import rewritten_state
-from savepoint_spark.columns.column_types import column_of, expect_frame
+from savepoint_spark.columns import column_of, expect_frame
 from savepoint_spark.writing.operator_plan import OperatorPlan
 from savepoint_spark.writing.operator_rows import OperatorRows
 from savepoint_spark.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots.class_names import ClassRename
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
-    from savepoint_spark.changing.local_merges import Merge
+    from savepoint_spark.changing.local_write import Merge
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,7 @@ class ChangedOperator(OperatorChanges):
         return replace(self, headers=self.headers.with_class(rename))
 
     def renames(self, rename: ClassRename) -> bool:
-        """Whether serializers or values change with the name of a class.
-
-        Raises:
-            SchemaChangeError: A serializer has the name where it cannot be changed.
-            SavepointError: A file can't be read.
-        """
+        """Whether serializers or values change with the name of a class; ``SchemaChangeError`` if one can't."""
         # Tries all of them, because each may have the name where it cannot be changed.
         changes = [rename.of(snapshot) != snapshot for snapshot in self._snapshots()]
         if any(changes) or any(earlier.new == rename.old for earlier in self.headers.classes):

@@ -2,6 +2,9 @@
 
 Each change is applied to the DataFrame that the changes before it have made. Only the columns of
 changed states are written; the other states pass through.
+
+Tables for users show what Spark can hold: microseconds, and times since 1677. A value that is
+written again must stay exact, or be refused.
 """
 
 from __future__ import annotations
@@ -12,7 +15,9 @@ from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
 
-from savepoint_formats.errors import SchemaChangeError
+from savepoint_database.types.nested_arrays import leaves
+from savepoint_database.types.spark_values import from_spark, to_spark
+from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.layout import as_records, with_open_pojos, without_ttl
 from savepoint_formats.scan.read_options import ReadOptions, checked_subclasses
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
@@ -25,11 +30,10 @@ from savepoint_spark.changing.struct_columns import (
     with_times,
     without_times,
 )
-from savepoint_spark.changing.table_rows import TableRows
-from savepoint_spark.columns.column_types import column_of, fitted, spark_type
+from savepoint_spark.columns import column_of, fitted, spark_schema, spark_type
+from savepoint_spark.session.tasks import rows_of_tasks
 from savepoint_spark.writing.keyed_plan import KeyedPlan
-from savepoint_spark.writing.keyed_rows import Key, KeyedRows
-from savepoint_spark.writing.new_state import NewState
+from savepoint_spark.writing.keyed_rows import Key, KeyedRows, NewState
 from savepoint_spark.writing.operator_plan import OperatorPlan
 from savepoint_spark.writing.operator_rows import OperatorRows
 from savepoint_spark.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE
@@ -38,10 +42,13 @@ from savepoint_spark.writing.stored_types import StoredTypes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.scan.read_options import UndescribedSubclasses
+    from savepoint_formats.scan.scan import TableScan
+    from savepoint_formats.scan.splits import Split
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.struct_edit import StructEdit
     from savepoint_formats.state_files.header import StateMetaInfo
@@ -50,16 +57,64 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
     from savepoint_spark.writing.operator_rows import ElementRows
 
+
 VALUE = "value"
 
 
 @dataclass(frozen=True)
-class TableChange:
-    """A change of a table.
+class TableRows:
+    """The rows of a table; the columns in ``written`` must stay exact."""
 
-    ``state`` gets other values, or None if rows are deleted. ``edit`` changes the fields, and so
-    the serializer, of its values.
-    """
+    scan: TableScan
+    written: frozenset[str] = frozenset()
+    nanoseconds: Nanoseconds = "refuse"
+
+    def to_dataframe(self, spark: SparkSession) -> DataFrame:
+        """The rows; a task raises ``SchemaChangeError`` for a value that Spark would alter."""
+        columns = spark_schema(self.scan.schema, self.nanoseconds)
+        return rows_of_tasks(spark, self._read, tuple(self.scan.splits()), columns)
+
+    def exact_batches(self) -> Iterator[pa.RecordBatch]:
+        """All rows as they are stored; raises as ``to_dataframe`` does."""
+        for split in self.scan.splits():
+            for batch in self.scan.read(split):
+                self._shown(batch)
+                yield batch
+
+    def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
+        return map(self._shown, self.scan.read(split))
+
+    def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if self.nanoseconds != "refuse":
+            return to_spark(batch, self.nanoseconds)
+        # Columns that are only for expressions to see may lose digits.
+        shown = to_spark(batch, "truncate")
+        _expect_same(batch, shown, self.written)
+        return shown
+
+
+def _expect_same(rows: pa.RecordBatch, shown: pa.RecordBatch, written: frozenset[str]) -> None:
+    for field, stored, seen in zip(rows.schema, rows.columns, shown.columns, strict=True):
+        if stored.type == seen.type or field.name not in written:
+            continue
+        with within(f"column {field.name!r}"):
+            for leaf, seen_leaf in zip(leaves(stored), leaves(seen), strict=True):
+                _expect_same_leaf(leaf, seen_leaf)
+
+
+def _expect_same_leaf(leaf: pa.Array, seen: pa.Array) -> None:
+    if leaf.type == seen.type or from_spark(seen, leaf.type).equals(leaf):
+        return
+    raise SchemaChangeError(
+        f"a value of type {leaf.type} is finer, or further away, than the microseconds that Spark"
+        " has, and would be written as another one: leave the state as it is, or change it with"
+        " nanoseconds='struct'"
+    )
+
+
+@dataclass(frozen=True)
+class TableChange:
+    """A change of a table; ``state`` is None if rows are deleted, ``edit`` changes the fields of values."""
 
     state: str | None
     apply: Callable[[DataFrame], DataFrame]
@@ -143,11 +198,7 @@ class ChangedTable:
             yield from (state for state in self.table.states if has_times(state.stored))
 
     def with_change(self, change: TableChange) -> Self:
-        """The table with one more change, which is tried at once if there is a session.
-
-        Raises:
-            AnalysisException: Spark can't apply it to the columns.
-        """
+        """The table with one more change, which is tried at once if there is a session."""
         changed = replace(self, changes=(*self.changes, change))
         if self.spark is not None:
             changed.data()

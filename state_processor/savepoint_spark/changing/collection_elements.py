@@ -34,11 +34,7 @@ class UnknownElementsError(MigrationError):
 
 
 def described_elements(places: Places, kryo: KryoDialect) -> dict[int, Elements]:
-    """The described elements of collections, by their numbers; None stays with Kryo.
-
-    Raises:
-        MigrationError: A field is described with another type than its serializer has.
-    """
+    """The described elements of collections, by their numbers; None stays with Kryo."""
     fields = {
         (described.class_name, field.name): field
         for described in kryo.classes

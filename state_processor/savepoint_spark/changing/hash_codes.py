@@ -45,11 +45,8 @@ class GivenShape:
 def hash_code_of(operator: Operator, asked: HashKeys | str | None) -> HashKeys | None:
     """The function for the hash codes of an operator's keys; None if they follow from the type.
 
-    ``asked`` is the user's function, or the text of a shape.
-
-    Raises:
-        UnstableHashError: They don't follow from the type, and could not be inferred.
-        ValueError: The text is no shape.
+    ``asked`` is the user's function, or the text of a shape. ``UnstableHashError`` says that hash codes
+    don't follow from the type, and could not be inferred.
     """
     layout = _key_layout(operator)
     if layout is None or callable(asked):
@@ -88,7 +85,6 @@ def _follows(
 
 
 def _sample(operator: Operator) -> tuple[pa.Array, NDArray[np.uint16]]:
-    """Some of the operator's keys, and their key groups."""
     batches: list[pa.RecordBatch] = []
     count = 0
     for batch in _key_batches(operator):

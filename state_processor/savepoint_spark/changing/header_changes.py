@@ -41,11 +41,7 @@ class HeaderChanges:
         return replace(self, classes=(*self.classes, rename))
 
     def snapshot(self, serializer: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
-        """A serializer with the new names of classes.
-
-        Raises:
-            SchemaChangeError: It has an old name where it cannot be changed.
-        """
+        """A serializer with the new names of classes; ``SchemaChangeError`` if one can't be changed."""
         for rename in self.classes:
             serializer = rename.of(serializer)
         return serializer

@@ -11,8 +11,8 @@ from pyspark.errors import AnalysisException
 
 from savepoint_formats.errors import ColumnNotFoundError
 from savepoint_formats.pass_through.divided_entries import DeletedKeys
-from savepoint_spark.columns.column_types import fitted
-from savepoint_spark.session.task_errors import typed_errors
+from savepoint_spark.columns import fitted
+from savepoint_spark.session.tasks import typed_errors
 from savepoint_spark.writing.keyed_rows import KeyedRows
 from savepoint_spark.writing.operator_rows import encoded_elements
 from savepoint_spark.writing.run_encoding import KEY
@@ -30,11 +30,7 @@ _UNRESOLVED = ("UNRESOLVED_COLUMN", "MISSING_ATTRIBUTES")
 
 
 def keys_where(tables: Iterable[DataFrame], where: Column | str, operator: str) -> DataFrame:
-    """The keys with a row that fits, in any of the tables that have the columns of the condition.
-
-    Raises:
-        ColumnNotFoundError: No table has the columns of the condition.
-    """
+    """The keys with a row that fits, in any of the tables that have the columns of the condition."""
     chosen, refusals = [], []
     for table in tables:
         try:

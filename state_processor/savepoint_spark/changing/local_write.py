@@ -1,4 +1,7 @@
-"""Runs of local state become files: of subtasks again, or of ordinary keyed state.
+"""Rows of subtasks become runs of local state, and these become files, or ordinary keyed state.
+
+The runs are those of keyed state with one more column, ``subtask INT``: the subtask whose instance
+of the key group they belong to. Instances are merged by a rule, or by the job's own function.
 
 A subtask takes the instances of its key groups in the order of the subtasks that they come from.
 Several instances of a key group are held in memory, and entries of the same key are joined as
@@ -8,28 +11,155 @@ bytes. A key group with one instance passes through.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial, reduce
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from savepoint_formats.errors import SubtaskError
+from savepoint_database.types.python_values import given, python_values
+from savepoint_formats.errors import MergeError, SubtaskError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
-from savepoint_formats.pass_through.merged_instances import LocalSections
+from savepoint_formats.layout import without_ttl
+from savepoint_formats.pass_through.merged_instances import LocalSections, MergedInstances
+from savepoint_formats.scan.merged_columns import instance_layout, merge_of, mergeable_states
 from savepoint_formats.state_files.state import keyed_states
 from savepoint_formats.tables.tables import SUBTASK
-from savepoint_spark.writing.keyed_files import KeyedFiles, owner_of, runs_of
-from savepoint_spark.writing.keyed_plan import KeyedPlan
+from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_spark.writing.handed_runs import RunSource
+from savepoint_spark.writing.keyed_plan import KeyedFiles, KeyedPlan, owner_of, runs_of
+from savepoint_spark.writing.run_encoding import RUN_SCHEMA, RUNS, gathered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from pyspark.sql import Column
+    from pyspark.sql import Column, Row
 
-    from savepoint_formats.pass_through.merged_instances import MergedInstances
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.scan.merged_columns import MergeInstances
     from savepoint_formats.state_files.canonical_file import Run
+    from savepoint_formats.state_files.state import State
     from savepoint_spark.writing.handed_runs import RunRow
+    from savepoint_spark.writing.keyed_rows import KeyedRows
+    from savepoint_spark.writing.run_encoding import RunEncoding
     from savepoint_spark.writing.write_context import WriteContext
+
+    Merge: TypeAlias = "str | Callable[[Any, Any], Any] | Merging"
+    """A rule by its name, a function of two values, or an object with such a function ``merge``."""
+
+
+LOCAL_RUNS = f"{RUNS}, {SUBTASK} INT"
+_LOCAL_RUN_SCHEMA = RUN_SCHEMA.append(pa.field(SUBTASK, pa.int32()))
+
+
+class Merging(Protocol):
+    """Merges two values, like an ``AggregateFunction``."""
+
+    def merge(self, value: Any, other: Any) -> Any:
+        """The value of two values."""
+
+
+@dataclass(frozen=True)
+class FunctionMerge:
+    """Merges instances by a user's function, two at a time."""
+
+    state: str
+    function: Callable[[Any, Any], Any]
+    value_type: pa.DataType
+
+    def __call__(self, lists: pa.ListArray) -> pa.Array:
+        """The value of each list of instances; ``MergeError`` for one of another type."""
+        convert = given(self.value_type)
+        merged = [reduce(self.function, instances) for instances in python_values(lists)]
+        try:
+            return pa.array([convert(value) for value in merged], self.value_type)
+        except (TypeError, ValueError, OverflowError, AttributeError) as error:
+            raise MergeError(
+                f"the merge function of state {self.state!r} did not give a"
+                f" {self.value_type}: {error}"
+            ) from error
+
+
+def merge_instances(state: State, merge: Merge) -> MergeInstances:
+    """A function that merges the instances of a state, without the times of TTL; see ``Merge``."""
+    if isinstance(merge, str):
+        return merge_of(state, merge)
+    function = getattr(merge, "merge", merge)
+    if not callable(function):
+        raise TypeError(
+            f"merge of state {state.name!r} is {merge!r}, expected a rule such as 'sum', or a"
+            " function of two values"
+        )
+    value_type = arrow_type(without_ttl(instance_layout(state)))
+    return FunctionMerge(state.name, function, value_type)
+
+
+def merged_instances(operator: Operator, merge: Mapping[str, Merge]) -> dict[str, MergedInstances]:
+    """The merges of all local states of an operator, by name; ``MergeError`` if one has none."""
+    states = operator.catalog.states
+    mergeable = mergeable_states(states, merge, f"operator {operator.name}")
+    functions = {
+        name: merge_instances(mergeable[name], function) for name, function in merge.items()
+    }
+    missing = [name for name in mergeable if name not in merge]
+    if missing:
+        kind = mergeable[missing[0]].job_kind.value
+        raise MergeError(
+            f"nothing says how the instances of {kind} state {missing[0]!r} of {operator.name} are"
+            " merged: give it a rule such as sum, or a function of two values"
+        )
+    local = (state for state in states if state.scope.is_local)
+    return {
+        state.name: MergedInstances(state, functions.get(state.name), operator.kryo)
+        for state in local
+    }
+
+
+def of_subtask(runs: pa.RecordBatch, subtask: int) -> pa.RecordBatch:
+    """The runs with a column for their subtask."""
+    subtasks = pa.repeat(pa.scalar(subtask, pa.int32()), len(runs))
+    return pa.RecordBatch.from_arrays([*runs.columns, subtasks], schema=_LOCAL_RUN_SCHEMA)
+
+
+def _local_runs(
+    encoding: RunEncoding, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The runs of the rows of a partition, in a task; ``SubtaskError`` for one without subtask."""
+    encoders = encoding.encoders()
+    for batch in gathered(batches):
+        for subtask, rows in _by_subtask(batch):
+            for runs in encoding.encoded(rows, encoders):
+                yield of_subtask(runs, subtask)
+
+
+def _by_subtask(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of each subtask; a partition usually has only one."""
+    column = batch.column(SUBTASK)
+    if column.null_count:
+        raise SubtaskError(f"{column.null_count} rows of {len(column)} have no subtask")
+    subtasks = pc.unique(column).to_pylist()
+    for subtask in subtasks:
+        is_whole = len(subtasks) == 1
+        yield subtask, batch if is_whole else batch.filter(pc.equal(column, subtask))
+
+
+@dataclass(frozen=True)
+class LocalStateRows:
+    """Rows of a DataFrame that become local state of the subtasks in a column."""
+
+    rows: KeyedRows
+    subtask: Column
+
+    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
+        columns, encoding = self.rows.encoded_columns(ids, max_parallelism)
+        columns[SUBTASK] = self.subtask
+        selected = self.rows.data.select(*(column.alias(name) for name, column in columns.items()))
+        return RunSource(selected, partial(_local_runs, encoding), LOCAL_RUNS)
+
+    def duplicates(self, limit: int) -> list[Row]:
+        return self.rows.repeated({SUBTASK: self.subtask}, limit)
 
 
 @dataclass(frozen=True, slots=True)

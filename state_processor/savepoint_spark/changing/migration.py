@@ -112,12 +112,7 @@ class Migration:
 
 
 def migration_of(operator: Operator, removed: frozenset[str]) -> Migration | None:
-    """The migration of an operator's states; None if nothing in them changes.
-
-    Raises:
-        MigrationError: A collection or serializer is unknown. The message names all such states.
-        SavepointError: A file can't be read.
-    """
+    """The migration of an operator's states; None if nothing changes. ``MigrationError`` names all problems."""
     planning = _Planning.of(operator, removed)
     with within(f"operator {operator.name}"):
         planning.problems.extend(_refusals(operator, removed))
@@ -128,14 +123,9 @@ def migration_of(operator: Operator, removed: frozenset[str]) -> Migration | Non
 
 
 def collections_to_describe(operator: Operator) -> dict[str, dict[str, None]]:
-    """The collections with unknown elements, by the class around them.
+    """The collections with unknown elements, as ``operator: state 'name': class.field``, by the class around them.
 
-    Returns:
-        Class -> ``operator: state 'name': class.field``, in order, as the keys of a dict.
-        Collections that are no field of a POJO are left out: no description could tell.
-
-    Raises:
-        SavepointError: A file can't be read.
+    Collections that are no field of a POJO are left out: no description could tell.
     """
     try:
         planning = _Planning.of(operator, frozenset())
@@ -235,7 +225,6 @@ class _Planning:
     def _element_states(
         self, states: tuple[NewOperatorState, NewOperatorState]
     ) -> tuple[NewOperatorState, NewOperatorState]:
-        """An operator state in its old and new forms."""
         state, _ = states
         key = None if state.key is None else self._known(state.key)
         known = replace(state, element=self._known(state.element), key=key)
@@ -246,7 +235,6 @@ class _Planning:
         return known, replace(state, element=element, key=new_key)
 
     def _values(self, name: str) -> Values:
-        """The values of a keyed state, with their layouts."""
         for chunk in stored_chunks(self.operator, name):
             _, layout = entry_layouts(chunk.state)
             if layout is not None:

@@ -1,30 +1,56 @@
-"""Java classes that an operator names: in its serializers, and in the bytes of its values.
+"""Java classes that an operator names in serializers and values, and classes that nobody described.
 
 Kryo and the POJO serializer write the names of classes that are not registered, and Java's
-serialization writes every name. Only states that may contain such values are read.
+serialization writes every name. Only states that may contain such values are read. ``RecodedState``
+writes values anew while they pass through: for another Flink, and with classes renamed.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from savepoint_formats.compatibility.seen_subclasses import Glance, seen_subclasses
 from savepoint_formats.errors import SchemaChangeError, within
-from savepoint_formats.pass_through.recoded_entries import may_hold_name
+from savepoint_formats.pass_through.recoded_entries import (
+    RecodedStates,
+    entry_layouts,
+    may_hold_name,
+)
+from savepoint_formats.program.survey import unknown_classes
 from savepoint_formats.tables.catalog import operator_infos
-from savepoint_formats.values.named_values import may_name_classes
-from savepoint_spark.changing.stored_elements import operator_states, stored_elements
+from savepoint_formats.values.named_values import Renaming, may_name_classes
+from savepoint_formats.values.recoding import holds_kryo
+from savepoint_formats.values.subclass_values import Subclass
+from savepoint_spark.changing.header_changes import RenamedElements
+from savepoint_spark.changing.stored_elements import (
+    described_layout,
+    element_layout,
+    operator_states,
+    stored_elements,
+)
 from savepoint_spark.changing.stored_rows import stored_chunks
 from savepoint_spark.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
     from savepoint_formats.state_files.state import State
+    from savepoint_spark.changing.migration import Migration
+    from savepoint_spark.changing.stored_elements import Step, StoredElements
+    from savepoint_spark.writing.operator_rows import ElementRows, NewOperatorState
+
+
+_MANY = 1 << 16
+"""Elements of operator state that are read together."""
 
 
 def snapshots_of(operator: Operator) -> Iterator[TypeSerializerSnapshot]:
@@ -54,11 +80,7 @@ def is_named_in_values(operator: Operator, rename: ClassRename) -> bool:
 def expect_not_named(
     operator: Operator, renames: Iterable[ClassRename], names: frozenset[str]
 ) -> None:
-    """Reads states that get other values too, and know a class by its old name.
-
-    Raises:
-        SchemaChangeError: Values of these states contain the old name.
-    """
+    """Raises ``SchemaChangeError`` if states that get other values too have the old name of a class."""
     states = [state for state in naming_states(operator) if state.name in names]
     for rename in renames:
         for state in states:
@@ -86,3 +108,97 @@ def _bytes_of(operator: Operator, state: State) -> Iterator[pa.Array]:
     else:
         elements = operator_states(operator)[state.name]
         yield pa.array(stored_elements(operator, elements), pa.large_binary())
+
+
+@dataclass(frozen=True)
+class RecodedState:
+    """Recodes the values of an operator; without ``migration`` only names change."""
+
+    operator: Operator
+    migration: Migration | None
+    renames: tuple[ClassRename, ...]
+
+    @property
+    def entries(self) -> RecodedStates | None:
+        """The recoding of keyed entries; None if they stay."""
+        recoded = None if self.migration is None else self.migration.recoded
+        names = any(state.kind.is_keyed for state in naming_states(self.operator))
+        if not self.renames or not names:
+            return recoded
+        kryo = self.operator.kryo
+        assert kryo is not None  # as it is one of a savepoint
+        recoded = recoded or RecodedStates({}, kryo, kryo)
+        return replace(recoded, renames=self.renames)
+
+    def elements(self, rows: StoredElements) -> ElementRows:
+        """The elements of an operator state, recoded where needed."""
+        steps, state = self._steps(rows.state)
+        return RenamedElements(replace(rows, steps=steps), state) if steps else rows
+
+    def check_elements(self, state: NewOperatorState) -> None:
+        """Recodes the elements of an operator state, and writes nothing."""
+        steps, _ = self._steps(state)
+        if not steps:
+            return
+        with within(f"state {state.name!r}", f"operator {self.operator.name}"):
+            for element in stored_elements(self.operator, state):
+                for step in steps:
+                    element = step.of(element)  # noqa: PLW2901  # it goes from step to step
+
+    def _steps(self, state: NewOperatorState) -> tuple[tuple[Step, ...], NewOperatorState]:
+        steps: tuple[Step, ...] = ()
+        kryo = self.operator.kryo
+        assert kryo is not None  # as it is one of a savepoint
+        if self.migration is not None and state.name in self.migration.elements:
+            steps = (self.migration.element_recoding(state.name),)
+            _, state = self.migration.elements[state.name]
+            kryo = self.migration.writes
+        layout = described_layout(state, kryo)
+        if self.renames and may_name_classes(layout):
+            steps += (Renaming(layout, kryo, self.renames),)
+        return steps, state
+
+
+def classes_to_describe(
+    operator: Operator, on_progress: Callable[[int], None] | None = None
+) -> Counter[tuple[Subclass, str]]:
+    """The undescribed classes in an operator: number of values by class and state.
+
+    Only the first unknown class in a value counts, because nothing behind it can be read. Classes
+    that Kryo wrote have no superclass here. ``on_progress`` gets the number of newly read values.
+    """
+    kryo = operator.kryo
+    assert kryo is not None  # as it is one of a savepoint
+    counts: Counter[tuple[Subclass, str]] = Counter()
+    with within(f"operator {operator.name}"):
+        for state, layout, data in _parts(operator):
+            unknown = unknown_classes(layout, data, kryo)
+            counts.update({(Subclass(name, ""), state): count for name, count in unknown.items()})
+            if on_progress is not None:
+                on_progress(len(data))
+        known = operator.directory, operator.record, operator.catalog.states, kryo
+        for state, seen in seen_subclasses(*known, Glance(None)).items():
+            counts.update({(subclass, state): count for subclass, count in seen.values.items()})
+    return counts
+
+
+def _parts(operator: Operator) -> Iterator[tuple[str, Layout, pa.LargeBinaryArray]]:
+    """All data that may hold objects of Kryo, in batches, with its layouts."""
+    for state in operator.catalog.states:
+        if state.kind.is_raw or not state.kind.is_keyed:
+            continue
+        if not any(layout and holds_kryo(layout) for layout in entry_layouts(state)):
+            continue
+        for chunk in stored_chunks(operator, state.name):
+            layouts = entry_layouts(chunk.state)
+            for layout, data in zip(
+                layouts, (chunk.entries.keys, chunk.entries.values), strict=True
+            ):
+                if layout is not None and holds_kryo(layout):
+                    yield state.name, layout, data
+    for elements in operator_states(operator).values():
+        layout = element_layout(elements)
+        if holds_kryo(layout):
+            data = iter(stored_elements(operator, elements))
+            while few := list(islice(data, _MANY)):
+                yield elements.name, layout, pa.array(few, pa.large_binary())

@@ -27,11 +27,10 @@ from savepoint_spark.changing.hash_codes import hash_code_of
 from savepoint_spark.changing.header_changes import HeaderChanges
 from savepoint_spark.changing.key_choice import encoded_keys
 from savepoint_spark.changing.local_write import LocalKeyedPlan, MergedPlan
-from savepoint_spark.changing.named_classes import expect_not_named
-from savepoint_spark.changing.recoded_state import RecodedState
+from savepoint_spark.changing.named_classes import RecodedState, expect_not_named
 from savepoint_spark.changing.stored_elements import StoredElements, operator_states
 from savepoint_spark.changing.stored_rows import StoredKeyedRows
-from savepoint_spark.changing.values_check import check_values, expect_none_unknown
+from savepoint_spark.changing.struct_columns import check_values, expect_none_unknown
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.operator_plan import OperatorPlan
 from savepoint_spark.writing.stored_types import StoredTypes
@@ -78,14 +77,7 @@ class OperatorChanges:
         return any(state.scope.is_local for state in self.operator.catalog.states)
 
     def check(self, spark: SparkSession | None, parallelism: int, max_parallelism: int) -> None:
-        """Reads and encodes as ``write`` does, and writes nothing.
-
-        Raises:
-            RescaleError: It is rescaled, but has state that only its operator can spread anew.
-            SchemaChangeError: A class is named where its name can't be changed.
-            ConversionError: It must become canonical, but has state that only it can read.
-            SavepointError: A file can't be read, a value not encoded, or hash codes are unknown.
-        """
+        """Reads and encodes as ``write`` does, raises its errors, and writes nothing."""
         self._expect_movable(parallelism, max_parallelism)
         if self.operator.has_keyed_state:
             types = StoredTypes.of(self.operator)
@@ -178,7 +170,6 @@ class OperatorChanges:
         key: TypeSerializerSnapshot,
         passing: tuple[StateMetaInfo, ...],
     ) -> StoredKeyedRows:
-        """The keyed states that pass through."""
         layout = key.layout()
         return StoredKeyedRows(
             spark,

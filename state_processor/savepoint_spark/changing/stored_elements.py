@@ -67,11 +67,7 @@ class StoredElements:
 
 
 def operator_states(operator: Operator) -> dict[str, NewOperatorState]:
-    """The operator states of an operator by their names.
-
-    Raises:
-        FormatError: The header of a file is damaged.
-    """
+    """The operator states of an operator by their names."""
     states: dict[str, NewOperatorState] = {}
     for _, handle in _handles(operator):
         header = OperatorBackendHeader.of_handle(operator.directory, handle)
@@ -105,11 +101,7 @@ def described_layout(state: NewOperatorState, kryo: KryoDialect) -> Layout:
 
 
 def stored_elements(operator: Operator, state: NewOperatorState) -> Iterator[bytes]:
-    """The elements of an operator state, from the first subtask to the last.
-
-    Raises:
-        SavepointError: A file can't be read.
-    """
+    """The elements of an operator state, from the first subtask to the last."""
     for of_subtask in _subtasks(operator, state):
         with within(f"state {state.name!r}", f"operator {operator.name}"):
             for data in _read(operator, state, of_subtask):

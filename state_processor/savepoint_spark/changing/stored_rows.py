@@ -17,7 +17,7 @@ from savepoint_formats.scan.splits import SPLIT_SIZE, check_subtasks, key_group_
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.tables.catalog import raw_keyed_handle
-from savepoint_spark.changing.local_state_rows import LOCAL_RUNS, of_subtask
+from savepoint_spark.changing.local_write import LOCAL_RUNS, of_subtask
 from savepoint_spark.session.session import is_remote, tasks_at_once
 from savepoint_spark.writing.handed_runs import RunSource
 from savepoint_spark.writing.run_encoding import RUNS, run_rows
@@ -89,12 +89,7 @@ class StoredKeyedRows:
         )
 
     def check(self, max_parallelism: int) -> None:
-        """Reads the states as ``runs`` does, without Spark, and writes nothing.
-
-        Raises:
-            UnstableHashError: The hash codes of keys are not known, or not those of the savepoint.
-            SavepointError: A file can't be read to its end.
-        """
+        """Reads the states as ``runs`` does, without Spark, raises its errors, and writes nothing."""
         ids = {name: number for number, name in enumerate(sorted(self.names))}
         reading = replace(self, is_local=False)._reading(ids, max_parallelism)
         for split in reading.splits:

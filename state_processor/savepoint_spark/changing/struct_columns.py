@@ -1,24 +1,55 @@
-"""Columns of a DataFrame after a change of fields, and without times of last access."""
+"""Values after a change of fields: columns of Spark, or arrays of Arrow.
+
+``check_values`` tries such a change in this process, without Spark. That works for fields that are
+renamed, dropped or widened, or new and null, but not for expressions.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructType
 
-from savepoint_formats.errors import SchemaChangeError
-from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Ttl, without_ttl
+from savepoint_database.types.nested_arrays import bounds
+from savepoint_formats.compatibility.seen_subclasses import Glance, seen_subclasses
+from savepoint_formats.errors import SchemaChangeError, within
+from savepoint_formats.layout import (
+    Layout,
+    MapOf,
+    Nullable,
+    Pojo,
+    Repeated,
+    Ttl,
+    as_records,
+    parts,
+    without_ttl,
+)
 from savepoint_formats.snapshots.struct_edit import ELEMENT, MAP_VALUE
+from savepoint_formats.tables.tables import KEY
+from savepoint_formats.tables.visible import stored_key
+from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kryo.structs import UNDECODED
+from savepoint_spark.changing.stored_elements import rewritten_state
+from savepoint_spark.writing.keyed_rows import NewState
+from savepoint_spark.writing.operator_rows import encoded_elements
+from savepoint_spark.writing.run_encoding import RunEncoding, StateColumn
+from savepoint_spark.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pyspark.sql import Column
     from pyspark.sql.types import DataType
 
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots.struct_edit import StructEdit
+    from savepoint_formats.state_files.state import State
+    from savepoint_spark.changing.changed_table import ChangedTable
+
 
 TIMESTAMP, VALUE = "timestamp", "value"
 
@@ -140,3 +171,145 @@ def with_times(column: Column, before: Column, stored: Layout, now_ms: int) -> C
             return F.transform_values(column, lambda _key, value: timed(value, now))
         case _:
             return column
+
+
+def check_values(tables: Iterable[ChangedTable], max_parallelism: int) -> None:
+    """Reads and encodes the changed states of tables, raises the errors of a write, and writes nothing."""
+    for table in tables:
+        if table.states:
+            _check(table, max_parallelism)
+
+
+def _check(table: ChangedTable, max_parallelism: int) -> None:
+    encode = _keyed(table, max_parallelism) if table.is_keyed else _elements(table)
+    for batch in table.rows.exact_batches():
+        changed = {name: batch.column(name) for name in batch.schema.names}
+        for state in table.states:
+            name = table.column_name(state)
+            with within(f"state {state.name!r}"):
+                changed[name] = _changed(table, state, changed[name])
+        encode(pa.RecordBatch.from_pydict(changed))
+
+
+def _changed(table: ChangedTable, state: State, values: pa.Array) -> pa.Array:
+    for change in table.changes:
+        if change.state == state.name and change.edit is not None:
+            wanted = arrow_type(as_records(change.edit.snapshot.layout()))
+            values = edited_values(values, wanted, change.edit)
+    return values
+
+
+def _keyed(table: ChangedTable, max_parallelism: int) -> Callable[[pa.RecordBatch], object]:
+    types = StoredTypes.of(table.operator)
+    states = [
+        NewState(table.info(state, types), table.column_name(state)) for state in table.states
+    ]
+    namespace = states[0].namespace
+    columns = (
+        StateColumn(
+            state.name, number, state.kind, state.stored, state.has_namespace, str(state.column)
+        )
+        for number, state in enumerate(states)
+    )
+    encoding = RunEncoding(
+        types.key.layout(),
+        None if namespace is None else namespace.layout(),
+        max_parallelism,
+        tuple(columns),
+        has_key_groups=True,
+        is_keyed_once=False,
+    )
+    encoders = encoding.encoders()
+    stored = arrow_type(encoding.key)
+
+    def encode(batch: pa.RecordBatch) -> object:
+        keys = stored_key(batch.column(KEY), stored)
+        whole = batch.set_column(batch.schema.get_field_index(KEY), KEY, keys)
+        return list(encoding.encoded(whole, encoders))
+
+    return encode
+
+
+def _elements(table: ChangedTable) -> Callable[[pa.RecordBatch], object]:
+    (state,) = table.states
+    name, layout = table.column_name(state), table.snapshot(state).layout()
+    key = rewritten_state(table.operator, state.name).key
+
+    def encode(batch: pa.RecordBatch) -> Iterator[pa.Array]:
+        with within(f"state {state.name!r}"):
+            yield encoded_elements(batch, name, layout)
+            if key is not None:
+                yield encoded_elements(batch, "key", key.layout())
+
+    return lambda batch: list(encode(batch))
+
+
+def edited_values(values: pa.Array, wanted: pa.DataType, edit: StructEdit) -> pa.Array:
+    """The values after a change of fields; new ones are null. See ``edited_column``."""
+    return _edited(values, wanted, edit.steps, dict(edit.origins))
+
+
+def _edited(
+    values: pa.Array, wanted: pa.DataType, steps: tuple[str, ...], origins: Mapping[str, str | None]
+) -> pa.Array:
+    """The values with a change of the struct that the steps lead to."""
+    if UNDECODED in _names(values.type) and values.field(UNDECODED).null_count < len(values):
+        raise SchemaChangeError(UNCHANGEABLE)
+    step, rest = (steps[0], steps[1:]) if steps else (None, ())
+    if step == ELEMENT and pa.types.is_list(wanted):
+        elements = _edited(values.values, wanted.value_type, rest, origins)
+        return pa.ListArray.from_arrays(bounds(values), elements, type=wanted)
+    if step == MAP_VALUE and pa.types.is_map(wanted):
+        items = _edited(values.items, wanted.item_type, rest, origins)
+        return pa.MapArray.from_arrays(bounds(values), values.keys, items, type=wanted)
+    fields = []
+    for field in wanted:
+        if step is not None:
+            inner = values.field(field.name)
+            fields.append(
+                _edited(inner, field.type, rest, origins) if field.name == step else inner
+            )
+        elif (origin := origins.get(field.name, field.name)) is None:
+            fields.append(pa.nulls(len(values), field.type))
+        else:
+            fields.append(pc.cast(values.field(origin), field.type))
+    return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=values.is_null())
+
+
+def _names(data_type: pa.DataType) -> list[str]:
+    return [field.name for field in data_type] if pa.types.is_struct(data_type) else []
+
+
+def expect_none_unknown(operator: Operator, tables: Iterable[ChangedTable]) -> None:
+    """Raises ``SchemaChangeError`` for a passing value of an undescribed subclass with renamed fields."""
+    for table in tables:
+        for state in table.table.states:
+            if state.name in table.snapshots and state not in table.states:
+                renamed = _changed_pojos(state.stored, table.snapshots[state.name].layout())
+                with within(f"state {state.name!r}", f"operator {operator.name}"):
+                    _expect_none(operator, state, renamed)
+
+
+def _expect_none(operator: Operator, state: State, pojos: frozenset[str]) -> None:
+    kryo = operator.kryo
+    assert kryo is not None  # as it is one of a savepoint
+    known = operator.directory, operator.record, [state], kryo
+    for seen in seen_subclasses(*known, Glance(None)).values():
+        if seen.unseen:
+            raise SchemaChangeError(f"values can't be looked at for subclasses: {seen.unseen}")
+        if any(subclass.superclass in pojos for subclass in seen.values):
+            raise SchemaChangeError(UNCHANGEABLE)
+
+
+def _changed_pojos(before: Layout, after: Layout) -> frozenset[str]:
+    names = {pojo.class_name: pojo.names for pojo in _pojos(after)}
+    return frozenset(
+        pojo.class_name for pojo in _pojos(before) if names.get(pojo.class_name) != pojo.names
+    )
+
+
+def _pojos(layout: Layout) -> Iterator[Pojo]:
+    if isinstance(layout, Pojo):
+        yield layout
+    for inner in parts(layout):
+        yield from _pojos(inner)

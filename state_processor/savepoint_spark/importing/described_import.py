@@ -20,8 +20,7 @@ from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns, key_of
 from savepoint_spark.bootstrapping.operator_state_transformation import OperatorStateTransformation
 from savepoint_spark.changing.stored_elements import rewritten_state
-from savepoint_spark.columns.column_types import column_of
-from savepoint_spark.columns.spark_types import spark_schema
+from savepoint_spark.columns import column_of, spark_schema
 from savepoint_spark.importing.import_description import ImportDescription
 from savepoint_spark.savepoint.savepoint import Savepoint
 from savepoint_spark.session.tasks import rows_of_tasks

@@ -3,51 +3,13 @@
 ::
 
     uid: totals                     # the operator: its uid, or its hash
-    max_parallelism: 128            # by default that of `base`, or 128
-    parallelism: 4
-    base: s3://jobs/savepoint-1a2b  # a savepoint to which the operator is added, or in which it
-                                    # is overwritten
-
     keyed_state:
       key: account                  # a column; several are the fields of a tuple
       key_type: LONG                # see `type_names`; optional where the file has types
-      key_groups: key_group         # a column, for keys whose hash code can't be computed
       states:
-        - name: total
-          kind: value               # value, list, map, reducing, aggregating
-          type: DOUBLE              # of a key's value; LIST<…> for a list, MAP<…, …> for a map
-          column: sum               # by default that of the state's name
-          ttl: true
-          last_access: seen         # a column of ms, for states with ttl
-          merge: sum                # how rows of one key become one: sum, min, max, concat
-      timers:
-        - time_domain: event        # event, processing
-          column: expires_at        # ms
-          is_list: true             # whether the column has lists of times
-          service: user-timers
-      window:
-        column: window              # a struct of start and end; or `start` and `end`, columns of ms
-        is_merging: true
-        is_processing_time: false
-        allowed_lateness_ms: 0
+        - {name: total, kind: value, type: DOUBLE, column: sum}
 
-    operator_state:
-      - name: offsets
-        kind: union                 # list, union, broadcast
-        type: LONG                  # MAP<…, …> for broadcast state
-        column: offset              # by default that of the state's name
-      - name: rates
-        kind: broadcast
-        type: MAP<INT, DOUBLE>
-        key: currency               # columns; `key` and `value` by default
-        value: rate
-
-    like:                           # instead of keyed_state and operator_state
-      savepoint: s3://jobs/savepoint-1a2b
-      operator: summarize
-      state: rates                  # an operator state; keyed state by default
-      ttl_times: now                # the time of writing for values with TTL whose times of last
-                                    # access the file lacks
+``docs/how-to/export-and-import.md`` explains all fields.
 """
 
 from __future__ import annotations

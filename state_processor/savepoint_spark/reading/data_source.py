@@ -4,36 +4,12 @@
 
     spark.read.format("savepoint").option("table", "summarize.keyed_state").load(path)
 
-| option          | meaning                                                                   |
-|-----------------|---------------------------------------------------------------------------|
-| path            | the savepoint, as given to ``load``                                       |
-| savepoint       | the same, in a CREATE TABLE, where Spark takes a path for itself          |
-| table           | ``<uid>.<table>``; may be left out if there is only one                   |
-| uids            | uids of operators, with commas between them or as a JSON list             |
-| kryoClasses     | a JSON list of classes that Kryo wrote, each as for ``kryo_class``        |
-| keyTypes        | a JSON object of uids and types of keys: ``{"summarize": "STRING"}``      |
-| allowPaths      | directories and URIs, written like uids: stores other than the            |
-|                 | savepoint's are asked for its files only below these                      |
-| strictPaths     | ``true`` reads nothing else outside the savepoint's own directories       |
-| columns         | names of columns, written like uids; all by default                       |
-| keys            | a JSON list: only rows of these keys, and only their key groups           |
-| where           | a condition in DuckDB's SQL: only rows that fulfil it are sent to Spark   |
-| keyGroups       | ``3`` or ``0-15``: only rows of these key groups                          |
-| flat            | a list or map state: a row per element or entry instead of one per key    |
-| withKeyGroup    | ``true`` adds the column ``key_group``                                    |
-| withSubtask     | ``true`` adds the column ``subtask``, and reads all copies of broadcast   |
-|                 | state                                                                     |
-| withScope       | ``true`` adds the column ``scope``: ``keyed`` or ``local``                |
-| merge           | a JSON object, of local state: state -> rule that merges its instances    |
-| withTimes       | ``true`` shows values with TTL as ``struct<timestamp, value>``            |
-| nanoseconds     | ``struct``, ``text`` or ``truncate``: the form of times with more digits  |
-|                 | than microseconds; ``refuse`` by default                                  |
-| undescribed-    | ``bytes`` shows POJOs of subclasses that no snapshot describes as bytes,  |
-| Subclasses      | in a field ``$undecoded``; ``refuse``, an error, by default               |
-| portionSize     | a larger key group is decoded so many bytes at once                       |
-| splitSize       | the approximate bytes of a Spark partition                                |
+``docs/data-source.md`` explains the options. Planning reads metadata and headers; an executor reads
+the key groups of its partition.
 
-Planning reads metadata and headers; an executor reads the key groups of its partition.
+The table function ``savepoint_metadata`` of Spark SQL has the contents of savepoints as rows::
+
+    SELECT * FROM savepoint_metadata('s3://jobs/orders/savepoint-1a2b')
 """
 
 from __future__ import annotations
@@ -41,11 +17,12 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.udtf import UserDefinedTableFunction
 
-from savepoint_database.rows.filtered_scan import FilteredScan
+from savepoint_database.rows.row_condition import FilteredScan
 from savepoint_database.snapshot.key_types import key_types_of
 from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_database.types.spark_values import to_spark
@@ -53,22 +30,34 @@ from savepoint_formats.errors import TableNotFoundError
 from savepoint_formats.printable import printable
 from savepoint_formats.scan.splits import SPLIT_SIZE, KeyedSplit, Split
 from savepoint_formats.values.kryo.descriptions import kryo_classes_of
-from savepoint_spark.columns.spark_types import spark_schema
+from savepoint_spark.columns import spark_schema
 from savepoint_spark.reading.source_options import SourceOptions, flag_of, names_of
+from savepoint_spark.session.session import is_remote
 from savepoint_spark.workers.worker_garbage import keep_what_is_imported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
+    from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
     from savepoint_formats.locations.path_rules import PathRules
     from savepoint_formats.scan.scan import TableScan
 
+
 logger = logging.getLogger("state_processor")
 
 FORMAT = "savepoint"
+
+
+FUNCTION = "savepoint_metadata"
+
+_METADATA_COLUMNS = (
+    "operator STRING, operator_hash STRING, operator_name STRING, parallelism INT,"
+    " max_parallelism INT, state STRING, kind STRING, key_type STRING, namespace_type STRING,"
+    " value_type STRING, has_ttl BOOLEAN, checkpoint_id BIGINT, flink STRING"
+)
 
 
 @dataclass(frozen=True)
@@ -173,3 +162,38 @@ class SavepointReader(DataSourceReader):
             for batch in self._rows.read(partition.split):
                 yield to_spark(batch, nanoseconds)
         keep_what_is_imported()
+
+
+class SavepointMetadata:
+    """A row per state of each operator; one row for an operator without state."""
+
+    def eval(self, path: str) -> Iterator[tuple[object, ...]]:
+        described = Snapshot.open(path).describe()
+        for operator in described.operators:
+            head = (
+                operator.uid or operator.hash,
+                operator.hash,
+                operator.name,
+                operator.parallelism,
+                operator.max_parallelism,
+            )
+            tail = (described.checkpoint_id, described.flink)
+            for state in operator.states:
+                types = (state.key, state.namespace, state.value, state.has_ttl)
+                yield (*head, state.state, state.kind, *types, *tail)
+            if not operator.states:
+                yield (*head, *(None,) * 6, *tail)
+
+
+def register_metadata_function(spark: SparkSession) -> None:
+    """Registers ``savepoint_metadata`` in a session."""
+    spark.udtf.register(FUNCTION, _table_function(spark))
+
+
+def _table_function(spark: SparkSession) -> UserDefinedTableFunction:
+    if not is_remote(spark):
+        return UserDefinedTableFunction(SavepointMetadata, returnType=_METADATA_COLUMNS)
+    from pyspark.sql.connect import udtf  # noqa: PLC0415  # it needs what only Connect brings
+
+    function: Any = udtf.UserDefinedTableFunction(SavepointMetadata, returnType=_METADATA_COLUMNS)
+    return cast("UserDefinedTableFunction", function)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from savepoint_formats.errors import StateNotFoundError
-from savepoint_spark.reading.local_instances import read_state
 from savepoint_spark.reading.states import (
     AggregatingState,
     ListState,
@@ -20,6 +19,7 @@ from savepoint_spark.reading.states import (
     ReducingState,
     State,
     ValueState,
+    read_state,
 )
 
 if TYPE_CHECKING:

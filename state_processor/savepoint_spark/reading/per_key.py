@@ -3,7 +3,8 @@
 The driver opens a copy of the function to learn which states it reads, and plans a scan of these
 alone. A task opens the function, reads its split, and sends rows of the user's schema to Spark as
 any data source does, so state never passes through the JVM. ``mapInArrow`` would need pandas for
-that.
+that. A batch of a scan has whole key groups, so a task finds more about its keys, their timers and
+state of the key alone, in the same key groups of other tables, without a shuffle.
 """
 
 from __future__ import annotations
@@ -11,30 +12,30 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow.compute as pc
 from pyspark import cloudpickle
 from pyspark.sql.types import StructType
 
-from savepoint_database.rows.place import Place
-from savepoint_database.types.python_values import OutputRows, python_values, state_values
+from savepoint_database.types.python_values import OutputRows, Place, python_values, state_values
 from savepoint_database.types.spark_values import to_python
-from savepoint_formats.errors import StateNotFoundError
+from savepoint_formats.errors import SavepointError, StateNotFoundError
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.tables.tables import Column, tables_of
-from savepoint_spark.columns.spark_types import arrow_schema
+from savepoint_spark.columns import arrow_schema
 from savepoint_spark.reading.functions import (
     KeyedStateReaderFunction,
     ReaderContext,
     RuntimeContext,
 )
-from savepoint_spark.reading.key_group_rows import KeyGroupRows, OtherTables, key_groups_of
-from savepoint_spark.reading.states import hold
+from savepoint_spark.reading.states import hashable, hold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -42,12 +43,109 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_formats.layout import Layout
     from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.scan.splits import Split
+    from savepoint_formats.tables.tables import Table
     from savepoint_spark.reading.functions import ReaderFunction
     from savepoint_spark.reading.source_options import SourceOptions
 
     TimersOf = Callable[[str], list[int]]
+
+_TIMER = ("timestamp", "time_domain")
+
+
+@dataclass(frozen=True)
+class OtherTables:
+    """Tables with the same keys.
+
+    ``timers`` have the same kind of namespace. ``of_keys`` has states without a namespace.
+    ``problem`` says why timers can't be read.
+    """
+
+    timers: tuple[TableScan, ...] = ()
+    of_keys: TableScan | None = None
+    problem: SavepointError | None = None
+
+    @classmethod
+    def of(
+        cls,
+        savepoint: Snapshot,
+        operator: Operator,
+        namespace: Layout | None,
+        of_keys: TableScan | None = None,
+    ) -> OtherTables:
+        """The other tables beside one with this namespace."""
+        tables = [table for table in operator.tables if table.states[0].kind is StateKind.TIMERS]
+        readable = [table for table in tables if set(_TIMER) <= set(_names(table))]
+        timers = tuple(
+            savepoint.scan(
+                f"{operator.name}.{table.name}",
+                columns=tuple(name for name in _names(table) if name != "service"),
+            )
+            for table in readable
+            if table.states[0].namespace == namespace
+        )
+        problem = f"timers of {operator.name} have a serializer that is not known"
+        is_complete = len(readable) == len(tables)
+        return cls(timers, of_keys, None if is_complete else SavepointError(problem))
+
+
+def _names(table: Table) -> tuple[str, ...]:
+    return tuple(column.name for column in table.columns)
+
+
+@dataclass(frozen=True)
+class KeyGroupRows:
+    """The rows of other tables in some key groups; each table is read on first use."""
+
+    tables: OtherTables
+    key_groups: KeyGroupRange
+
+    def timers(self, key: Any, namespace: Any, time_domain: str) -> list[int]:
+        """The timers of a key and namespace in ms, ascending, each once."""
+        if self.tables.problem is not None:
+            raise self.tables.problem
+        place = (hashable(key), hashable(namespace), time_domain)
+        return sorted(self._timers.get(place, ()))
+
+    @cached_property
+    def _timers(self) -> dict[Hashable, set[int]]:
+        timers: dict[Hashable, set[int]] = {}
+        for scan in self.tables.timers:
+            for batch in self._rows(scan):
+                *place, timestamps, domains = map(python_values, batch.columns)
+                namespaces = place[1] if len(place) > 1 else [None] * batch.num_rows
+                rows = zip(place[0], namespaces, domains, timestamps, strict=True)
+                for key, namespace, domain, timestamp in rows:
+                    at = (hashable(key), hashable(namespace), domain)
+                    timers.setdefault(at, set()).add(timestamp)
+        return timers
+
+    def states(self, key: Any) -> dict[str, Any]:
+        """The values of states without a namespace for a key, by name."""
+        return self._states.get(hashable(key), {})
+
+    @cached_property
+    def _states(self) -> dict[Hashable, dict[str, Any]]:
+        states: dict[Hashable, dict[str, Any]] = {}
+        if self.tables.of_keys is not None:
+            for batch in self._rows(self.tables.of_keys):
+                keys = map(hashable, python_values(batch.column("key")))
+                states.update(
+                    zip(keys, state_values(self.tables.of_keys.table, batch), strict=True)
+                )
+        return states
+
+    def _rows(self, scan: TableScan) -> Iterator[pa.RecordBatch]:
+        options = replace(scan.options, key_groups=self.key_groups)
+        yield from map(to_python, replace(scan, options=options).batches())
+
+
+def key_groups_of(batch: pa.RecordBatch) -> KeyGroupRange:
+    """The key groups of a batch, from its column ``key_group``."""
+    ends = pc.min_max(batch.column("key_group"))
+    return KeyGroupRange(ends["min"].as_py(), ends["max"].as_py())
 
 
 class Visit(NamedTuple):
@@ -146,11 +244,7 @@ class ReaderPlan:
         )
 
     def registered(self) -> tuple[State, ...]:
-        """The states that a copy of the function registers.
-
-        Raises:
-            StateNotFoundError: The operator has no such state; the message lists its states.
-        """
+        """The states that a copy of the function registers; ``StateNotFoundError`` for one that is not there."""
         context = RuntimeContext(self.operator.name, self.states())
         copy = cloudpickle.loads(cloudpickle.dumps(self.reader))  # type: ignore[no-untyped-call]
         with closing(copy):
@@ -181,13 +275,7 @@ class KeyedReaderJob(PerKeyJob):
 
     @classmethod
     def of(cls, plan: ReaderPlan, schema: pa.Schema) -> Self:
-        """The job.
-
-        Raises:
-            TypeError: The function is of another kind.
-            ValueError: It registers no state.
-            StateNotFoundError: It registers one that the operator does not have.
-        """
+        """The job, or an error if the function is of another kind, or its states don't fit."""
         reader, operator = plan.reader, plan.operator.name
         if not isinstance(reader, KeyedStateReaderFunction):
             raise TypeError(
@@ -234,11 +322,7 @@ def keys_of_function(asked: SourceOptions) -> tuple[Any, ...] | None:
 
 
 def row_types(schema: StructType | str | None, function: object) -> tuple[StructType, pa.Schema]:
-    """The types of a function's rows, for Spark and for Arrow.
-
-    Raises:
-        ValueError: There is no schema, or it has no columns.
-    """
+    """The types of a function's rows, for Spark and for Arrow; ``ValueError`` without columns."""
     name = type(function).__name__
     if schema is None:
         raise ValueError(

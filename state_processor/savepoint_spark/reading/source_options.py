@@ -33,12 +33,7 @@ class SourceOptions:
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Self:
-        """The options among the arguments of a call, as ``ReadOptions.of`` takes them.
-
-        Raises:
-            TypeError: An option has a wrong type.
-            ValueError: An option has an impossible value.
-        """
+        """The options among the arguments of a call; errors as for ``ReadOptions.of``."""
         own = {name: arguments[name] for name in _OWN if name in arguments}
         return cls(ReadOptions.of(arguments), **own)
 

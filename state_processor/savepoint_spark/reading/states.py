@@ -4,16 +4,31 @@ They have the methods of Flink's interfaces. State is only read here, so methods
 raise ``TypeError``; ``functions.backends`` has states that can change. Values are plain Python: a
 struct (POJO, tuple, row) is a dict, a list a list, and a map a dict. A map whose keys are not plain
 values is a list of pairs.
+
+A key of local state has several instances after subtasks with one each became fewer. The descriptor's
+function merges them on the first access; without one, access to several instances is an error.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from functools import reduce
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from savepoint_database.types.descriptors import (
+    AggregatingStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    ValueStateDescriptor,
+)
+from savepoint_formats.errors import MergeError
 from savepoint_formats.state_files.state import StateKind
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator
+    from collections.abc import Callable, Hashable, Iterable, Iterator
+
+    from savepoint_database.types.descriptors import StateDescriptor
+
+    MergeFunction = Callable[[Any, Any], Any]
 
 
 class State:
@@ -28,18 +43,13 @@ class State:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
-    def clear(self) -> None:
+    def _refuse(self, *_: Any, **__: Any) -> Any:
         """Raises ``TypeError``."""
-        self._refuse()
-
-    def set_current_namespace(self, namespace: Hashable) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``; state of windows shows its value for the window of the call."""
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
         raise TypeError(
             f"state {self.name!r} is read from a savepoint, and a reader function cannot change it"
         )
+
+    clear = set_current_namespace = _refuse
 
 
 def hold(states: Iterable[State], values: Iterable[Any]) -> None:
@@ -61,9 +71,7 @@ class ValueState(State):
         """
         return self._value
 
-    def update(self, value: Any) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``."""
-        self._refuse()
+    update = State._refuse
 
 
 class ListState(State):
@@ -82,17 +90,7 @@ class ListState(State):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.get())
 
-    def add(self, value: Any) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``."""
-        self._refuse()
-
-    def add_all(self, values: Iterable[Any]) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``."""
-        self._refuse()
-
-    def update(self, values: Iterable[Any]) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``."""
-        self._refuse()
+    add = add_all = update = State._refuse
 
 
 class MapState(State):
@@ -150,17 +148,7 @@ class MapState(State):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.keys())
 
-    def put(self, key: Any, value: Any) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``."""
-        self._refuse()
-
-    def put_all(self, entries: Any) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``."""
-        self._refuse()
-
-    def remove(self, key: Any) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``."""
-        self._refuse()
+    put = put_all = remove = State._refuse
 
 
 class ReducingState(State):
@@ -176,9 +164,7 @@ class ReducingState(State):
         """
         return self._value
 
-    def add(self, value: Any) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``."""
-        self._refuse()
+    add = State._refuse
 
 
 class AggregatingState(State):
@@ -194,9 +180,7 @@ class AggregatingState(State):
         """
         return self._value
 
-    def add(self, value: Any) -> None:  # noqa: ARG002  # Flink's signature
-        """Raises ``TypeError``."""
-        self._refuse()
+    add = State._refuse
 
 
 def hashable(value: Any) -> Hashable:
@@ -209,3 +193,100 @@ def hashable(value: Any) -> Hashable:
         case _:
             plain: Hashable = value
             return plain
+
+
+StateT = TypeVar("StateT", bound=State)
+
+
+def merge_function(descriptor: StateDescriptor) -> MergeFunction | None:
+    """The descriptor's function that merges two instances, if it has one."""
+    match descriptor:
+        case ReducingStateDescriptor():
+            return descriptor.reduce_function
+        case AggregatingStateDescriptor():
+            return getattr(descriptor.aggregate_function, "merge", None)
+        case ValueStateDescriptor() | MapStateDescriptor():
+            return descriptor.merge_function
+        case _:
+            return None
+
+
+def merged(name: str, instances: list[Any], merge: MergeFunction | None) -> Any:
+    """The merged instances; ``MergeError`` if there are several and no function."""
+    if len(instances) > 1 and merge is None:
+        raise MergeError(
+            f"state {name!r} is local and has {len(instances)} instances of this key, which nothing"
+            " merges: give its descriptor a function, that of a reducing or aggregating state, or"
+            " merge_function=… of a value or map"
+        )
+    return instances[0] if merge is None else reduce(merge, instances)
+
+
+class _Instances(State):
+    """A state that is read from its instances."""
+
+    _instances: list[Any] | None
+    _merged: Any
+
+    def __init__(self, name: str, merge: MergeFunction | None) -> None:
+        self._merge = merge
+        super().__init__(name)
+
+    @property
+    def _value(self) -> Any:
+        if self._instances is not None:
+            self._merged, self._instances = self._of(self._instances), None
+        return self._merged
+
+    @_value.setter
+    def _value(self, instances: list[Any] | None) -> None:
+        self._instances, self._merged = instances or None, None
+
+    def _of(self, instances: list[Any]) -> Any:
+        return merged(self.name, instances, self._merge)
+
+
+class _LocalValueState(_Instances, ValueState):
+    """Local value state."""
+
+
+class _LocalReducingState(_Instances, ReducingState):
+    """Local reducing state."""
+
+
+class _LocalAggregatingState(_Instances, AggregatingState):
+    """Local aggregating state, read as its accumulator."""
+
+
+class _LocalMapState(_Instances, MapState):
+    """Local map state; each user key has instances of its own."""
+
+    def __init__(self, name: str, merge: MergeFunction | None) -> None:
+        super().__init__(name, merge)
+        self._indexed, self._index = None, {}
+
+    def _of(self, instances: list[Any]) -> Any:
+        return [
+            (key, values and merged(self.name, values, self._merge)) for key, values in instances
+        ]
+
+
+_LOCAL: dict[type[State], type[_Instances]] = {
+    ValueState: _LocalValueState,
+    ReducingState: _LocalReducingState,
+    AggregatingState: _LocalAggregatingState,
+    MapState: _LocalMapState,
+}
+
+
+def read_state(kind: type[StateT], descriptor: StateDescriptor) -> StateT:
+    """The state object of a reader function for a descriptor of local state.
+
+    Its value is a list of instances; of a map a list of pairs of user key and instances. Instances
+    of a list state come as one list.
+    """
+    if issubclass(kind, ListState):
+        return kind(descriptor.name)
+    instances = _LOCAL[kind](descriptor.name, merge_function(descriptor))
+    assert isinstance(instances, kind)  # as the table has it
+    return instances

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from savepoint_database.rows.place import Place
-from savepoint_database.types.python_values import python_values, state_values
+from savepoint_database.types.python_values import Place, python_values, state_values
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_spark.reading.functions import (
@@ -24,15 +23,13 @@ from savepoint_spark.reading.functions import (
     WindowReaderContext,
     WindowReaderFunction,
 )
-from savepoint_spark.reading.key_group_rows import OtherTables
-from savepoint_spark.reading.per_key import PerKeyJob, ReaderPlan, Visit
+from savepoint_spark.reading.per_key import OtherTables, PerKeyJob, ReaderPlan, Visit
 from savepoint_spark.reading.states import hashable
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    from savepoint_spark.reading.key_group_rows import KeyGroupRows
-    from savepoint_spark.reading.per_key import TimersOf
+    from savepoint_spark.reading.per_key import KeyGroupRows, TimersOf
 
 CONTENTS = "window-contents"
 MERGING_WINDOW_SET = "merging-window-set"
@@ -48,13 +45,7 @@ class WindowReaderJob(PerKeyJob):
 
     @classmethod
     def of(cls, plan: ReaderPlan, schema: pa.Schema) -> Self:
-        """The job.
-
-        Raises:
-            TypeError: The function is of another kind.
-            ValueError: There are no windows to read, or windows of two kinds.
-            StateNotFoundError: It registers a state that the operator does not have.
-        """
+        """The job, or an error if the function is of another kind, or its states don't fit."""
         reader = plan.reader
         if not isinstance(reader, WindowReaderFunction):
             raise TypeError(

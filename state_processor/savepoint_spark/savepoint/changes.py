@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, get_args
 
-from savepoint_database.types.described_classes import ClassToDescribe
+from savepoint_database.types.class_library import ClassToDescribe
 from savepoint_formats.errors import MigrationError, OperatorExistsError
 from savepoint_formats.hashing.hash_shapes import HashShape
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM

@@ -224,12 +224,7 @@ def expect_parallelism(parallelism: int, max_parallelism: int) -> None:
 
 
 def combined(transformations: tuple[StateTransformation, ...]) -> StateTransformation:
-    """One transformation that makes the state of several.
-
-    Raises:
-        ValueError: There is none, or there are two of keyed state or of one name.
-        TypeError: One can't be combined with others.
-    """
+    """One transformation that makes the state of several, or ``ValueError`` if they don't go together."""
     for transformation in transformations:
         # Not by hasattr alone: a DataFrame has a property of this name.
         if not callable(getattr(type(transformation), "write", None)):

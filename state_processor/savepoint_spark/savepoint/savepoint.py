@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from savepoint_database.snapshot.key_types import GivenType
-    from savepoint_database.types.described_classes import ClassToDescribe, DescribedClasses
+    from savepoint_database.types.class_library import ClassToDescribe, DescribedClasses
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.metadata import OperatorState

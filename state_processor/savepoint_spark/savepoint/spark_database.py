@@ -1,8 +1,9 @@
-"""A savepoint as a database of Spark SQL: a query makes views of its tables only."""
+"""A savepoint as a database of Spark SQL: views on its tables; a query makes those that it needs."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,40 +11,145 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.captured import convert_exception
 
+from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_database.sql import SqlResult
-from savepoint_database.sql.listing import listing
 from savepoint_database.sql.sql_text import (
     Dialect,
     ambiguous_names,
     expect_spark_query,
+    listing,
     named_tables,
     rewritten,
     words,
 )
-from savepoint_database.types.sql_names import distinct, unquoted
+from savepoint_database.types.spark_values import exported_schema
+from savepoint_database.types.sql_names import distinct, literal, quoted, unquoted
+from savepoint_database.types.timer_dates import LAST_MS, dated_columns
 from savepoint_formats.errors import NotFoundError, QueryError, SavepointError, TableFileError
 from savepoint_formats.locations.location import Location, is_local
 from savepoint_formats.scan.read_options import ReadOptions
-from savepoint_spark.savepoint.registered_views import RegisteredViews
-from savepoint_spark.session.task_errors import typed_errors
+from savepoint_formats.values.arrow_types import spark_type_name
+from savepoint_spark.reading.data_source import FORMAT
+from savepoint_spark.reading.source_options import SourceOptions
+from savepoint_spark.session.tasks import typed_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
+    from savepoint_database.snapshot.sql_tables import SqlTable
     from savepoint_database.types.timer_dates import Times
     from savepoint_spark.savepoint.spark_tables import SparkTables
+
+
+_BASES = "savepoint_tables"
+
 
 # Limit for a row of Spark, which is several times in memory on its way.
 _STORED_SIZE = 1 << 26
 
 
-class SparkDatabase:
-    """Answers queries about a savepoint on Spark, as ``SqlDatabase`` does in this process.
+class RegisteredViews:
+    """The tables of a savepoint; each becomes a view when it is needed."""
 
-    ``options`` apply to all tables: ``nanoseconds``, ``undescribed_subclasses``.
+    def __init__(self, savepoint: SparkTables, options: ReadOptions, times: Times) -> None:
+        self.tables = SqlTables(savepoint.operators())
+        self._savepoint, self._options, self._times = savepoint, options, times
+        self.sql = SqlViews(savepoint.spark)
+
+    def show(self, table: SqlTable) -> None:
+        """Makes a view of a readable table."""
+        savepoint, options = self._savepoint, self._options
+        texts = {
+            **savepoint.source_options(table.full_name, SourceOptions(options)),
+            "savepoint": savepoint.directory.absolute_uri,
+        }
+        scan = table.operator.scan(table.operator.table(table.table), options)
+        schema = exported_schema(scan.schema, options.nanoseconds)
+        self.sql.create(table, schema, texts, dated_columns(scan.table, self._times))
+
+    def show_all(self) -> dict[str, str]:
+        """Makes views of all readable tables; returns full names by names in SQL."""
+        names: dict[str, str] = {}
+        for database, name in self.tables.without_table():
+            self.sql.drop(database, name)
+        for table in self.tables:
+            if table.problem is not None:
+                self.sql.drop(table.database, table.name)
+                continue
+            self.show(table)
+            names[table.spark_sql] = table.full_name
+        return names
+
+
+class SqlViews:
+    """The views of a session that show tables of savepoints; using one plans its read.
+
+    Spark forgets the options of a table whose source is written in Python, but remembers options in
+    a query. So a view is a query over a table that has only the columns. Each statement takes Spark
+    some 10 ms, so none is sent twice: one table serves all views with its columns, and stays.
     """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._databases: set[str] = set()
+        self._ensure_database(_BASES)
+        tables = spark.sql(f"SHOW TABLES IN {_BASES}").collect()
+        self._bases = {str(row["tableName"]) for row in tables}
+
+    def create(
+        self,
+        view: SqlTable,
+        schema: pa.Schema,
+        options: Mapping[str, str],
+        dated: Collection[str] = (),
+    ) -> None:
+        """Makes or replaces a view; the milliseconds of ``dated`` columns become timestamps."""
+        self._ensure_database(view.database)
+        base = self._base(schema)
+        texts = ", ".join(f"`{name}` = {literal(value)}" for name, value in options.items())
+        shown = ", ".join(_shown(field.name, dated) for field in schema) if dated else "*"
+        self._spark.sql(
+            f"CREATE OR REPLACE VIEW {view.spark_sql} AS SELECT {shown} FROM {base} WITH ({texts})"
+        )
+
+    def drop(self, database: str, name: str) -> None:
+        """Drops a view, maybe of another savepoint, if it exists; its database may be missing."""
+        view = f"{quoted(database)}.{quoted(name)}"
+        if self._spark.catalog.tableExists(view):
+            self._spark.sql(f"DROP VIEW IF EXISTS {view}")
+
+    def _ensure_database(self, name: str) -> None:
+        if name not in self._databases:
+            self._spark.sql(f"CREATE DATABASE IF NOT EXISTS {quoted(name)}")
+            self._databases.add(name)
+
+    def _base(self, schema: pa.Schema) -> str:
+        """The table with these columns that views select from."""
+        columns = ", ".join(
+            f"{quoted(field.name)} {spark_type_name(field.type)}" for field in schema
+        )
+        base = f"columns_{sha256(columns.encode()).hexdigest()[:32]}"
+        if base not in self._bases:
+            self._spark.sql(
+                f"CREATE TABLE IF NOT EXISTS {_BASES}.{quoted(base)} ({columns}) USING {FORMAT}"
+            )
+            self._bases.add(base)
+        return f"{_BASES}.{quoted(base)}"
+
+
+def _shown(name: str, dated: Collection[str]) -> str:
+    """A column; milliseconds as timestamps, like ``with_dates`` makes them."""
+    column = quoted(name)
+    if name not in dated:
+        return column
+    near = f"greatest(least({column}, {LAST_MS}L), -{LAST_MS}L)"
+    return f"timestamp_micros(1000 * {near}) AS {column}"
+
+
+class SparkDatabase:
+    """Answers queries about a savepoint on Spark, as ``SqlDatabase`` does in this process."""
 
     def __init__(
         self,
@@ -59,11 +165,7 @@ class SparkDatabase:
     def query(self, sql: str, limit: int | None = None) -> SqlResult:
         """The result of a query in Spark SQL; without ``limit``, rows come partition by partition.
 
-        Raises:
-            QueryError: It is no query, can't be understood, or fails.
-            TableNotFoundError: There is no table of that name.
-            NotFoundError: It names a table that can't be read.
-            SavepointError: A file is damaged or missing, as the scan tells it.
+        Raises ``QueryError``, ``TableNotFoundError``, or the error of a table that can't be read.
         """
         if (listed := listing(sql, self._views.tables)) is not None:
             return SqlResult(listed.schema, iter(listed.to_batches()))
@@ -71,13 +173,7 @@ class SparkDatabase:
         return SqlResult(*(_all_batches(frame) if limit is None else _first_batches(frame, limit)))
 
     def write(self, sql: str, directory: str, *, is_overwritten: bool) -> None:
-        """Writes the result of a query as Parquet to a directory, a file for each task.
-
-        Raises:
-            TableFileError: The directory exists and must not be overwritten.
-            QueryError: As ``query``; or Spark can't write there, or not these types.
-            NotFoundError, SavepointError: As ``query``.
-        """
+        """Writes the result of a query as Parquet to a directory, a file per task; errors as for ``query``."""
         frame = self._frame(sql)
         # A session may have been started in another directory.
         target = Location.of(directory).path if is_local(directory) else directory
@@ -134,7 +230,6 @@ class SparkDatabase:
 
 
 def _first_batches(frame: DataFrame, limit: int) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The schema and the first rows of a query; errors as for ``_query_errors``."""
     with _query_errors():
         table = frame.limit(limit).toArrow()
     return table.schema, iter(table.to_batches())

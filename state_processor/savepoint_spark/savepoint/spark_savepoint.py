@@ -11,8 +11,8 @@ from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.key_groups.ranges import PORTION_SIZE
 from savepoint_formats.scan.merged_columns import mergeable_states
 from savepoint_formats.tables.tables import KEYED_STATE, TIMERS, WINDOW_STATE
-from savepoint_spark.changing.local_merges import merge_instances
-from savepoint_spark.changing.table_rows import TableRows
+from savepoint_spark.changing.changed_table import TableRows
+from savepoint_spark.changing.local_write import merge_instances
 from savepoint_spark.reading.per_key import KeyedReaderJob, ReaderPlan, keys_of_function, row_types
 from savepoint_spark.reading.source_options import SourceOptions
 from savepoint_spark.reading.window_reader import WindowReaderJob
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
-    from savepoint_spark.changing.local_merges import Merge
+    from savepoint_spark.changing.local_write import Merge
     from savepoint_spark.reading.functions import (
         KeyedStateReaderFunction,
         ReaderFunction,
@@ -339,7 +339,6 @@ def _read_merged(
 
 
 def _with_expressions(rows: DataFrame, expressions: Mapping[str, Column]) -> DataFrame:
-    """The rows with expressions in the place of arrays of instances."""
     for name in expressions:
         if name not in rows.columns:
             known = ", ".join(rows.columns)

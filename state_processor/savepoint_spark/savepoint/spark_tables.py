@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.rows.filtered_scan import FilteredScan
+from savepoint_database.rows.row_condition import FilteredScan
 from savepoint_database.snapshot.key_types import key_types_json
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_database.types.sql_names import sql_name
@@ -15,10 +15,13 @@ from savepoint_formats.key_groups.ranges import PORTION_SIZE
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.kryo.descriptions import kryo_classes_json
-from savepoint_spark.reading.data_source import FORMAT, SavepointDataSource, path_options
-from savepoint_spark.reading.metadata_function import register_metadata_function
+from savepoint_spark.reading.data_source import (
+    FORMAT,
+    SavepointDataSource,
+    path_options,
+    register_metadata_function,
+)
 from savepoint_spark.reading.source_options import SourceOptions
-from savepoint_spark.savepoint.registered_views import RegisteredViews
 from savepoint_spark.savepoint.savepoint import Savepoint
 from savepoint_spark.savepoint.spark_verbs import SparkAuditVerbs
 from savepoint_spark.savepoint.writer import SavepointWriter
@@ -269,6 +272,8 @@ class SparkTables(SparkAuditVerbs, Savepoint):
             >>> savepoint.register()
             >>> spark.sql("SELECT key, total FROM summarize.keyed_state").show()
         """
+        from savepoint_spark.savepoint.spark_database import RegisteredViews  # noqa: PLC0415  # sqlglot is slow
+
         asked = ReadOptions(nanoseconds=nanoseconds, undescribed_subclasses=undescribed_subclasses)
         self.warn_of_unread_tables()
         return RegisteredViews(self, asked, times).show_all()

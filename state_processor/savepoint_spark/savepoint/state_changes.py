@@ -13,16 +13,15 @@ from savepoint_formats.errors import ClassNotNamedError
 from savepoint_formats.snapshots.class_names import ClassRename
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from pyspark.sql import Column
 
     from savepoint_database.types.types import TypeInformation
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
-    from savepoint_spark.changing.changed_operator import ChangedOperator
-    from savepoint_spark.changing.local_merges import Merge
-    from savepoint_spark.changing.value_changes import ValueChanges
+    from savepoint_spark.changing.local_write import Merge
+    from savepoint_spark.savepoint.value_changes import ValueChanges
     from savepoint_spark.savepoint.writer import SavepointWriter
 
 
@@ -132,13 +131,8 @@ class StateChanges:
         Example:
             >>> savepoint.rename_field("stateful", "customer", "address.zip", "postcode")
         """
-        return self._with_values(
-            uid,
-            state,
-            lambda values: values.with_renamed_field(old, new),
-            nanoseconds,
-            undescribed_subclasses,
-        )
+        values = self._values(uid, state, nanoseconds, undescribed_subclasses)
+        return values.with_renamed_field(old, new)
 
     def add_field(
         self,
@@ -175,14 +169,10 @@ class StateChanges:
         Example:
             >>> savepoint.add_field("stateful", "customer", "vip", Types.BOOLEAN(), False)
         """
-        return self._with_values(
-            uid,
-            state,
-            lambda values: values.with_field(name, field_type, value),
-            nanoseconds,
-            undescribed_subclasses,
-            has_expressions=value is not None,
+        values = self._values(
+            uid, state, nanoseconds, undescribed_subclasses, has_expressions=value is not None
         )
+        return values.with_field(name, field_type, value)
 
     def drop_field(
         self,
@@ -200,13 +190,8 @@ class StateChanges:
         Example:
             >>> savepoint.drop_field("stateful", "customer", "tags").write("s3://jobs/smaller")
         """
-        return self._with_values(
-            uid,
-            state,
-            lambda values: values.without_field(name),
-            nanoseconds,
-            undescribed_subclasses,
-        )
+        values = self._values(uid, state, nanoseconds, undescribed_subclasses)
+        return values.without_field(name)
 
     def widen_field(
         self,
@@ -230,13 +215,8 @@ class StateChanges:
         Example:
             >>> savepoint.widen_field("stateful", "customer", "purchases", Types.LONG())
         """
-        return self._with_values(
-            uid,
-            state,
-            lambda values: values.with_widened_field(name, field_type),
-            nanoseconds,
-            undescribed_subclasses,
-        )
+        values = self._values(uid, state, nanoseconds, undescribed_subclasses)
+        return values.with_widened_field(name, field_type)
 
     def update_state(
         self,
@@ -277,14 +257,8 @@ class StateChanges:
             >>> from pyspark.sql.functions import abs
             >>> savepoint.update_state("summarize", "total", abs("total"), where="count > 1")
         """
-        return self._with_values(
-            uid,
-            state,
-            lambda values: values.with_values(expression, where),
-            nanoseconds,
-            undescribed_subclasses,
-            has_expressions=True,
-        )
+        values = self._values(uid, state, nanoseconds, undescribed_subclasses, has_expressions=True)
+        return values.with_values(expression, where)
 
     def delete_keys(
         self,
@@ -344,22 +318,18 @@ class StateChanges:
         """
         return self.writer().changed(uid, lambda operator: operator.with_merged(merge or {}))
 
-    def _with_values(
+    def _values(
         self,
         uid: str,
         state: str,
-        change: Callable[[ValueChanges], ChangedOperator],
         nanoseconds: Nanoseconds,
-        undescribed_subclasses: UndescribedSubclasses = "refuse",
+        undescribed_subclasses: UndescribedSubclasses,
         *,
         has_expressions: bool = False,
-    ) -> SavepointWriter:
-        """Changes values of a state; only expressions need a session."""
-        from savepoint_spark.changing.value_changes import ValueChanges  # noqa: PLC0415  # Spark is slow
+    ) -> ValueChanges:
+        """Changes of the values of a state; only expressions need a session."""
+        from savepoint_spark.savepoint.value_changes import ValueChanges  # noqa: PLC0415  # Spark is slow
 
         writer = self.writer()
         spark = writer.session() if has_expressions else writer.spark
-        shown = nanoseconds, undescribed_subclasses
-        return writer.changed(
-            uid, lambda operator: change(ValueChanges(operator, spark, state, *shown))
-        )
+        return ValueChanges(writer, spark, uid, state, nanoseconds, undescribed_subclasses)

@@ -120,11 +120,7 @@ def _metadata(writer: SavepointWriter, operators: tuple[OperatorState, ...]) -> 
 
 
 def _of_one_kryo(writer: SavepointWriter) -> SavepointWriter:
-    """The savepoint as one of the Flink whose Kryo reads all of its objects.
-
-    Raises:
-        MigrationError: Some are for another Kryo than others, or than the source has.
-    """
+    """The savepoint as one of the Flink whose Kryo reads all of its objects, or ``MigrationError``."""
     versions = {version for operator in writer.operators for version in operator.kryo_versions()}
     if versions and writer.source is not None and not writer.is_of_flink_2:
         versions.add(writer.source.kryo.version.value)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Self
 
-from savepoint_database.snapshot.operator_names import id_called
+from savepoint_database.snapshot.operator import id_called
 from savepoint_formats.errors import MigrationError
 from savepoint_formats.locations.location import path_text
 from savepoint_formats.metadata import MetadataVersion

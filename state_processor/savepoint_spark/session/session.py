@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.extras import imported
-from savepoint_spark.session.class_archive import archive_options
 from savepoint_spark.session.java_process import folder_settings, leave_folder_to_java, start_java
-from savepoint_spark.session.java_runtime import ensure_java
+from savepoint_spark.session.java_runtime import archive_options, ensure_java
 from savepoint_spark.workers.start import forked_workers
 
 if TYPE_CHECKING:
@@ -130,12 +129,7 @@ def tasks_at_once(spark: SparkSession) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TaskCount:
-    """The tasks of the stages that a session runs now.
-
-    Attributes:
-        done: Number of tasks that are done.
-        total: Number of all tasks.
-    """
+    """The tasks of the stages that a session runs now: those that are done, and all."""
 
     done: int
     total: int
@@ -154,7 +148,7 @@ def task_count(spark: SparkSession) -> TaskCount:
     """
     if is_remote(spark):
         raise remote_error("the number of tasks")
-    from savepoint_spark.session.task_errors import typed_errors  # noqa: PLC0415  # Spark is slow
+    from savepoint_spark.session.tasks import typed_errors  # noqa: PLC0415  # Spark is slow
 
     with typed_errors():
         tracker = spark.sparkContext.statusTracker()

@@ -1,16 +1,23 @@
-"""Work on some items, shared by tasks of Spark."""
+"""Work on some items, shared by tasks of Spark, and errors of tasks as the classes that they raised.
+
+Spark reports an error of a task as a traceback; users want the same class and the same words. If a
+process was killed too often, or Java has ended, Spark reports a page of its own frames instead.
+"""
 
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
+import re
+from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from savepoint_database.types.user_frames import user_frames_first
-from savepoint_spark.session.task_errors import typed_errors
+from savepoint_formats.errors import FormatError, JobError, SavepointError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,8 +25,48 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+# The last line of a traceback.
+_RAISED = re.compile(r"^([A-Za-z_][\w.]*): (.*)$", re.MULTILINE)
+# The message of an exception of Java, behind the line that says what was called.
+_MESSAGE = re.compile(r"^: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
+_AT = re.compile(r"(.*) at byte (-?\d+): (.*)")
+
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+@contextmanager
+def typed_errors() -> Iterator[None]:
+    """Raises the ``SavepointError`` of a task, or ``JobError`` if tasks have died."""
+    try:
+        yield
+    except PySparkException as error:
+        kinds = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in _kinds(SavepointError)}
+        raised = [
+            (kinds[name], words) for name, words in _RAISED.findall(str(error)) if name in kinds
+        ]
+        if not raised:
+            raise
+        raise _error(*raised[-1]) from error
+    except Py4JError as error:
+        message = _MESSAGE.search(str(error))
+        reason = message[1] if message else str(error).partition("\n")[0]
+        raise JobError(f"a job of Spark has ended without a result: {reason}") from error
+
+
+def _kinds(root: type[SavepointError]) -> Iterator[type[SavepointError]]:
+    yield root
+    for kind in root.__subclasses__():
+        yield from _kinds(kind)
+
+
+def _error(kind: type[SavepointError], message: str) -> SavepointError:
+    """An error with words that already tell where it happened."""
+    if issubclass(kind, FormatError):
+        match = _AT.fullmatch(message)
+        return kind(match[3], match[1], int(match[2])) if match else SavepointError(message)
+    return kind(message)
 
 
 def rows_of_tasks(
@@ -31,7 +78,7 @@ def rows_of_tasks(
     """The rows of the work on each item, in a task of its own; lazy, like any DataFrame."""
     count = len(items)
     numbers = spark.range(0, count, 1, max(count, 1))
-    return numbers.mapInArrow(TaskWork(work, items).run, columns)
+    return numbers.mapInArrow(partial(done_in_task, work, items), columns)
 
 
 def done_by_tasks(
@@ -51,12 +98,7 @@ def done_by_tasks(
 
 
 def run_through(rows: DataFrame) -> None:
-    """Makes all rows and drops them, so that tasks raise their errors.
-
-    Raises:
-        SavepointError: The error of a task.
-        PySparkException: Spark itself can't do it, such as dividing by zero.
-    """
+    """Makes all rows and drops them, so that tasks raise their errors."""
     with typed_errors():
         rows.write.format("noop").mode("overwrite").save()
 
@@ -69,15 +111,13 @@ def _pickled(
     yield pa.RecordBatch.from_arrays(columns, ["number", "result"])
 
 
-@dataclass(frozen=True, slots=True)
-class TaskWork(Generic[Item]):
-    """The work and all items; the rows of a task are the numbers of its own items."""
-
-    work: Callable[[Item], Iterable[pa.RecordBatch]]
-    items: Sequence[Item]
-
-    @user_frames_first
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from self.work(self.items[number])
+@user_frames_first
+def done_in_task(
+    work: Callable[[Item], Iterable[pa.RecordBatch]],
+    items: Sequence[Item],
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """The rows of the work on the items of a task, whose numbers are the rows that it gets."""
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            yield from work(items[number])

@@ -37,7 +37,7 @@ _MODULES = (
     "pyspark.sql.worker.plan_data_source_read",
     "savepoint_functions.functions.function_task",
     "savepoint_spark.reading.data_source",
-    "savepoint_spark.writing.keyed_files",
+    "savepoint_spark.writing.keyed_plan",
     "savepoint_spark.writing.run_encoding",
 )
 """Modules that workers import. They are names here, because higher rooms have some of them."""
@@ -97,7 +97,6 @@ def _request(listener: socket.socket, end: int) -> socket.socket | None:
 
 
 def _load_machine_code() -> None:
-    """Loads numba and the cached machine code."""
     importlib.import_module("savepoint_formats.program.kernel.machine_code").load_kernels()
     keep_what_is_imported()
 
@@ -141,7 +140,6 @@ def _is_as_begun(variables: dict[bytes, bytes]) -> bool:
 
 
 def _take_over(folder: bytes, variables: dict[bytes, bytes]) -> None:
-    """Gives this process a folder and variables."""
     own = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     installed = [place for place in sys.path[1:] if place not in own]
     os.environb.clear()

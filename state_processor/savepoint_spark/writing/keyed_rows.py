@@ -1,18 +1,28 @@
-"""Rows of a DataFrame, the keyed states that they become, and the job that encodes them."""
+"""States that will be written, the columns with their values, and the job that encodes rows of them."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, LongType, StructType
 
 from savepoint_formats.errors import ColumnTypeError
-from savepoint_formats.layout import Int
-from savepoint_spark.columns.column_types import column_of, fits, fitted, spark_type
-from savepoint_spark.session.task_errors import typed_errors
+from savepoint_formats.layout import Int, Long, VoidNamespace, as_records, without_ttl
+from savepoint_formats.snapshots import constructed
+from savepoint_formats.state_files.header import (
+    KEYED_STATE_TYPE,
+    NAMESPACE_SERIALIZER,
+    VALUE_SERIALIZER,
+    BackendStateType,
+    KeyedStateType,
+    StateMetaInfo,
+)
+from savepoint_formats.state_files.state import StateKind
+from savepoint_spark.columns import column_of, fits, fitted, shown_layout, spark_type
+from savepoint_spark.session.tasks import typed_errors
 from savepoint_spark.writing.handed_runs import RunSource
 from savepoint_spark.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE, RunEncoding, StateColumn
 
@@ -21,9 +31,157 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, Row
 
+    from savepoint_database.types.descriptors import StateDescriptor
     from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_spark.writing.new_state import NewState
+
+
+# Flink: InternalTimeServiceManagerImpl.
+_TIMERS = "_timer_state/"
+
+
+@dataclass(frozen=True)
+class NewState:
+    """A state, and the column with its values; timers that nobody has set need none.
+
+    ``last_access`` is the column of the times of last access, of a state with TTL.
+    """
+
+    info: StateMetaInfo
+    column: str | None
+    last_access: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        descriptor: StateDescriptor,
+        column: str,
+        last_access: str | None,
+        namespace: TypeSerializerSnapshot | None = None,
+    ) -> Self:
+        kind = KeyedStateType[descriptor.kind.name]
+        void = constructed.void_namespace()
+        info = StateMetaInfo.of_keys(descriptor.name, kind, namespace or void, descriptor.stored)
+        return cls(info, column, last_access)
+
+    @classmethod
+    def of_timers(
+        cls,
+        service: str,
+        domain: str,
+        column: str | None,
+        key: TypeSerializerSnapshot,
+        namespace: TypeSerializerSnapshot,
+    ) -> Self:
+        """The timers of a service in one time domain: ``event`` or ``processing``."""
+        timer = constructed.timer(key, namespace)
+        return cls(StateMetaInfo.of_timers(f"{_TIMERS}{domain}_{service}", timer), column)
+
+    @property
+    def name(self) -> str:
+        return self.info.name
+
+    @property
+    def kind(self) -> StateKind:
+        if self.info.type is BackendStateType.PRIORITY_QUEUE:
+            return StateKind.TIMERS
+        return StateKind[self.info.option(KEYED_STATE_TYPE)]
+
+    @property
+    def stored(self) -> Layout:
+        """The layout of its serializer."""
+        snapshot = self.info.serializer(VALUE_SERIALIZER)
+        assert snapshot is not None  # every state has one
+        return snapshot.layout()
+
+    @property
+    def namespace(self) -> TypeSerializerSnapshot | None:
+        """The serializer of its namespaces; None for the void one."""
+        snapshot = self.info.serializer(NAMESPACE_SERIALIZER)
+        if self.kind is StateKind.TIMERS:
+            timer = self.info.serializer(VALUE_SERIALIZER)
+            # Flink: TimerSerializerSnapshot nests the serializers of key and namespace.
+            snapshot = timer.nested[1] if timer is not None and len(timer.nested) > 1 else None
+        return (
+            None if snapshot is None or isinstance(snapshot.layout(), VoidNamespace) else snapshot
+        )
+
+    @property
+    def has_namespace(self) -> bool:
+        return self.namespace is not None
+
+    def stored_in(self, data: DataFrame) -> Layout:
+        """The layout of its serializer as the column shows it: perhaps with bytes of POJOs."""
+        if self.column is None or self.kind is StateKind.TIMERS:
+            return self.stored
+        return shown_layout(data, self.column, self.stored)
+
+    def has_times(self, data: DataFrame) -> bool:
+        """Whether its values need a time of last access that the column lacks."""
+        stored = self.stored_in(data)
+        if self.column is None or without_ttl(stored) == stored:
+            return False
+        return self.last_access is not None or not fits(
+            column_of(data, self.column)[1], spark_type(stored)
+        )
+
+    def expect_times(self, data: DataFrame, ttl_times: str | None) -> None:
+        """Raises ``ValueError`` if times of last access would be lost without ``ttl_times``."""
+        if ttl_times not in (None, "now"):
+            raise ValueError(f"ttl_times is {ttl_times!r}, expected 'now', or nothing")
+        if ttl_times is None and self.has_times(data):
+            self.values(data)  # another type is the first error
+            raise ValueError(
+                f"state {self.name!r} has a time to live, and column {self.column!r} no times of"
+                " last access: read it with with_times=True to keep them, or write it with"
+                " ttl_times='now' to have the time of writing in their place"
+            )
+
+    def values(self, data: DataFrame) -> Column | None:
+        """The column, if there is one, cast to the type of the state."""
+        what = f"state {self.name!r}"
+        if self.column is None:
+            return None
+        if self.kind is StateKind.TIMERS:
+            return _timestamps(data, self.column, what)
+        stored = self.stored_in(data)
+        wanted = without_ttl(stored) if self.has_times(data) else stored
+        return fitted(data, self.column, as_records(wanted), what)
+
+    def times(self, data: DataFrame, now_ms: int) -> Column | None:
+        """The times of last access in ms, if its values need them."""
+        if not self.has_times(data):
+            return None
+        if self.last_access is None:
+            return F.lit(now_ms)
+        column = fitted(data, self.last_access, Long(), f"the last access of state {self.name!r}")
+        return F.coalesce(column, F.lit(now_ms))
+
+    def check(self, data: DataFrame) -> None:
+        """Raises the errors of ``values``; ``ValueError`` for times of a state without TTL."""
+        self.values(data)
+        self.times(data, 0)
+        if self.last_access is not None and without_ttl(self.stored) == self.stored:
+            raise ValueError(
+                f"state {self.name!r} has no time to live, so no time of last access:"
+                " add .with_ttl() to its descriptor"
+            )
+
+
+def _timestamps(data: DataFrame, name: str, what: str) -> Column:
+    """A column of timestamps, or of arrays of them, as arrays."""
+    column, data_type = column_of(data, name)
+    if fits(data_type, LongType()):
+        return F.when(column.isNotNull(), F.array(column.cast(LongType())))
+    if fits(data_type, ArrayType(LongType())):
+        timestamps = column.cast(ArrayType(LongType()))
+        # Flink: timers are a set.
+        return F.array_distinct(F.filter(timestamps, lambda timestamp: timestamp.isNotNull()))
+    raise ColumnTypeError(
+        f"column {name!r} is {data_type.simpleString()}, but {what} takes timestamps in ms:"
+        " bigint, or an array of them"
+    )
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ from savepoint_formats.state_files.operator_state import (
     OperatorStateFile,
 )
 from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_spark.columns.column_types import fitted, shown_layout
-from savepoint_spark.session.task_errors import typed_errors
+from savepoint_spark.columns import fitted, shown_layout
+from savepoint_spark.session.tasks import typed_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -78,11 +78,7 @@ class NewOperatorState:
         return (self.element,) if self.key is None else (self.key, self.element)
 
     def contents(self, elements: pa.Table) -> ListElements | BroadcastEntries:
-        """The contents of a file; existing broadcast state has no keys of its own.
-
-        Raises:
-            DuplicateKeyError: A key of broadcast state has two rows.
-        """
+        """The contents of a file; existing broadcast state has no keys of its own."""
         values = _whole(elements.column("element"))
         if self.key is None:
             return ListElements(self.name, self.mode, self.element, values)
@@ -212,15 +208,7 @@ class OperatorFiles:
     def write(
         cls, context: WriteContext, rows: tuple[ElementRows, ...]
     ) -> dict[int, OperatorStateHandle]:
-        """Runs the job.
-
-        Returns:
-            Subtask -> its state; none for a subtask without elements.
-
-        Raises:
-            DuplicateKeyError: A key of broadcast state has two rows.
-            SavepointError: A task has raised it.
-        """
+        """Runs the job; returns handles by subtask, none for a subtask without elements."""
         files = cls(context.target, tuple(elements_of.state for elements_of in rows))
         elements = [
             elements_of.elements(index, context.parallelism)

@@ -154,7 +154,6 @@ class RunEncoding:
             yield run_rows(made.column("key_group"), made.column("run"))
 
     def _hashes(self, key_groups: NDArray[np.uint16], keys: KeyColumns) -> pa.RecordBatch:
-        """A row per key group, with the hashes of its keys."""
         order = np.argsort(key_groups, kind="stable")
         groups, starts = np.unique(key_groups[order], return_index=True)
         hashes = np.take(distinct_hashes(keys.identities), order, axis=0)

@@ -37,10 +37,7 @@ class StoredTypes:
     def of(cls, operator: Operator) -> Self:
         """The serializers of an operator, from all subtasks, which may differ in their states.
 
-        Raises:
-            StateNotFoundError: It has no keyed state.
-            KeyTypeError: The type of its keys is unknown.
-            FormatError: A header is damaged.
+        Raises ``StateNotFoundError`` without keyed state, ``KeyTypeError`` if the type of its keys is unknown.
         """
         directory, subtasks = operator.directory, operator.record.subtasks
         headers = [header for subtask in subtasks for header in keyed_headers(directory, subtask)]

@@ -51,3 +51,7 @@ class PlannedTransformation(StateTransformation, Protocol):
 
     def plan(self) -> OperatorPlan:
         """The state that will be written."""
+
+    def write(self, context: WriteContext) -> OperatorState:
+        """Writes the planned state; see ``StateTransformation``."""
+        return self.plan().write(context)

@@ -11,7 +11,7 @@ import pytest
 from support.sample_rows import SAMPLES, Sample, copy_of, file_of
 
 import state_processor
-from savepoint_database.types.state_ttl import StateTtlConfig
+from savepoint_database.types.descriptors import StateTtlConfig
 from savepoint_formats.printable import call_text, html_table
 from savepoint_formats.scan.read_options import ReadOptions
 from state_processor import (

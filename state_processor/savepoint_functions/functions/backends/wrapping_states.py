@@ -34,8 +34,8 @@ if TYPE_CHECKING:
         AggregateFunction,
         AggregatingStateDescriptor,
         ReducingStateDescriptor,
+        StateTtlConfig,
     )
-    from savepoint_database.types.state_ttl import StateTtlConfig
     from savepoint_formats.layout import Layout
 
     Clock = Callable[[], int]

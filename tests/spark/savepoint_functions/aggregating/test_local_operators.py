@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_functions.transformations.transformation import OneInputStateTransformation
-    from savepoint_spark.changing.local_merges import Merge
+    from savepoint_spark.changing.local_write import Merge
     from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
     from savepoint_spark.writing.write_context import StateTransformation
 

@@ -26,7 +26,7 @@ from savepoint_spark.reading.functions import (
     WindowReaderContext,
     WindowReaderFunction,
 )
-from savepoint_spark.session.tasks import TaskWork
+from savepoint_spark.session.tasks import done_in_task
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def by_hand(job: PerKeyJob) -> Iterator[pa.RecordBatch]:
     """Results of a function in a task of Spark, without Spark."""
     splits = tuple(job.scan.splits())
     numbers = pa.record_batch([pa.array(range(len(splits)))], ["id"])
-    return TaskWork(job.run, splits).run([numbers])
+    return done_in_task(job.run, splits, [numbers])
 
 
 def test_an_error_of_a_function_begins_with_its_own_frames() -> None:

@@ -10,7 +10,7 @@ from support.sample_rows import Sample
 from support.sent_statements import statements_of
 
 from savepoint_database.snapshot.sql_tables import SqlTable
-from savepoint_spark.savepoint.registered_views import SqlViews
+from savepoint_spark.savepoint.spark_database import SqlViews
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from savepoint_spark.session.class_archive import archive_options
-from savepoint_spark.session.java_runtime import Java, ensure_java
+from savepoint_spark.session.java_runtime import Java, archive_options, ensure_java
 
 SESSION = """\
 from state_processor import local_session

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
-from savepoint_spark.writing.arrow_batches import in_arrow_batches_of
+from savepoint_spark.writing.keyed_plan import in_arrow_batches_of
 from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
 
 if TYPE_CHECKING:

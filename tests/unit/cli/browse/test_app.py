@@ -15,9 +15,8 @@ from textual.widgets import Input, RichLog, Static, TabbedContent
 
 from savepoint_cli.browse.app import SavepointBrowser, answer
 from savepoint_cli.browse.details import Details
-from savepoint_cli.browse.heavy import Heavy
+from savepoint_cli.browse.heavy import Heavy, RecordsTable
 from savepoint_cli.browse.places import PlacesTree
-from savepoint_cli.browse.records_table import RecordsTable
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

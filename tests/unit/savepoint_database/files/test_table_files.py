@@ -13,9 +13,9 @@ import pytest
 from pyarrow import parquet
 from support.sample_rows import Sample
 
-from savepoint_database.files import TableFiles, TableFormat, write_table_file
-from savepoint_database.types.schema import exported_schema
-from savepoint_database.types.spark_values import to_exported, to_spark
+from savepoint_database.files import TableFormat, write_table_file
+from savepoint_database.files.table_files import TableFiles
+from savepoint_database.types.spark_values import exported_schema, to_exported, to_spark
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, TableFileError
 
 if TYPE_CHECKING:

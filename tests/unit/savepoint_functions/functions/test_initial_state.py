@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.run_by_hand import entries_of, left_by
 
-from savepoint_database.types.state_ttl import StateTtlConfig
+from savepoint_database.types.descriptors import StateTtlConfig
 from savepoint_formats.errors import KeyTypeError, StateTypeError
 from savepoint_functions.functions.backends import backend as backends
 from savepoint_functions.functions.execution_options import ExecutionOptions

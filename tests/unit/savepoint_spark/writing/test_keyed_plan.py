@@ -6,7 +6,7 @@ import pytest
 
 from savepoint_formats.snapshots import constructed
 from savepoint_spark.writing.keyed_plan import KeyedPlan
-from savepoint_spark.writing.new_state import NewState
+from savepoint_spark.writing.keyed_rows import NewState
 from state_processor import Types, ValueStateDescriptor
 
 BEFORE = ("a", "b", "c", "d")

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from savepoint_formats.errors import OverlappingWindowsError
-from savepoint_spark.writing.merging_windows import expect_apart
+from savepoint_spark.writing.grouped_rows import expect_apart
 
 WINDOW = pa.struct([("start", pa.int64()), ("end", pa.int64())])
 SETS = pa.list_(pa.struct([("f0", WINDOW), ("f1", WINDOW)]))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.sum_function import Sum
 
-from savepoint_database.types.state_ttl import StateTtlConfig, StateVisibility, UpdateType
+from savepoint_database.types.descriptors import StateTtlConfig, StateVisibility, UpdateType
 from savepoint_functions.functions.backends import STATE_BACKENDS, KeyedStateBackend, state_backend
 from state_processor import (
     AggregatingStateDescriptor,

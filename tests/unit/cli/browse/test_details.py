@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from savepoint_cli.browse.lines import (
+from savepoint_cli.browse.details import (
     MOST_LINES,
     Line,
     bounded,

@@ -11,8 +11,12 @@ from pyspark.sql import types
 from pyspark.sql.types import StructField, StructType
 from support.sample_rows import Sample, samples
 
-from savepoint_database.types.schema import spark_arrow_type
-from savepoint_database.types.spark_values import from_spark, to_printable, to_spark
+from savepoint_database.types.spark_values import (
+    from_spark,
+    spark_arrow_type,
+    to_printable,
+    to_spark,
+)
 from savepoint_formats.errors import (
     ColumnTypeError,
     InexactTimeError,
@@ -20,7 +24,7 @@ from savepoint_formats.errors import (
     ValueOutOfRangeError,
 )
 from savepoint_formats.values.kinds.precise_times import precise_type
-from savepoint_spark.columns.spark_types import arrow_schema, spark_schema
+from savepoint_spark.columns import arrow_schema, spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

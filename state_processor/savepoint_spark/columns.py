@@ -1,4 +1,4 @@
-"""Whether a column of a DataFrame fits a type of Flink, and how it is cast to it.
+"""Columns of Spark: their types in Arrow, and whether they fit a type of Flink.
 
 A column fits if every value of its type is also a value of the wanted type: ``INT`` fits
 ``BIGINT``, ``DECIMAL(8, 2)`` fits ``DECIMAL(10, 2)``. Users cast what may lose something.
@@ -6,11 +6,14 @@ A column fits if every value of its type is also a value of the wanted type: ``I
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     ByteType,
@@ -28,7 +31,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from savepoint_database.types.schema import PARTS
+from savepoint_database.types.spark_values import PARTS, mapped_schema, spark_leaf
 from savepoint_database.types.type_table import PLAIN_TYPES
 from savepoint_database.types.types import TypeInformation, Types
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
@@ -37,16 +40,33 @@ from savepoint_formats.printable import alternatives
 from savepoint_formats.values.arrow_types import ROW_KIND, arrow_type
 from savepoint_formats.values.kinds.precise_times import is_precise
 from savepoint_formats.values.kryo.structs import UNDECODED
-from savepoint_spark.columns.spark_types import spark_type_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
-_PARTS = spark_type_of(PARTS)
+
+_ARROW_TYPES = {
+    "BinaryType": pa.binary(),
+    "BooleanType": pa.bool_(),
+    "ByteType": pa.int8(),
+    "DateType": pa.date32(),
+    "DayTimeIntervalType": pa.duration("us"),
+    "DoubleType": pa.float64(),
+    "FloatType": pa.float32(),
+    "IntegerType": pa.int32(),
+    "LongType": pa.int64(),
+    "NullType": pa.null(),
+    "ShortType": pa.int16(),
+    "StringType": pa.utf8(),
+    "TimeType": pa.time64("ns"),
+    "TimestampNTZType": pa.timestamp("us"),
+    "TimestampType": pa.timestamp("us", "UTC"),
+}
+"""Spark's types without inner types, by their names."""
+
 
 # The default kind of a row in a changelog of SQL.
 _INSERT = "+I"
@@ -61,6 +81,59 @@ _WIDENED: dict[type[DataType], tuple[type[DataType], ...]] = {
     DoubleType: (*_WHOLE_NUMBERS[:3], FloatType),
 }
 _KEY_TYPES = {plain.column.lower(): name for name, plain in PLAIN_TYPES.items() if plain.is_of_keys}
+
+
+def spark_schema(schema: pa.Schema, nanoseconds: Nanoseconds = "refuse") -> StructType:
+    """The schema of the DataFrame that batches of ``schema`` become, with its metadata."""
+    leaf = partial(spark_leaf, nanoseconds=nanoseconds)
+    # The default depends on the release of Spark.
+    converted = from_arrow_schema(mapped_schema(schema, leaf), prefer_timestamp_ntz=True)
+    for field, arrow_field in zip(converted.fields, schema, strict=True):
+        field.metadata = {
+            name.decode(): value.decode() for name, value in (arrow_field.metadata or {}).items()
+        }
+    return converted
+
+
+def spark_type_of(data_type: pa.DataType, nanoseconds: Nanoseconds = "refuse") -> DataType:
+    """Spark's type of a column of an Arrow type."""
+    return spark_schema(pa.schema({"value": data_type}), nanoseconds)["value"].dataType
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """The schema of batches between Spark and Python, or ``ColumnTypeError``."""
+    return pa.schema([_arrow_field(field.name, field.dataType, field.nullable) for field in schema])
+
+
+def _arrow_field(name: str, kind: DataType, is_nullable: bool) -> pa.Field:
+    try:
+        return pa.field(name, arrow_type_of(kind), is_nullable)
+    except ColumnTypeError as error:
+        raise ColumnTypeError(f"{name!r}: {error}") from error
+
+
+def arrow_type_of(kind: DataType) -> pa.DataType:
+    """The type in which a task sees a column of Spark, or ``ColumnTypeError``."""
+    # Spark's own function for this takes other arguments in each release.
+    match kind:
+        case ArrayType():
+            return pa.list_(_arrow_field("element", kind.elementType, kind.containsNull))
+        case MapType():
+            key = _arrow_field("key", kind.keyType, False)
+            return pa.map_(key, _arrow_field("value", kind.valueType, kind.valueContainsNull))
+        case StructType():
+            return pa.struct(list(arrow_schema(kind)))
+        case DecimalType():
+            return pa.decimal128(kind.precision, kind.scale)
+        case spark_types.UserDefinedType():
+            return arrow_type_of(kind.sqlType())
+    data_type = _ARROW_TYPES.get(type(kind).__name__)
+    if data_type is None:
+        raise ColumnTypeError(f"a column of type {kind.simpleString()}, which no function takes")
+    return data_type
+
+
+_PARTS = spark_type_of(PARTS)
 
 
 def natural_type(name: str, data_type: DataType) -> TypeInformation:
@@ -94,13 +167,9 @@ def column_of(data: DataFrame, name: str) -> tuple[Column, DataType]:
 
 
 def fitted(data: DataFrame, name: str, wanted: Layout, what: str) -> Column:
-    """A column, cast so that Arrow takes it for the values of a layout.
+    """A column, cast so that Arrow takes it for the values of a layout; ``what`` names their receiver.
 
-    ``what`` names their receiver in errors.
-
-    Raises:
-        ColumnNotFoundError: There is no such column.
-        ColumnTypeError: Its type does not fit.
+    Raises ``ColumnNotFoundError`` or ``ColumnTypeError``.
     """
     column, data_type = column_of(data, name)
     target = _spark_type_like(data_type, arrow_type(wanted))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from savepoint_database.snapshot.operator_names import short_ids
+from savepoint_database.snapshot.operator import short_ids
 from savepoint_formats.errors import AmbiguousOperatorError, OperatorNotFoundError
 from savepoint_formats.key_groups.operator_id import OperatorId
 from state_processor import Savepoint

@@ -24,7 +24,7 @@ from savepoint_formats.snapshots.struct_edit import (
 )
 from savepoint_formats.state_files.state import StateKind
 from savepoint_spark.changing.struct_columns import type_at
-from savepoint_spark.columns.column_types import fits, spark_type
+from savepoint_spark.columns import fits, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,41 +36,38 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
     from savepoint_spark.changing.changed_operator import ChangedOperator
     from savepoint_spark.changing.changed_table import ChangedTable
+    from savepoint_spark.savepoint.writer import SavepointWriter
 
 Edit = Callable[["TypeSerializerSnapshot"], StructEdit]
 
 
 @dataclass(frozen=True)
 class ValueChanges:
-    """The values of a state; each method returns the operator with other ones.
+    """The values of a state of an operator, by its present name; each method returns a writer of others.
 
-    Without a session only the types of fields can change. ``name`` is the present name of the
-    state.
+    Without a session only the types of fields can change.
     """
 
-    operator: ChangedOperator
+    writer: SavepointWriter
     spark: SparkSession | None
+    uid: str
     name: str
     nanoseconds: Nanoseconds
-    undescribed_subclasses: UndescribedSubclasses = "refuse"
+    undescribed_subclasses: UndescribedSubclasses
 
-    def with_values(self, expression: Column | str, where: Column | str | None) -> ChangedOperator:
+    def with_values(self, expression: Column | str, where: Column | str | None) -> SavepointWriter:
         """See ``StateChanges.update_state``."""
         new = F.expr(expression) if isinstance(expression, str) else expression
         condition = F.expr(where) if isinstance(where, str) else where
+        return self._changed(lambda table, state: table.with_values(state, new, condition))
 
-        def change(table: ChangedTable, state: State) -> ChangedTable:
-            return self._shown(table).with_values(state, new, condition)
-
-        return self._changed(change)
-
-    def with_renamed_field(self, old: str, new: str) -> ChangedOperator:
+    def with_renamed_field(self, old: str, new: str) -> SavepointWriter:
         """See ``StateChanges.rename_field``."""
         return self._edited(lambda values: renamed_field(values, old, new))
 
     def with_field(
         self, name: str, field_type: TypeInformation | str, value: Column | Any
-    ) -> ChangedOperator:
+    ) -> SavepointWriter:
         """See ``StateChanges.add_field``."""
 
         def edit(values: TypeSerializerSnapshot) -> StructEdit:
@@ -87,11 +84,11 @@ class ValueChanges:
         column = value if isinstance(value, Column) else F.lit(value)
         return self._edited(edit, {name.rpartition(".")[2]: column})
 
-    def without_field(self, name: str) -> ChangedOperator:
+    def without_field(self, name: str) -> SavepointWriter:
         """See ``StateChanges.drop_field``."""
         return self._edited(lambda values: dropped_field(values, name))
 
-    def with_widened_field(self, name: str, field_type: TypeInformation | str) -> ChangedOperator:
+    def with_widened_field(self, name: str, field_type: TypeInformation | str) -> SavepointWriter:
         """See ``StateChanges.widen_field``."""
 
         def edit(values: TypeSerializerSnapshot) -> StructEdit:
@@ -108,30 +105,31 @@ class ValueChanges:
 
         return self._edited(edit)
 
-    def _edited(self, edit: Edit, new: Mapping[str, Column] | None = None) -> ChangedOperator:
+    def _edited(self, edit: Edit, new: Mapping[str, Column] | None = None) -> SavepointWriter:
         def change(table: ChangedTable, state: State) -> ChangedTable:
-            with within(f"state {self.name!r}", f"operator {self.operator.operator.name}"):
+            with within(f"state {self.name!r}", f"operator {table.operator.name}"):
                 edited = edit(table.snapshot(state))
-            table = self._shown(table)
             for name, column in (new or {}).items():
                 _expect_fitting(table.data(), column, _field_type(edited, name), name)
             return table.with_fields(state, edited, new or {})
 
         return self._changed(change)
 
-    def _shown(self, table: ChangedTable) -> ChangedTable:
-        return table.shown(self.nanoseconds, self.undescribed_subclasses)
+    def _changed(self, change: Callable[[ChangedTable, State], ChangedTable]) -> SavepointWriter:
+        """The writer with a change of the table that shows the state."""
 
-    def _changed(self, change: Callable[[ChangedTable, State], ChangedTable]) -> ChangedOperator:
-        """The operator with a change of the table that shows the state."""
-        state = self.operator.state(self.name)
-        if state.kind is StateKind.TIMERS:
-            raise SchemaChangeError(
-                f"state {self.name!r} holds timers, which have no values: delete their keys, or"
-                " write them anew"
-            )
-        table = self.operator.table_of(self.spark, state)
-        return self.operator.with_table(change(table, state))
+        def changed(operator: ChangedOperator) -> ChangedOperator:
+            state = operator.state(self.name)
+            if state.kind is StateKind.TIMERS:
+                raise SchemaChangeError(
+                    f"state {self.name!r} holds timers, which have no values: delete their keys, or"
+                    " write them anew"
+                )
+            table = operator.table_of(self.spark, state)
+            shown = table.shown(self.nanoseconds, self.undescribed_subclasses)
+            return operator.with_table(change(shown, state))
+
+        return self.writer.changed(self.uid, changed)
 
 
 def _field_type(edit: StructEdit, name: str) -> DataType:

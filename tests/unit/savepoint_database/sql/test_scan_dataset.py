@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_database.sql.key_conditions import scanned_keys
+from savepoint_database.sql.scan_dataset import scanned_keys
 
 ROWS = pa.table(
     {

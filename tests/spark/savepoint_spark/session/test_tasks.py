@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 
 from savepoint_formats.errors import FormatError, HashCodeError, JobError, SavepointError
 from savepoint_formats.hashing.key_hash import given_hashes
-from savepoint_spark.session.task_errors import typed_errors
+from savepoint_spark.session.tasks import typed_errors
 from state_processor import (
     KeyedStateBootstrapFunction,
     OperatorTransformation,

@@ -19,7 +19,7 @@ from savepoint_formats.snapshots.struct_edit import (
     retyped_field,
 )
 from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_spark.changing.values_check import edited_values
+from savepoint_spark.changing.struct_columns import edited_values
 
 ITEM = Types.POJO("a.Item", {"cents": Types.INT(), "name": Types.STRING()})
 CENTS = {"cents": 5, "name": "tea"}

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 from support.sample_rows import Sample
 
-from savepoint_database.audit.page import fragment, page
+from savepoint_database.audit.statistics_views import fragment, page
 from savepoint_formats.quantities import ByteCount
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from savepoint_spark.session.java_messages import worth_showing
+from savepoint_spark.session.java_process import worth_showing
 
 OF_A_FUNCTION = b"""Traceback (most recent call last):
   File "/jobs/function.py", line 3, in total
