@@ -60,6 +60,9 @@ from savepoint_database.snapshot.description import (
 from savepoint_database.snapshot.operator import (
     Operator,
 )
+from savepoint_database.snapshot.planned_operators import (
+    QueryNode,
+)
 from savepoint_database.snapshot.retained import (
     RetainedSnapshot,
     RetainedSnapshots,
@@ -124,6 +127,7 @@ from savepoint_formats.errors import (
     OperatorExistsError,
     OperatorNotFoundError,
     OverlappingWindowsError,
+    PlanError,
     QueryError,
     RefusedError,
     RescaleError,
@@ -414,9 +418,11 @@ __all__ = [
     "OutputTag",
     "OverlappingWindowsError",
     "ParquetOutput",
+    "PlanError",
     "PlannedOperator",
     "PlannedSavepoint",
     "QueryError",
+    "QueryNode",
     "RecordAttributes",
     "ReducingStateDescriptor",
     "RefusedError",

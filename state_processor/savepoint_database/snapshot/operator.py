@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.scan.read_options import ReadOptions
     from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.state_files.state import StateNames
     from savepoint_formats.tables.unread import CatalogProblem
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
@@ -39,6 +40,7 @@ class Operator:
         directory: Directory of its files.
         kryo: Dialect of Kryo's bytes.
         key_type: Serializer of its keys that the user gave; used where no file tells it.
+        names: Names of fields that no file tells, such as those of a SQL query.
     """
 
     record: OperatorState
@@ -46,6 +48,7 @@ class Operator:
     directory: SnapshotDirectory = field(repr=False)
     kryo: KryoDialect | None = field(default=None, repr=False)
     key_type: TypeSerializerSnapshot | None = field(default=None, repr=False)
+    names: StateNames | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         facts = f"parallelism {self.record.parallelism}"
@@ -74,7 +77,7 @@ class Operator:
     def catalog(self) -> OperatorCatalog:
         """Its states. Reads the headers of its state files, once."""
         key = None if self.key_type is None else self.key_type.layout()
-        return OperatorCatalog.of(self.directory, self.record, self.kryo, key)
+        return OperatorCatalog.of(self.directory, self.record, self.kryo, key, self.names)
 
     def written(self, snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
         """The serializer that writes new values of this one into a savepoint of the same Flink."""
@@ -169,8 +172,8 @@ class Operator:
         Raises:
             SavepointError: As ``table`` and ``scan`` do.
         """
-        is_cheap = self.directory.is_local or "catalog" in vars(self)
-        if table == KEYED_STATE and options.keys is not None and not is_cheap:
+        is_whole = self.directory.is_local or "catalog" in vars(self) or self.names is not None
+        if table == KEYED_STATE and options.keys is not None and not is_whole:
             few = asked_subtasks(self.directory, self.record, options, self.kryo)
             # Other subtasks may have states and columns that those of the keys lack.
             with suppress(NotFoundError):

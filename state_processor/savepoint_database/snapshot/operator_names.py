@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import TYPE_CHECKING
 
-from savepoint_formats.errors import AmbiguousOperatorError, OperatorNotFoundError
+from savepoint_formats.errors import (
+    AmbiguousOperatorError,
+    OperatorNotFoundError,
+    UnknownUidWarning,
+)
 from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.printable import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from savepoint_formats.metadata import CheckpointMetadata
 
     Uids = Mapping[str, str | None]
 
@@ -71,3 +79,22 @@ def short_ids(uids: Uids) -> dict[str, str]:
 def _described(uids: Uids, operator_id: str) -> str:
     uid = uids[operator_id]
     return operator_id if uid is None else f"{operator_id} ({uid})"
+
+
+def names_by_id(metadata: CheckpointMetadata, uids: Iterable[str], path: str) -> dict[bytes, str]:
+    """Operator id -> uid; warns of uids that fit no operator."""
+    if isinstance(uids, str | bytes):
+        raise TypeError(f"uids is {uids!r}, expected a list: uids=[{uids!r}]")
+    given = {OperatorId.from_uid(uid): uid for uid in uids}
+    known = {record.operator_id for record in metadata.operators}
+    if unknown := [uid for operator_id, uid in given.items() if operator_id not in known]:
+        names = sorted(
+            record.uid or given.get(record.operator_id) or str(record.operator_id)
+            for record in metadata.operators
+        )
+        message = (
+            f"{path} has no operator {', '.join(map(repr, unknown))}; it has: {', '.join(names)}"
+            f"{''.join(did_you_mean(uid, names) for uid in unknown)}"
+        )
+        warnings.warn(message, UnknownUidWarning, stacklevel=3)
+    return {operator_id: uid for operator_id, uid in given.items() if operator_id in known}
