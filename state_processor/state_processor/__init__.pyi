@@ -27,6 +27,9 @@ from savepoint_database.checks.savepoint_diff import (
     SavepointDiff,
     TableChanges,
 )
+from savepoint_database.checks.sql_changes import (
+    sql_diff,
+)
 from savepoint_database.checks.verification import (
     Verification,
 )
@@ -166,6 +169,10 @@ from savepoint_formats.key_groups.ranges import (
 from savepoint_formats.layout.general import (
     KryoClass,
     KryoField,
+)
+from savepoint_formats.plans.plan_diff import (
+    PlanVerdict,
+    SqlChange,
 )
 from savepoint_formats.scan.scan import (
     TableScan,
@@ -419,6 +426,7 @@ __all__ = [
     "OverlappingWindowsError",
     "ParquetOutput",
     "PlanError",
+    "PlanVerdict",
     "PlannedOperator",
     "PlannedSavepoint",
     "QueryError",
@@ -448,6 +456,7 @@ __all__ = [
     "SlidingWindows",
     "SparkSavepoint",
     "SparkSavepointDiff",
+    "SqlChange",
     "StateBootstrapFunction",
     "StateCompatibility",
     "StateDescription",
@@ -507,4 +516,5 @@ __all__ = [
     "print_progress",
     "schema_text",
     "snapshots",
+    "sql_diff",
 ]

@@ -240,6 +240,15 @@ _KINDS = {
     "async-calc": _Kind(_columns(), _WAITING),
     "lookup-join": _Kind(_columns("inputUpsertKey"), _WAITING),
 }
+KINDS_WITH_STATE = frozenset(_KINDS) - {
+    "async-calc",
+    "lookup-join",
+    "python-group-aggregate",
+    "sink",
+    "window-table-function",
+}
+"""Kinds of nodes with keyed state of their own in every job."""
+
 _NO_KIND = _Kind(_columns(), {})
 
 
