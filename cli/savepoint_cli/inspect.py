@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import click
@@ -31,7 +31,14 @@ def describe(output: Output, opening: Opening) -> None:
     \b
     savepoint describe s3://jobs/orders/savepoint-1a2b --uid summarize
     """
-    description = opening.open().describe()
+    savepoint = opening.open()
+    if savepoint.plan is not None:
+        nodes = savepoint.query()
+        if output.is_for_people:
+            nodes = [replace(it, description="· " * it.depth + it.description) for it in nodes]
+        output.rows(f"Query of {opening.path}", nodes)
+        return
+    description = savepoint.describe()
     output.page(
         description,
         ("Operators", description.operators),

@@ -22,6 +22,7 @@ from savepoint_cli import (
     modify,
     query,
     sinks,
+    sql_changes,
     transfer,
 )
 from savepoint_cli.terminal.progress import compiling
@@ -157,6 +158,7 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
         doctor.doctor: "Tell whether a release of Flink restores it",
         audit.stats: "Show what weighs: states, keys, skew, timers",
         checks.diff: "Compare it with another one",
+        sql_changes.sql_diff: "Tell what becomes of it when a SQL query changes",
         kafka.kafka: "Show or change the offsets of Kafka sources",
         sinks.sinks: "Show or drop pending commits of sinks",
     },

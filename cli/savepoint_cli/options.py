@@ -106,6 +106,7 @@ class Opening:
     strict_paths: bool
     uids: tuple[str, ...]
     listed_uids: list[str] | None
+    plan: str | None
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -116,6 +117,7 @@ class Opening:
             "strict_paths": self.strict_paths,
             "key_types": self.key_types,
             "kryo_classes": self.kryo_classes or (),
+            "plan": self.plan,
         }
 
     def open(self) -> Savepoint:
@@ -189,6 +191,12 @@ opening_only = collected(
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         callback=callback(_uids),
         help="A file with a uid per line, as if each were given by --uid.",
+    ),
+    common_option(
+        "--plan",
+        type=click.Path(exists=True, dir_okay=False),
+        metavar="FILE",
+        help="The compiled plan of a SQL job: operators get their uids, and rows the names of the query.",
     ),
 )
 """The argument PATH and the options that say how the savepoint is opened."""

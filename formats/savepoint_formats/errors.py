@@ -19,7 +19,7 @@
     │   ├── SchemaChangeError, RescaleError, ConversionError, MigrationError
     │   ├── MergeError, NotMergeableError, HashCodeError, UnstableHashError, UnstableKeyError
     │   ├── InexactTimeError, DescriptionError, MissingPackageError
-    │   └── AmbiguousOperatorError *, KeyTypeError *, ConditionError *, QueryError *
+    │   └── AmbiguousOperatorError *, KeyTypeError *, ConditionError *, QueryError *, PlanError *
     ├── UsageError, of which are all errors with a *
     ├── JobError
     └── WriteError
@@ -220,6 +220,10 @@ class ConditionError(RefusedError, UsageError):
 
 class QueryError(RefusedError, UsageError):
     """A query in SQL can't be understood, or failed."""
+
+
+class PlanError(RefusedError, UsageError, ValueError):
+    """A file is no compiled plan of Flink SQL, or of another job than the savepoint."""
 
 
 class MissingPackageError(RefusedError, ImportError):

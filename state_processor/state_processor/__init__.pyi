@@ -27,6 +27,9 @@ from savepoint_database.checks.savepoint_diff import (
     SavepointDiff,
     TableChanges,
 )
+from savepoint_database.checks.sql_changes import (
+    sql_diff,
+)
 from savepoint_database.checks.verification import (
     Verification,
 )
@@ -59,6 +62,9 @@ from savepoint_database.snapshot.description import (
 )
 from savepoint_database.snapshot.operator import (
     Operator,
+)
+from savepoint_database.snapshot.planned_operators import (
+    QueryNode,
 )
 from savepoint_database.snapshot.retained import (
     RetainedSnapshot,
@@ -122,6 +128,7 @@ from savepoint_formats.errors import (
     OperatorExistsError,
     OperatorNotFoundError,
     OverlappingWindowsError,
+    PlanError,
     QueryError,
     RefusedError,
     RescaleError,
@@ -160,6 +167,10 @@ from savepoint_formats.key_groups.ranges import (
 from savepoint_formats.layout.general import (
     KryoClass,
     KryoField,
+)
+from savepoint_formats.plans.plan_diff import (
+    PlanVerdict,
+    SqlChange,
 )
 from savepoint_formats.scan.scan import (
     TableScan,
@@ -412,9 +423,12 @@ __all__ = [
     "OutputTag",
     "OverlappingWindowsError",
     "ParquetOutput",
+    "PlanError",
+    "PlanVerdict",
     "PlannedOperator",
     "PlannedSavepoint",
     "QueryError",
+    "QueryNode",
     "RecordAttributes",
     "ReducingStateDescriptor",
     "RefusedError",
@@ -440,6 +454,7 @@ __all__ = [
     "SlidingWindows",
     "SparkSavepoint",
     "SparkSavepointDiff",
+    "SqlChange",
     "StateBootstrapFunction",
     "StateCompatibility",
     "StateDescription",
@@ -499,4 +514,5 @@ __all__ = [
     "print_progress",
     "schema_text",
     "snapshots",
+    "sql_diff",
 ]

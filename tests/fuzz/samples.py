@@ -79,7 +79,9 @@ class InMemory:
         snapshot = self.snapshot
         operator = Operator(record, None, snapshot.directory, snapshot.kryo)
         metadata = replace(snapshot.metadata, operators=(record,))
-        return Snapshot(snapshot.path, metadata, snapshot.directory, snapshot.kryo, (operator,))
+        return Snapshot(
+            snapshot.path, metadata, snapshot.directory, snapshot.kryo, (operator,), None
+        )
 
 
 @dataclass(frozen=True)

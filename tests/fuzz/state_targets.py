@@ -209,7 +209,7 @@ def metadata_structure(inputs: Inputs) -> Target:
             Operator(record, None, original.directory, original.kryo)
             for record in metadata.operators
         )
-        return Snapshot(original.path, metadata, original.directory, original.kryo, made)
+        return Snapshot(original.path, metadata, original.directory, original.kryo, made, None)
 
     def read(data: bytes, original: Snapshot) -> None:
         _expect_told(

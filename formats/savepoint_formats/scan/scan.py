@@ -295,7 +295,11 @@ class TableScan(TableResults):
             yield from map(self._key_filter.apply, self._keyed(split))
         elif isinstance(split, RawKeyedSplit) and self.kind is StateKind.TIMERS:
             source = RawKeyedSource(
-                self.directory, split.handle, self.kryo, self.operator.max_parallelism
+                self.directory,
+                split.handle,
+                self.kryo,
+                self.operator.max_parallelism,
+                self.table.states[0].names,
             )
             yield from map(self._key_filter.apply, self._timers(source, split.key_groups))
         else:
@@ -313,6 +317,7 @@ class TableScan(TableResults):
             self._has_divided_rows,
             split.share,
             self._written_keys(split),
+            self.table.states[0].names,
         )
         key = key_layout(self.table.states[0])
         source = keyed_source(self.directory, split.handle, key, settings)

@@ -45,6 +45,21 @@ class _ShownSnapshot(TypeSerializerSnapshot):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ShownAs(_ShownSnapshot):
+    """A snapshot whose values have a layout with other names."""
+
+    shown: Layout | None = None
+
+    @classmethod
+    def of(cls, snapshot: TypeSerializerSnapshot, shown: Layout) -> Self:
+        """The snapshot with this layout, which must have the same bytes."""
+        return cls(snapshot.class_name, snapshot.version, snapshot.values, snapshot.names, shown)
+
+    def layout(self) -> Layout:
+        return TypeSerializerSnapshot.layout(self) if self.shown is None else self.shown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class NamedRow(_ShownSnapshot):
     """The snapshot of a row whose fields have names."""
 

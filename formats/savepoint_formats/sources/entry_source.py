@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from savepoint_formats.sources.keyed_batch import KeyedBatch
     from savepoint_formats.state_files.canonical_entries import CanonicalEntries
     from savepoint_formats.state_files.sections import Section
+    from savepoint_formats.state_files.state import StateNames
     from savepoint_formats.state_files.state_piece import StatePiece
     from savepoint_formats.tables.timer_rows import TimerRows
     from savepoint_formats.values.kryo.dialect import KryoDialect
@@ -65,6 +66,7 @@ class SourceSettings:
         share: Share of a key group that several tasks read.
         keys: Key group -> its wanted keys as they are written; None for all. Others may come too:
             only RocksDB finds a key without reading those before it.
+        names: Names of fields that no file tells.
     """
 
     max_parallelism: int
@@ -77,10 +79,11 @@ class SourceSettings:
     has_divided_rows: bool = False
     share: Share = WHOLE
     keys: Mapping[int, tuple[bytes, ...]] | None = None
+    names: StateNames | None = None
 
     def applied(self, state: State) -> State:
         """A state of a file as it is read."""
-        state = state.with_kryo_classes(self.kryo)
+        state = state.with_kryo_classes(self.kryo).with_names(self.names)
         return state.with_open_pojos() if self.has_open_pojos else state
 
 

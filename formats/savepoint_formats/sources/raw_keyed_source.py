@@ -11,6 +11,7 @@ with another hash code, keys of one section contradict each other, and nothing i
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -47,6 +48,7 @@ from savepoint_formats.state_files.sections import (
     read_sections,
     sections_of,
 )
+from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.state_files.state_piece import StatePiece
 from savepoint_formats.tables.timer_rows import TimerRows
 
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from savepoint_formats.program.spans import Spans
     from savepoint_formats.snapshots import SnapshotView
     from savepoint_formats.state_files.raw_timers import TimerService
+    from savepoint_formats.state_files.state import StateNames
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 _BATCH_SIZE = 16 << 20
@@ -125,7 +128,9 @@ class RawKeyedSource:
         handle: KeyGroupsHandle,
         kryo: KryoDialect | None = None,
         max_parallelism: int | None = None,
+        names: StateNames | None = None,
     ) -> None:
+        self._names = names
         self._max_parallelism = max_parallelism
         self._evidence = TimerKeyGroups(max_parallelism)
         self._file = raw_file(directory, handle.stream)
@@ -212,11 +217,11 @@ class RawKeyedSource:
     def _section_timers(self, chunk: Chunk, section: Section) -> Iterator[TimerRows]:
         for service, domain, (keys, _, timestamps) in self._queues(chunk, section):
             if len(keys):
-                with within(f"timers {service.name!r}"):
-                    timers = decode(
-                        self._program(service.timer), chunk, keys.starts, timestamps.ends
-                    )
                 name = service.state_name(domain)
+                with within(f"timers {service.name!r}"):
+                    key = key_layout(service.queue(domain).with_names(self._names))
+                    layout = replace(service, key=key).timer
+                    timers = decode(self._program(layout), chunk, keys.starts, timestamps.ends)
                 yield TimerRows.of_key_group(name, timers, section.key_group)
 
     def _section_pieces(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from savepoint_formats.layout import (
     Layout,
@@ -34,6 +34,8 @@ from savepoint_formats.state_files.header import (
 from savepoint_formats.state_files.local_state import KeyScope, local_type
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from savepoint_formats.state_files.header import (
         KeyedBackendHeader,
         OperatorBackendHeader,
@@ -78,6 +80,16 @@ KINDS_BY_TYPE = {
 """Value of ``KEYED_STATE_TYPE`` -> the kind."""
 
 
+class StateNames(Protocol):
+    """Names of the fields of an operator's states, from somewhere else than the savepoint."""
+
+    def named(self, state: State) -> State:
+        """The state with these names in its layouts."""
+
+    def remarks(self, state: str) -> Iterator[str]:
+        """What a state is for, and other facts about it."""
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """A registered state.
@@ -90,6 +102,7 @@ class State:
         key: Layout of the key; for broadcast state of the map's key; None for operator lists.
         namespace: Layout of the namespace; None where there is none.
         local_kind: Kind in the job of local keyed state, whose instances are stored as ``kind``.
+        names: Names of fields that no file tells, if the user knows them.
     """
 
     name: str
@@ -98,6 +111,7 @@ class State:
     key: Layout | None = None
     namespace: Layout | None = None
     local_kind: StateKind | None = None
+    names: StateNames | None = field(default=None, compare=False, repr=False)
 
     @property
     def scope(self) -> KeyScope:
@@ -139,6 +153,10 @@ class State:
             layouts, kryo.classes, is_of_flink_1=not kryo.is_5
         )
         return replace(self, stored=stored, key=key, namespace=namespace)
+
+    def with_names(self, names: StateNames | None) -> State:
+        """The state with the names of fields that no file tells."""
+        return self if names is None else replace(names.named(self), names=names)
 
     def with_open_pojos(self) -> State:
         """The state with POJOs that may be bytes if they can't be decoded."""

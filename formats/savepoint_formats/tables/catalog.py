@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata.checkpoint import OperatorState, SubtaskState
     from savepoint_formats.metadata.keyed_handles import BaseHandle, KeyedStateHandle
     from savepoint_formats.metadata.operator_handles import OperatorStateHandle
+    from savepoint_formats.state_files.state import StateNames
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
@@ -103,10 +104,12 @@ class OperatorCatalog:
         operator: OperatorState,
         kryo: KryoDialect | None = None,
         key: Layout | None = None,
+        names: StateNames | None = None,
     ) -> OperatorCatalog:
         """Reads little more than the headers of the operator's state files.
 
-        ``key`` is the layout of keys for changelogs, used if no file and no timer tells it.
+        ``key`` is the layout of keys for changelogs, used if no file and no timer tells it. ``names``
+        are names of fields that no file tells.
         """
         ask_for_headers(directory, operator.subtasks)
         reader = _CatalogReader(directory, kryo, {}, [], set(), given_key=key)
@@ -117,7 +120,9 @@ class OperatorCatalog:
             reader.add(_raw_state(StateKind.COORDINATOR))
         keyed = sum(size for is_keyed, size in _sizes(operator) if is_keyed)
         others = sum(size for is_keyed, size in _sizes(operator) if not is_keyed)
-        states = tuple(state.with_kryo_classes(kryo) for state in reader.states.values())
+        states = tuple(
+            state.with_kryo_classes(kryo).with_names(names) for state in reader.states.values()
+        )
         return cls(states, keyed, others, tuple(reader.problems))
 
 

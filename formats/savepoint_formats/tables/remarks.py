@@ -48,6 +48,8 @@ def state_remarks(state: State) -> Iterator[str]:
 
 def value_remarks(state: State) -> Iterator[str]:
     """Remarks on values of a state."""
+    if state.names is not None:
+        yield from state.names.remarks(state.name)
     yield from remarks(state.value)
     match state.value:
         case Bytes() | Repeated(Bytes()):

@@ -120,6 +120,7 @@ def history(  # noqa: PLR0913  # as Snapshot.open
     allow_paths: Iterable[PathText] = (),
     strict_paths: bool = False,
     key_types: Mapping[str, GivenType] | None = None,
+    plan: PathText | None = None,
 ) -> KeyHistory:
     """State of a key in a table, in all complete snapshots below a directory.
 
@@ -136,6 +137,7 @@ def history(  # noqa: PLR0913  # as Snapshot.open
         allow_paths: Local directories and URIs. Files on another store are followed only below these.
         strict_paths: Follow no other path out of the directories of a savepoint and of its checkpoint.
         key_types: Uid or hash of an operator -> type of its keys, for operators whose files don't tell it.
+        plan: File with the compiled plan of a SQL job.
 
     Returns:
         The rows of each snapshot, the oldest first.
@@ -166,6 +168,7 @@ def history(  # noqa: PLR0913  # as Snapshot.open
                     allow_paths=allow_paths,
                     strict_paths=strict_paths,
                     key_types=key_types,
+                    plan=plan,
                 )
             in_table = key_rows(opened, table, key, undescribed_subclasses)
             is_missing = False

@@ -6,6 +6,7 @@ A user names it by its uid, its hash, or the first digits of the hash.
 from __future__ import annotations
 
 import re
+import warnings
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from savepoint_formats.errors import (
     NotFoundError,
     OperatorNotFoundError,
     StateNotFoundError,
+    UnknownUidWarning,
 )
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.printable import did_you_mean, html_table
@@ -31,12 +33,13 @@ from savepoint_formats.values.arrow_types import spark_type_name
 from savepoint_formats.values.recoding import holds_kryo
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from savepoint_formats.locations.file_io import SnapshotDirectory
-    from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.metadata import CheckpointMetadata, OperatorState
     from savepoint_formats.scan.read_options import ReadOptions
     from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.state_files.state import StateNames
     from savepoint_formats.tables.unread import CatalogProblem
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
@@ -60,6 +63,7 @@ class Operator:
         directory: Directory of its files.
         kryo: Dialect of Kryo's bytes.
         key_type: Serializer of its keys that the user gave; used where no file tells it.
+        names: Names of fields that no file tells, such as those of a SQL query.
     """
 
     record: OperatorState
@@ -67,6 +71,7 @@ class Operator:
     directory: SnapshotDirectory = field(repr=False)
     kryo: KryoDialect | None = field(default=None, repr=False)
     key_type: TypeSerializerSnapshot | None = field(default=None, repr=False)
+    names: StateNames | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         facts = f"parallelism {self.record.parallelism}"
@@ -95,7 +100,7 @@ class Operator:
     def catalog(self) -> OperatorCatalog:
         """Its states. Reads the headers of its state files, once."""
         key = None if self.key_type is None else self.key_type.layout()
-        return OperatorCatalog.of(self.directory, self.record, self.kryo, key)
+        return OperatorCatalog.of(self.directory, self.record, self.kryo, key, self.names)
 
     def written(self, snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
         """The serializer that writes new values of this one into a savepoint of the same Flink."""
@@ -190,8 +195,8 @@ class Operator:
         Raises:
             SavepointError: As ``table`` and ``scan`` do.
         """
-        is_cheap = self.directory.is_local or "catalog" in vars(self)
-        if table == KEYED_STATE and options.keys is not None and not is_cheap:
+        is_whole = self.directory.is_local or "catalog" in vars(self) or self.names is not None
+        if table == KEYED_STATE and options.keys is not None and not is_whole:
             few = asked_subtasks(self.directory, self.record, options, self.kryo)
             # Other subtasks may have states and columns that those of the keys lack.
             with suppress(NotFoundError):
@@ -259,3 +264,22 @@ def short_ids(uids: Uids) -> dict[str, str]:
 def _described(uids: Uids, operator_id: str) -> str:
     uid = uids[operator_id]
     return operator_id if uid is None else f"{operator_id} ({uid})"
+
+
+def names_by_id(metadata: CheckpointMetadata, uids: Iterable[str], path: str) -> dict[bytes, str]:
+    """Operator id -> uid; warns of uids that fit no operator."""
+    if isinstance(uids, str | bytes):
+        raise TypeError(f"uids is {uids!r}, expected a list: uids=[{uids!r}]")
+    given = {OperatorId.from_uid(uid): uid for uid in uids}
+    known = {record.operator_id for record in metadata.operators}
+    if unknown := [uid for operator_id, uid in given.items() if operator_id not in known]:
+        names = sorted(
+            record.uid or given.get(record.operator_id) or str(record.operator_id)
+            for record in metadata.operators
+        )
+        message = (
+            f"{path} has no operator {', '.join(map(repr, unknown))}; it has: {', '.join(names)}"
+            f"{''.join(did_you_mean(uid, names) for uid in unknown)}"
+        )
+        warnings.warn(message, UnknownUidWarning, stacklevel=3)
+    return {operator_id: uid for operator_id, uid in given.items() if operator_id in known}

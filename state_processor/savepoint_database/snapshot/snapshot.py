@@ -19,25 +19,30 @@ from savepoint_database.snapshot.description import (
     describe_files,
 )
 from savepoint_database.snapshot.key_types import key_serializers
-from savepoint_database.snapshot.operator import Operator, id_called, short_ids
+from savepoint_database.snapshot.operator import Operator, id_called, names_by_id, short_ids
+from savepoint_database.snapshot.planned_operators import (
+    QueryNode,
+    compiled_plan,
+    planned_operators,
+    query_nodes,
+)
 from savepoint_database.snapshot.retained import first_places, newest_complete
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import (
     NewestSnapshotWarning,
     OperatorNotFoundError,
+    PlanError,
     SavepointNotFoundError,
-    UnknownUidWarning,
     UnreadTableWarning,
 )
-from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import PORTION_SIZE
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.location import path_text
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.metadata.flink_versions import is_of_flink_2
-from savepoint_formats.printable import did_you_mean, html_table, without_secrets
+from savepoint_formats.printable import html_table, without_secrets
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 
@@ -49,6 +54,7 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.locations.location import PathText
+    from savepoint_formats.plans.compiled_plan import CompiledPlan
     from savepoint_formats.scan.merged_columns import MergeInstances
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.scan.scan import TableScan
@@ -65,6 +71,7 @@ class Snapshot:
         metadata: Content of the ``_metadata`` file.
         directory: Directory of its files.
         kryo: Dialect of Kryo's bytes: its version, and the classes that the user described.
+        plan: The compiled plan of the job, if the user gave it.
     """
 
     path: str
@@ -72,6 +79,7 @@ class Snapshot:
     directory: SnapshotDirectory
     kryo: KryoDialect
     _operators: tuple[Operator, ...]
+    plan: CompiledPlan | None
 
     @classmethod
     def open(
@@ -83,6 +91,7 @@ class Snapshot:
         allow_paths: Iterable[PathText] = (),
         strict_paths: bool = False,
         key_types: Mapping[str, GivenType] | None = None,
+        plan: PathText | None = None,
     ) -> Self:
         """Opens a savepoint or checkpoint of any Flink release from 1.8 on.
 
@@ -102,6 +111,8 @@ class Snapshot:
             key_types: Uid or hash of an operator -> the type of its keys, as ``Types.STRING()`` or
                 as the text ``"STRING"``. It counts where no file of the operator tells it: in
                 checkpoints of a changelog that was never materialized and has no timers.
+            plan: File with the compiled plan of a SQL job, as ``COMPILE PLAN`` writes it. Operators get
+                their uids, and rows the names of the query's columns.
 
         Raises:
             SavepointNotFoundError: Nothing is there, or a directory without ``_metadata``.
@@ -109,6 +120,7 @@ class Snapshot:
             FormatError: The ``_metadata`` file is damaged, or of an unknown version.
             TypeError: The path or a uid is no text, or ``uids`` is no list.
             ValueError: A uid is empty.
+            PlanError: The file is no compiled plan, or none of its operators is in the savepoint.
 
         Warns:
             NewestSnapshotWarning: The path holds several snapshots; the message and the attribute
@@ -140,20 +152,24 @@ class Snapshot:
             directory = SnapshotDirectory.of(path, rules)
             data = directory.read_metadata()
         metadata = CheckpointMetadata.read(DataInputView(data, directory.metadata_path))
-        names = _names_by_id(metadata, uids, path)
+        names = names_by_id(metadata, uids, path)
         kryo = _kryo(metadata, _described(kryo_classes))
         keys = key_serializers(key_types or {}, metadata.operators, path)
+        compiled = None if plan is None else compiled_plan(plan)
+        planned = {} if compiled is None else planned_operators(compiled, metadata, path)
         operators = tuple(
             Operator(
                 record,
-                names.get(record.operator_id) or record.uid or None,
+                names.get(record.operator_id) or record.uid or uid,
                 directory,
                 kryo,
                 keys.get(record.operator_id),
+                rows,
             )
             for record in metadata.operators
+            for uid, rows in (planned.get(record.operator_id, (None, None)),)
         )
-        return cls(path, metadata, directory, kryo, operators)
+        return cls(path, metadata, directory, kryo, operators, compiled)
 
     def operators(self) -> tuple[Operator, ...]:
         """The operators, in the order of the file."""
@@ -201,6 +217,18 @@ class Snapshot:
     def describe(self) -> SavepointDescription:
         """The savepoint on one page. Reads the headers of all state files."""
         return SavepointDescription.of(self.path, self.metadata, self._operators)
+
+    def query(self) -> list[QueryNode]:
+        """The query's operators as a tree, from its sinks to its sources. Counts all rows.
+
+        Raises:
+            PlanError: The savepoint was opened without the plan of its job.
+        """
+        if self.plan is None:
+            raise PlanError(
+                "the operators of a query are in its plan: open the savepoint with plan="
+            )
+        return list(query_nodes(self.plan, self._operators))
 
     def tables(self) -> list[TableDescription]:
         """All tables, operator by operator. Reads the headers of all state files.
@@ -351,22 +379,3 @@ def _described(classes: DescribedClasses) -> tuple[KryoClass, ...]:
 
         return class_descriptions(classes)
     return tuple(classes)
-
-
-def _names_by_id(metadata: CheckpointMetadata, uids: Iterable[str], path: str) -> dict[bytes, str]:
-    """Operator id -> uid; warns of uids that fit no operator."""
-    if isinstance(uids, str | bytes):
-        raise TypeError(f"uids is {uids!r}, expected a list: uids=[{uids!r}]")
-    given = {OperatorId.from_uid(uid): uid for uid in uids}
-    known = {record.operator_id for record in metadata.operators}
-    if unknown := [uid for operator_id, uid in given.items() if operator_id not in known]:
-        names = sorted(
-            record.uid or given.get(record.operator_id) or str(record.operator_id)
-            for record in metadata.operators
-        )
-        message = (
-            f"{path} has no operator {', '.join(map(repr, unknown))}; it has: {', '.join(names)}"
-            f"{''.join(did_you_mean(uid, names) for uid in unknown)}"
-        )
-        warnings.warn(message, UnknownUidWarning, stacklevel=3)
-    return {operator_id: uid for operator_id, uid in given.items() if operator_id in known}

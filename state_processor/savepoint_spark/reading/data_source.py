@@ -104,6 +104,7 @@ class SavepointDataSource(DataSource):
             allow_paths=names_of("allowPaths", options.get("allowPaths", "[]")),
             strict_paths=flag_of("strictPaths", options.get("strictPaths", "false")),
             key_types=key_types_of(options.get("keyTypes", "{}")),
+            plan=options.get("plan"),
         )
         operator, table = savepoint.table(_table_name(savepoint, options))
         return operator.scan(table, SourceOptions.parse(options).read)

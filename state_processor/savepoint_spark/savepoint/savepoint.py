@@ -52,6 +52,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
         allow_paths: Iterable[PathText] = (),
         strict_paths: bool = False,
         key_types: Mapping[str, GivenType] | None = None,
+        plan: PathText | None = None,
     ) -> SparkSavepoint:
         """Opens a savepoint whose tables are read as DataFrames.
 
@@ -70,6 +71,8 @@ class Savepoint(AuditVerbs, SavepointChanges):
                 not even on its own store.
             key_types: Uid or hash of an operator -> the type of its keys, as ``Types.STRING()`` or
                 as the text ``"STRING"``. It counts if no file of the operator tells it.
+            plan: File with the compiled plan of a SQL job, as ``COMPILE PLAN`` writes it. Operators get
+                their uids, and rows the names of the query's columns.
 
         Raises:
             SavepointError: As ``open`` does.
@@ -91,6 +94,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
             allow_paths=allow_paths,
             strict_paths=strict_paths,
             key_types=key_types,
+            plan=plan,
         )
         return SparkSavepoint.of(spark, opened)
 

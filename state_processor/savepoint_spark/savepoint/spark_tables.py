@@ -62,7 +62,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         spark.dataSource.register(SavepointDataSource)
         register_metadata_function(spark)
         values = (opened.path, opened.metadata, opened.directory, opened.kryo, opened.operators())
-        return cls(*values, spark, known)
+        return cls(*values, opened.plan, spark, known)
 
     def writer(self) -> SavepointWriter:
         """A writer of a copy of this savepoint."""
@@ -304,6 +304,8 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         }
         if keys:
             texts["keyTypes"] = key_types_json(keys)
+        if self.plan is not None:
+            texts["plan"] = self.plan.path
         return {**texts, **options.texts()}
 
 

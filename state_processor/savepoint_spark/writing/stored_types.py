@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.errors import DamagedError, KeyTypeError, NotFoundError, StateNotFoundError
+from savepoint_formats.snapshots.shown import ShownAs
 from savepoint_formats.state_files.header import VALUE_SERIALIZER, BackendStateType
+from savepoint_formats.state_files.state import keyed_state
 from savepoint_formats.state_files.state_v2 import as_synchronous
 from savepoint_formats.tables.catalog import keyed_headers, raw_timers, registered_infos
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
+    from savepoint_formats.state_files.state import StateNames
 
 
 @dataclass(frozen=True)
@@ -53,12 +56,24 @@ class StoredTypes:
         if not states and not timers:
             raise StateNotFoundError(f"operator {operator.name} has no keyed state")
         infos = tuple(map(as_synchronous, {**states, **timers}.values()))
-        if headers:
-            return cls(headers[0].key_serializer.snapshot, infos)
-        key = _key_of_timers(infos) or operator.key_type
+        key = headers[0].key_serializer.snapshot if headers else _key_of_timers(infos)
+        key = key or operator.key_type
         if key is None:
             raise _unknown_key_types([operator])
-        return cls(key, infos)
+        types = cls(key, infos)
+        return types if operator.names is None else types._with_names(operator.names)
+
+    def _with_names(self, names: StateNames) -> Self:
+        layout = self.key.layout()
+        states = [keyed_state(info, layout).with_names(names) for info in self.states]
+        keys = [state.key for state in states if state.key is not None]
+        infos = (
+            info.with_serializer(VALUE_SERIALIZER, ShownAs.of(snapshot, state.stored))
+            if (snapshot := info.serializer(VALUE_SERIALIZER)) is not None
+            else info
+            for info, state in zip(self.states, states, strict=True)
+        )
+        return replace(self, key=ShownAs.of(self.key, keys[0]), states=tuple(infos))
 
 
 def expect_key_types(operators: Iterable[Operator]) -> None:

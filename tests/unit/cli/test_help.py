@@ -145,7 +145,15 @@ def test_a_command_lists_its_own_options_first() -> None:
     assert options_under("Options", "add-field") == ["--value SQL", "--overwrite", "--dry-run"]
     assert options_under("Common options", "copy") == [
         *("--classes FILE", "--key-type OPERATOR=TYPE", "--allow-path PREFIX", "--strict-paths"),
-        *("--uid UID", "--uids-file FILE", "--all", "--vertical", "--output FORMAT", "--help"),
+        *(
+            "--uid UID",
+            "--uids-file FILE",
+            "--plan FILE",
+            "--all",
+            "--vertical",
+            "--output FORMAT",
+            "--help",
+        ),
     ]
     for name in main.commands:
         text = result_of(name, "--help").output

@@ -1,0 +1,253 @@
+"""Compiled plans: the JSON that ``COMPILE PLAN`` writes, and that Flink's restore tests keep.
+
+| field              | meaning                                                                       |
+|--------------------|-------------------------------------------------------------------------------|
+| flinkVersion       | release whose planner wrote the plan, such as ``1.19``                        |
+| nodes              | list of nodes                                                                 |
+| nodes[].id         | number of the node, unique in the plan                                        |
+| nodes[].type       | ``stream-exec-<kind>_<version>``                                              |
+| nodes[].description| text of the query's operator                                                  |
+| nodes[].outputType | type of the rows that it emits: a text, or an object where a text can't say it |
+| nodes[].state      | list of its states: ``index``, ``name``, ``ttl``                              |
+| edges              | list of ``source`` and ``target``, both ids; inputs of a node are in order    |
+
+An operator's uid is made of the node and of a name per operator of the node, by the option
+``table.exec.uid.format``; Flink 1.16 and newer write ``<id>_<type>_<version>_<transformation>``, or
+``<id>_<transformation>``.
+
+Flink: ``CompiledPlanSerdeUtil``, ``ExecNodeContext.generateUid``, ``SinkTransformationTranslator``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from savepoint_formats.errors import PlanError
+from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.snapshots.logical_type_text import parse_logical_type
+
+_TYPE = re.compile(r"stream-exec-(.+)_(\d+)")
+_FORMATS = ("<id>_<type>_<version>_<transformation>", "<id>_<transformation>")
+_FORMAT_OPTION = "table.exec.uid.format"
+_SINK_UIDS = ("{}", "Sink Committer: {}", "Sink {} Global Committer")
+
+_TRANSFORMATIONS = {
+    "table-source-scan": ("source",),
+    "legacy-table-source-scan": ("source",),
+    "sink": (
+        "sink",
+        "upsert-materialize",
+        "constraint-validator",
+        "partitioner",
+        "timestamp-inserter",
+        "row-kind-setter",
+    ),
+    "interval-join": (
+        "interval-join",
+        "filter-left",
+        "filter-right",
+        "pad-left",
+        "pad-right",
+    ),
+    "lookup-join": (
+        "lookup-join",
+        "lookup-join-materialize",
+        "lookup-join-key-ordered",
+        "custom-shuffle",
+    ),
+    "match": ("match", "timestamp-inserter"),
+    "window-table-function": ("window",),
+    "limit": ("rank",),
+    "sort-limit": ("rank",),
+    "legacy-sink": ("watermark-timestamp-assigner", "sink"),
+}
+"""Kind of a node -> names of its operators, where they differ from the kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedColumn:
+    """A column of rows; ``root`` is the root of its SQL type, empty where it is not known here."""
+
+    name: str
+    root: str = ""
+
+
+Row = tuple[NamedColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedState:
+    """A state of a node: its place among them, and how long values live, such as ``1 d``."""
+
+    index: int
+    name: str
+    ttl: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanNode:
+    """A node of a plan.
+
+    Attributes:
+        id: Its number.
+        kind: Its type without prefix and version, such as ``group-aggregate``.
+        version: Version of the type.
+        description: The operator as the query's explanation shows it.
+        output: Columns that it emits; None if the type isn't understood.
+        inputs: Ids of the nodes that it reads, in order.
+        states: Its states, by their index; empty where the plan names none.
+        spec: The node as the plan has it.
+    """
+
+    id: int
+    kind: str
+    version: int
+    description: str
+    output: Row | None
+    inputs: tuple[int, ...]
+    states: tuple[PlannedState, ...]
+    spec: Mapping[str, Any]
+
+    def uids(self) -> tuple[str, ...]:
+        """Uids that operators of this node may have."""
+        asked = self.spec.get("configuration") or {}
+        formats = (asked[_FORMAT_OPTION],) if _FORMAT_OPTION in asked else _FORMATS
+        uids = [
+            form.replace("<id>", str(self.id))
+            .replace("<type>", self.kind)
+            .replace("<version>", str(self.version))
+            .replace("<transformation>", name)
+            for form in formats
+            for name in _TRANSFORMATIONS.get(self.kind, (self.kind,))
+        ]
+        if self.kind != "sink":
+            return tuple(uids)
+        return tuple(form.format(uid) for form in _SINK_UIDS for uid in uids)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledPlan:
+    """A plan: its nodes by their ids, in the order of the file."""
+
+    path: str
+    flink_version: str
+    nodes: Mapping[int, PlanNode]
+
+    @classmethod
+    def parse(cls, text: str, path: str) -> Self:
+        """Parses the JSON of a plan; ``path`` names it in errors.
+
+        Raises:
+            PlanError: The text is no compiled plan.
+        """
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise PlanError(f"{path} is no JSON: {error}") from error
+        if not isinstance(content, Mapping) or not isinstance(content.get("nodes"), list):
+            raise PlanError(
+                f"{path} is no compiled plan: it has no list of nodes. COMPILE PLAN writes one"
+            )
+        inputs = _inputs(content.get("edges"), path)
+        nodes = [_node(node, inputs, path) for node in content["nodes"]]
+        by_id = {node.id: node for node in nodes}
+        if len(by_id) != len(nodes):
+            raise PlanError(f"{path}: two nodes have the same id")
+        if missing := {source for ids in inputs.values() for source in ids} - set(by_id):
+            raise PlanError(f"{path}: edges name nodes that the plan lacks: {sorted(missing)}")
+        return cls(path, str(content.get("flinkVersion", "")), by_id)
+
+    def nodes_by_operator(self) -> dict[OperatorId, tuple[str, PlanNode]]:
+        """Id of each operator that a job of the plan may have -> its uid and its node."""
+        return {
+            OperatorId.from_uid(uid): (uid, node)
+            for node in self.nodes.values()
+            for uid in node.uids()
+        }
+
+    def inputs(self, node: PlanNode) -> tuple[Row | None, ...]:
+        """Columns of the rows of each input."""
+        return tuple(self.nodes[source].output for source in node.inputs)
+
+
+def _inputs(edges: Any, path: str) -> dict[int, tuple[int, ...]]:
+    if not isinstance(edges, list):
+        raise PlanError(f"{path} is no compiled plan: it has no list of edges")
+    inputs: dict[int, tuple[int, ...]] = {}
+    for edge in edges:
+        match edge:
+            case {"source": int(source), "target": int(target)}:
+                inputs[target] = (*inputs.get(target, ()), source)
+            case _:
+                raise PlanError(f"{path}: {edge!r} is no edge, expected source and target")
+    return inputs
+
+
+def _node(node: Any, inputs: Mapping[int, tuple[int, ...]], path: str) -> PlanNode:
+    match node:
+        case {"id": int(number), "type": str(name)} if matched := _TYPE.fullmatch(name):
+            kind, version = matched.groups()
+        case _:
+            raise PlanError(f"{path}: {str(node)[:80]} is no node of a streaming plan")
+    states = sorted(map(_state, node.get("state") or ()), key=lambda state: state.index)
+    return PlanNode(
+        number,
+        kind,
+        int(version),
+        str(node.get("description", "")),
+        parse_row(node.get("outputType")),
+        inputs.get(number, ()),
+        tuple(states),
+        node,
+    )
+
+
+def _state(state: Mapping[str, Any]) -> PlannedState:
+    return PlannedState(int(state.get("index", 0)), str(state.get("name")), str(state.get("ttl")))
+
+
+def parse_row(given: Any) -> Row | None:
+    """Columns of a row type, as a text or an object; None for other types."""
+    match given:
+        case {"type": "ROW", "fields": [*columns]}:
+            return tuple(
+                NamedColumn(str(it.get("name")), _root(it.get("fieldType"))) for it in columns
+            )
+        case str() if given.startswith("ROW<"):
+            return _columns(given)
+        case _:
+            return None
+
+
+_COLUMN = re.compile(r"(?:ROW<|, )`((?:[^`]|``)*)` ")
+_WITHIN = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|[<(]|[>)]|, (?=`)|[^'`<>(),]+|,")
+
+
+def _columns(text: str) -> Row | None:
+    """The columns of ``ROW<`a` BIGINT, ...>``; None if it ends too early."""
+    columns, position = [], 0
+    while matched := _COLUMN.match(text, position):
+        start = position = matched.end()
+        depth = 0
+        while (token := _WITHIN.match(text, position)) is not None:
+            depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(token.group(), 0)
+            if depth < 0 or (not depth and token.group() == ", "):
+                break
+            position = token.end()
+        columns.append(
+            NamedColumn(matched.group(1).replace("``", "`"), _root(text[start:position]))
+        )
+    return tuple(columns) if text[position : position + 1] == ">" or text == "ROW<>" else None
+
+
+def _root(given: Any) -> str:
+    if isinstance(given, Mapping):
+        return str(given.get("type", ""))
+    try:
+        return parse_logical_type(str(given)).root
+    except ValueError:
+        return ""  # An interval, a structured type: the savepoint knows it.

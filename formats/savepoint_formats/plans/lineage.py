@@ -1,0 +1,247 @@
+"""Where the rows of a query's operators come from, in a form that two plans can be compared by.
+
+Numbers of nodes and columns, and names of columns, differ from plan to plan though rows are the
+same. A *row set* tells which rows a node emits, a column's *origin* how its values are computed, both
+down to the tables of the sources. Two plans have the same rows where these are equal.
+
+| node                       | row set                                   | columns                        |
+|----------------------------|-------------------------------------------|--------------------------------|
+| source                     | table, what is pushed down to it          | table and name                 |
+| calc                       | the input's, with the condition           | the expressions                |
+| exchange, assigners        | the input's                               | the input's                    |
+| aggregates                 | the input's, with the keys and the window | keys, then a call each         |
+| joins                      | both inputs', with type and condition     | those of both                  |
+| deduplicate, rank          | the input's, with keys, order and range   | the input's, then the rank     |
+| any other                  | the inputs', with all that the node says  | numbered                       |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from savepoint_formats.plans.compiled_plan import CompiledPlan, PlanNode
+
+_PASSING = {
+    "exchange",
+    "watermark-assigner",
+    "mini-batch-assigner",
+    "drop-update-before",
+}
+_LOCAL = {"local-group-aggregate", "local-window-aggregate"}
+_JOINS = {"join", "interval-join", "temporal-join", "window-join"}
+_LEFT_ALONE = {"SEMI", "ANTI"}
+_KEPT = {"deduplicate", "changelog-normalize", "window-deduplicate", "drop-update-before"}
+_AGGREGATES = {
+    "group-aggregate",
+    "global-group-aggregate",
+    "window-aggregate",
+    "global-window-aggregate",
+    "group-window-aggregate",
+}
+_OF_COLUMNS = {"ProjectPushDown", "ReadingMetadata", "WatermarkPushDown"}
+"""What is pushed down to a source without another choice of rows."""
+
+_NOT_OF_ROWS = {
+    "id",
+    "type",
+    "configuration",
+    "description",
+    "outputType",
+    "inputProperties",
+    "state",
+    "grouping",
+    "aggCalls",
+    "aggCallNeedRetractions",
+    "generateUpdateBefore",
+    "needRetraction",
+    "localAggInputRowType",
+    "leftUpsertKeys",
+    "rightUpsertKeys",
+    "namedWindowProperties",
+    "outputRowNumber",
+}
+_REFERENCES = {
+    "grouping",
+    "leftKeys",
+    "rightKeys",
+    "uniqueKeys",
+    "partitionKeys",
+    "orderKey",
+    "timeAttributeIndex",
+    "leftTimeIndex",
+    "rightTimeIndex",
+    "leftTimeAttributeIndex",
+    "rightTimeAttributeIndex",
+    "windowStart",
+    "windowEnd",
+    "sliceEnd",
+    "fields",
+    "index",
+    "argList",
+    "filterArg",
+    "inputIndex",
+    "fieldIndex",
+    "partition_key_indices",
+    "primaryKeys",
+}
+"""Names of JSON fields whose numbers are those of columns."""
+
+_OF_RIGHT = {"rightKeys", "rightTimeIndex", "rightTimeAttributeIndex"}
+
+Origin = Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows that a node emits.
+
+    Attributes:
+        row_set: Which rows they are.
+        columns: The origin of each column.
+        unaggregated: The rows in front of a local aggregation, which calls of the global one name.
+    """
+
+    row_set: Hashable
+    columns: tuple[Origin, ...]
+    unaggregated: Rows | None = None
+
+
+class Lineage:
+    """The rows of all nodes of a plan."""
+
+    def __init__(self, plan: CompiledPlan) -> None:
+        self.plan = plan
+        self._rows: dict[int, Rows] = {}
+
+    def inputs(self, node: PlanNode) -> tuple[Rows, ...]:
+        """The rows that a node reads."""
+        return tuple(self.rows(self.plan.nodes[number]) for number in node.inputs)
+
+    def rows(self, node: PlanNode) -> Rows:
+        """The rows that a node emits."""
+        waiting = [node]
+        while waiting:
+            top = waiting[-1]
+            missing = [self.plan.nodes[it] for it in top.inputs if it not in self._rows]
+            if top.id not in self._rows and missing and len(waiting) <= len(self.plan.nodes):
+                waiting += missing
+                continue
+            waiting.pop()
+            self._rows[top.id] = self._emitted(top)
+        return self._rows[node.id]
+
+    def _emitted(self, node: PlanNode) -> Rows:
+        inputs = tuple(self._rows[number] for number in node.inputs if number in self._rows)
+        spec = node.spec
+        if node.kind in _PASSING and inputs:
+            return inputs[0]
+        if node.kind.endswith("table-source-scan"):
+            return _scanned(node)
+        if node.kind == "calc" and inputs:
+            return _calculated(spec, inputs[0])
+        if node.kind in _LOCAL and inputs:
+            partial = (("partial",),) * len(node.output or ())
+            return Rows(inputs[0].row_set, (*keys(node, inputs), *partial), inputs[0])
+        row_set = (
+            family(node),
+            *(rows.row_set for rows in inputs),
+            frozenset(keys(node, inputs)),
+            settings(node, inputs),
+        )
+        columns = tuple(column for rows in inputs for column in rows.columns)
+        if node.kind in _JOINS and _join_type(spec) in _LEFT_ALONE:
+            columns = inputs[0].columns
+        elif node.kind in _AGGREGATES and inputs:
+            columns = keys(node, inputs)
+            columns += tuple(("call", row_set, call) for call in calls(node, inputs))
+        count = len(node.output or ())
+        if node.kind in _KEPT:
+            return Rows(row_set, columns)
+        columns = columns[:count]
+        more = range(len(columns), count)
+        return Rows(row_set, (*columns, *(("of", row_set, number) for number in more)))
+
+
+def settings(node: PlanNode, inputs: Sequence[Rows]) -> Hashable:
+    """All that a node says about its rows, with origins in place of numbers of columns."""
+    kept = {name: value for name, value in node.spec.items() if name not in _NOT_OF_ROWS}
+    return _frozen(kept, inputs)
+
+
+def keys(node: PlanNode, inputs: Sequence[Rows]) -> tuple[Origin, ...]:
+    """Origins of the columns by which an aggregate groups."""
+    return tuple(_origin(number, inputs, "") for number in node.spec.get("grouping") or ())
+
+
+def calls(node: PlanNode, inputs: Sequence[Rows]) -> tuple[Hashable, ...]:
+    """The aggregate calls of a node, without their aliases."""
+    inputs = [rows.unaggregated or rows for rows in inputs]
+    given = node.spec.get("aggCalls") or ()
+    retracting = node.spec.get("aggCallNeedRetractions") or ()
+    return tuple(
+        _frozen(
+            {
+                **{name: value for name, value in call.items() if name != "name"},
+                "retracts": bool(retracting[number]) if number < len(retracting) else False,
+            },
+            inputs,
+        )
+        for number, call in enumerate(given)
+    )
+
+
+def family(node: PlanNode) -> str:
+    """One name for an aggregation in one step and in two."""
+    return node.kind.removeprefix("global-")
+
+
+def _scanned(node: PlanNode) -> Rows:
+    source = node.spec.get("scanTableSource") or {}
+    table = (source.get("table") or {}).get("identifier")
+    pushed = [
+        ability
+        for ability in source.get("abilities") or ()
+        if ability.get("type") not in _OF_COLUMNS
+    ]
+    kept = [{name: it[name] for name in it if name != "producedType"} for it in pushed]
+    columns = tuple(("column", table, column.name) for column in node.output or ())
+    return Rows(("table", table, _frozen(kept, ())), columns)
+
+
+def _calculated(spec: Mapping[str, Any], rows: Rows) -> Rows:
+    condition = spec.get("condition")
+    row_set = rows.row_set
+    if condition is not None:
+        row_set = ("where", row_set, _frozen(condition, (rows,)))
+    columns = tuple(_frozen(item, (rows,)) for item in spec.get("projection") or ())
+    return Rows(row_set, columns)
+
+
+def _join_type(spec: Mapping[str, Any]) -> str:
+    join = spec.get("intervalJoinSpec") or spec
+    return str((join.get("joinSpec") or {}).get("joinType"))
+
+
+def _frozen(value: Any, inputs: Sequence[Rows], name: str = "") -> Hashable:
+    """A value of JSON that can be compared, with origins in place of numbers of columns."""
+    match value:
+        case {"kind": "INPUT_REF", "inputIndex": int(number)}:
+            return _origin(number, inputs, name)
+        case Mapping():
+            return tuple((key, _frozen(item, inputs, key)) for key, item in sorted(value.items()))
+        case list() | tuple():
+            return tuple(_frozen(item, inputs, name) for item in value)
+        case int(number) if name in _REFERENCES and not isinstance(number, bool):
+            return _origin(number, inputs, name)
+        case _:
+            return value  # type: ignore[no-any-return]  # JSON has nothing else
+
+
+def _origin(number: int, inputs: Sequence[Rows], name: str) -> Origin:
+    if name in _OF_RIGHT:
+        inputs = inputs[1:]
+    columns = [column for rows in inputs for column in rows.columns]
+    return columns[number] if 0 <= number < len(columns) else ("none", number)

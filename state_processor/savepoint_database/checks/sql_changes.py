@@ -1,0 +1,78 @@
+"""What becomes of a SQL job's state when its query changes; see ``savepoint sql-diff``."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from savepoint_database.snapshot.planned_operators import compiled_plan
+from savepoint_database.snapshot.snapshot import Snapshot
+from savepoint_formats.errors import PlanError
+from savepoint_formats.plans.plan_diff import SqlChange, plan_changes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from savepoint_database.snapshot.planned_operators import QueryNode
+    from savepoint_formats.locations.location import PathText
+
+
+def sql_diff(
+    old: PathText,
+    new: PathText,
+    savepoint: PathText | None = None,
+    *,
+    matches: PathText | Mapping[int, int | None] | None = None,
+) -> list[SqlChange]:
+    """Compares the compiled plans of two queries: what becomes of the state of each operator.
+
+    Operators belong together if they compute the same from the same tables, whatever their numbers
+    and the names of columns are. Nothing is restored or written.
+
+    Args:
+        old: File with the plan of the job that wrote the state.
+        new: File with the plan of the job that shall restore it.
+        savepoint: The savepoint of the old job; the answer then has rows and bytes.
+        matches: Number of an operator of the old plan -> that of the new plan, or None if its state shall be
+            lost. It corrects what is found. Or a file of YAML or JSON with such pairs.
+
+    Returns:
+        A change per operator with state: first those of the old plan, then new ones.
+
+    Raises:
+        PlanError: A file is no plan, ``matches`` names an unknown operator, or the savepoint is of another job.
+        SavepointError: As ``Savepoint.open`` does.
+
+    Example:
+        >>> [change.reason for change in sql_diff("v1.json", "v2.json") if change.verdict == "lost"]
+    """
+    given = _matches(matches) if isinstance(matches, str | os.PathLike) else matches
+    changes = plan_changes(compiled_plan(old), compiled_plan(new), given)
+    nodes: dict[int | None, QueryNode] = {}
+    if savepoint is not None:
+        nodes = {node.id: node for node in Snapshot.open(savepoint, plan=old).query()}
+    return [
+        replace(change, rows=nodes[change.old].rows, size=nodes[change.old].size)
+        if change.old in nodes
+        else change
+        for change in changes
+    ]
+
+
+def _matches(path: PathText) -> dict[int, int | None]:
+    import yaml  # noqa: PLC0415  # slow
+
+    try:
+        pairs = yaml.safe_load(Path(path).read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise PlanError(f"{path}: {error}") from error
+    if not isinstance(pairs, dict) or not all(map(_is_pair, pairs.items())):
+        raise PlanError(f"{path} has no pairs of numbers of operators, such as 4: 7, or 4: null")
+    return pairs
+
+
+def _is_pair(pair: tuple[object, object]) -> bool:
+    before, after = pair
+    return isinstance(before, int) and (after is None or isinstance(after, int))

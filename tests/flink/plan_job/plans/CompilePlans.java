@@ -1,0 +1,39 @@
+package plans;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+import org.apache.flink.table.api.EnvironmentSettings;
+import org.apache.flink.table.api.TableEnvironment;
+
+/**
+ * Compiles the plan of each query in a folder: {@code NAME/tables.sql} has a statement per line, {@code
+ * NAME/options} an option per line, {@code NAME/query.sql} the query. Writes {@code NAME/plan.json}.
+ */
+public final class CompilePlans {
+  public static void main(String[] arguments) throws Exception {
+    try (Stream<Path> folders = Files.list(Path.of(arguments[0]))) {
+      for (Path folder : folders.sorted().toList()) {
+        Files.writeString(folder.resolve("plan.json"), plan(folder));
+      }
+    }
+  }
+
+  private static String plan(Path folder) throws Exception {
+    TableEnvironment tables =
+        TableEnvironment.create(EnvironmentSettings.newInstance().inStreamingMode().build());
+    for (String option : lines(folder, "options")) {
+      String[] pair = option.split("=", 2);
+      tables.getConfig().set(pair[0], pair[1]);
+    }
+    for (String statement : lines(folder, "tables.sql")) {
+      tables.executeSql(statement);
+    }
+    return tables.compilePlanSql(Files.readString(folder.resolve("query.sql"))).asJsonString();
+  }
+
+  private static List<String> lines(Path folder, String name) throws Exception {
+    return Files.readAllLines(folder.resolve(name));
+  }
+}

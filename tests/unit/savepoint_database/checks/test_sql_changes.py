@@ -1,0 +1,102 @@
+"""Plans of Flink's restore tests are compared with changed copies of themselves."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.commands import lines, run
+
+from state_processor import PlanError, sql_diff
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+CASE = "stream-exec-group-aggregate_1/group-aggregate-simple"
+Change = dict[str, Any]
+
+
+@pytest.fixture
+def plan(corpus: Path) -> Path:
+    return corpus / "sql-plans" / f"{CASE}.json"
+
+
+@pytest.fixture
+def changed(plan: Path, tmp_path: Path) -> Callable[..., Path]:
+    """Returns a maker of copies of the plan whose aggregation has other fields."""
+
+    def change(**fields: object) -> Path:
+        content = json.loads(plan.read_text())
+        next(node for node in content["nodes"] if node["id"] == 4).update(fields)
+        path = tmp_path / "changed.json"
+        path.write_text(json.dumps(content))
+        return path
+
+    return change
+
+
+def test_rows_and_bytes_are_those_of_the_savepoint(plan: Path, corpus: Path) -> None:
+    changes = sql_diff(plan, plan, corpus / "sql" / CASE)
+    (aggregate,) = (change for change in changes if change.old == 4)
+    assert (aggregate.verdict, aggregate.new, aggregate.reason, aggregate.rows) == (
+        "same",
+        4,
+        "",
+        2,
+    )
+    assert aggregate.size
+
+
+def test_the_command_exits_with_3_if_state_needs_history(
+    plan: Path, changed: Callable[..., Path]
+) -> None:
+    shown = lines("sql-diff", plan, plan)
+    assert {line["verdict"] for line in shown} == {"same"}
+    assert {line["rows"] for line in shown} == {None}
+    code, output = run("sql-diff", plan, changed(grouping=[1]))
+    assert code == 3
+    assert "it groups by other columns" in output
+
+
+def test_matches_correct_what_belongs_together(plan: Path, tmp_path: Path) -> None:
+    (tmp_path / "pairs.yaml").write_text("4: null\n")
+    verdicts = {
+        (change.old, change.new): change.verdict
+        for change in sql_diff(plan, plan, matches=tmp_path / "pairs.yaml")
+    }
+    assert verdicts[4, None] == "lost"
+    assert verdicts[None, 4] == "rebuilt"
+
+
+@pytest.mark.parametrize("text", ["4", "- 4", "4: seven", "{"])
+def test_a_file_without_pairs_is_refused(plan: Path, tmp_path: Path, text: str) -> None:
+    (tmp_path / "pairs.yaml").write_text(text)
+    with pytest.raises(PlanError, match=r"pairs\.yaml"):
+        sql_diff(plan, plan, matches=tmp_path / "pairs.yaml")
+
+
+def test_matches_of_unknown_operators_are_refused(plan: Path) -> None:
+    with pytest.raises(PlanError, match="the old plan has no operator with state 99"):
+        sql_diff(plan, plan, matches={99: 4})
+    with pytest.raises(PlanError, match="the new plan has no operator with state 99"):
+        sql_diff(plan, plan, matches={4: 99})
+
+
+def test_another_version_of_an_operator_is_rebuilt(
+    plan: Path, changed: Callable[..., Path]
+) -> None:
+    (change,) = (
+        change
+        for change in sql_diff(plan, changed(type="stream-exec-group-aggregate_2"))
+        if change.old == 4
+    )
+    assert (change.verdict, change.reason) == ("rebuilt", "version 2 of the operator, 1 before")
+
+
+def test_every_plan_is_the_same_as_itself(corpus: Path) -> None:
+    plans = sorted((corpus / "sql-plans").rglob("*.json"))
+    assert len(plans) > 70
+    for path in plans:
+        assert {change.verdict for change in sql_diff(path, path)} <= {"same"}, path
