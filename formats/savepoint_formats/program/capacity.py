@@ -39,8 +39,8 @@ _SIZES: dict[Op, int] = {
     Op.JAVA_UTF: 2,
     Op.UTF8: 4,
     Op.BYTES: 4,
-    Op.BIG_INTEGER: 12,
-    Op.BIG_DECIMAL: 16,
+    Op.BIG_INTEGER: 52,
+    Op.BIG_DECIMAL: 52,
     Op.LIST: 4,
     Op.MASKED_LIST: 4,
     Op.FRAME: 4,
@@ -67,8 +67,8 @@ _SIZES: dict[Op, int] = {
     Op.ASCII_TEXT: 5,
     Op.CONSTANT_INDEX: 5,
     Op.COUNTED_BYTES: 5,
-    Op.WHOLE_NUMBER: 10,
-    Op.EXACT_NUMBER: 15,
+    Op.WHOLE_NUMBER: 52,
+    Op.EXACT_NUMBER: 52,
     Op.OPTIONAL: 10,
 }
 """The bytes that an instruction writes, padding included."""
