@@ -42,6 +42,7 @@ _SIZES: dict[Op, int] = {
     Op.BIG_INTEGER: 52,
     Op.BIG_DECIMAL: 52,
     Op.LIST: 4,
+    Op.BLOCK: 6,
     Op.MASKED_LIST: 4,
     Op.FRAME: 4,
     Op.TAG: 1,
@@ -92,6 +93,7 @@ _DENSITIES: dict[Op, float] = {
 
 _ELEMENT_SIZES: dict[Op, int] = {
     Op.LIST: 0,
+    Op.BLOCK: 0,
     Op.MASKED_LIST: 1,
     Op.DELIMITED: 1,
     Op.ARRAY: 9,
