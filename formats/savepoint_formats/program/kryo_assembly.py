@@ -87,10 +87,14 @@ def assemble_graph(
     """Emits the instructions of a layout's graphs, if there are any; whether there are."""
     name = layout.class_name
     assembly = _GraphAssembly(layout, dialect, listing, classes, writes=writes)
-    if not is_described(layout) and (name not in SINGLES or name not in KRYO_TYPES):
+    is_known = is_described(layout) or bool(layout.arguments)
+    if not is_known and (name not in SINGLES or name not in KRYO_TYPES):
         return False
     listing.emit(Op.GRAPH, 0, int(dialect.is_5))
-    assembly.root(name, draft)
+    if layout.arguments:
+        assembly.collection(TypeArgument(name, layout.arguments), draft)
+    else:
+        assembly.root(name, draft)
     return True
 
 
@@ -133,6 +137,10 @@ class _GraphAssembly:
         else:
             fields = lambda: self._fields(described, draft, (name,))  # noqa: E731
             self._object(draft, BY_CLASS, [((name,), fields)])
+
+    def collection(self, declared: TypeArgument, draft: Draft) -> None:
+        """A collection that a graph begins with."""
+        self._value(declared, draft, BY_CLASS, (), ())
 
     def _value(
         self, declared: Declared, draft: Draft, lead: int, known: Arguments, around: tuple[str, ...]

@@ -6,14 +6,15 @@ A value is migrated first, under its old names.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import within
-from savepoint_formats.pass_through.recoded_entries import RecodedStates
-from savepoint_formats.values.named_values import Renaming, may_name_classes
+from savepoint_formats.pass_through.recoded_entries import RecodedStates, renamed
+from savepoint_formats.values.named_values import may_name_classes
 from savepoint_spark.changing.header_changes import RenamedElements
 from savepoint_spark.changing.named_classes import naming_states
-from savepoint_spark.changing.stored_elements import described_layout, stored_elements
+from savepoint_spark.changing.stored_elements import described_layout, element_arrays
 
 if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
@@ -54,9 +55,9 @@ class RecodedState:
         if not steps:
             return
         with within(f"state {state.name!r}", f"operator {self.operator.name}"):
-            for element in stored_elements(self.operator, state):
+            for elements in element_arrays(self.operator, state):
                 for step in steps:
-                    element = step.of(element)  # noqa: PLW2901  # it goes from step to step
+                    elements = step(elements)  # noqa: PLW2901  # they go from step to step
 
     def _steps(self, state: NewOperatorState) -> tuple[tuple[Step, ...], NewOperatorState]:
         """The steps for each element, and the new state."""
@@ -69,5 +70,5 @@ class RecodedState:
             kryo = self.migration.writes
         layout = described_layout(state, kryo)
         if self.renames and may_name_classes(layout):
-            steps += (Renaming(layout, kryo, self.renames),)
+            steps += (partial(renamed, layout=layout, kryo=kryo, renames=self.renames),)
         return steps, state
