@@ -28,7 +28,7 @@ from savepoint_formats.layout import (
     Ttl,
 )
 from savepoint_formats.values.kinds import times
-from savepoint_formats.values.pojo_columns import pojo_columns
+from savepoint_formats.values.pojo_columns import pojo_classes, pojo_columns
 
 Strategy = st.SearchStrategy[Any]
 
@@ -267,7 +267,21 @@ def union(fields: list[Any]) -> tuple[Layout, Strategy]:
     layout, values = fields[0]
     if isinstance(layout, layouts.Marker):
         return struct(fields)
-    return IndexedUnion(("null", "value"), (layouts.Marker(None), layout)), or_null(values)
+    if len(fields) == 1:
+        return IndexedUnion(("null", "value"), (layouts.Marker(None), layout)), or_null(values)
+    names, empty = names_of(fields), dict.fromkeys(names_of(fields))
+    given = [
+        values.filter(lambda value: value is not None).map(lambda value, n=name: empty | {n: value})
+        for name, (branch, values) in zip(names, fields, strict=True)
+        if not isinstance(branch, layouts.Marker | layouts.VoidNamespace)
+    ]
+    if len(given) < len(fields):
+        return struct(fields)
+    branches = tuple(branch for branch, _ in fields)
+    if len(fields) == 2:
+        return IndexedUnion(names, branches), st.one_of(given)
+    with_null = IndexedUnion((*names, "null"), (*branches, layouts.Marker(None)))
+    return with_null, st.none() | st.one_of(given)
 
 
 def pojo(fields: list[Any]) -> tuple[Layout, Strategy]:
@@ -280,9 +294,21 @@ def pojo(fields: list[Any]) -> tuple[Layout, Strategy]:
     if len(fields) < 3:
         return layout, or_null(rows)
     subclass = Pojo("a.Sub", (*names, "z"), (*own[1:], own[0], Nullable(layouts.Long())))
-    with_subclass = Pojo("a.B", names, own, registered=(("a.Sub", subclass),))
-    columns = dict.fromkeys(pojo_columns(with_subclass).layouts)
-    return with_subclass, rows.map(lambda row: {"$class": "a.B"} | columns | row)
+    others = (("a.Son", Pojo("a.Son", names[:1], own[:1])), ("a.Sorrow", layouts.Text()))
+    with_subclass = Pojo("a.B", names, own, registered=(("a.Sub", subclass),), unregistered=others)
+    of_pojo = pojo_columns(with_subclass)
+    columns = dict.fromkeys(of_pojo.layouts)
+
+    def of_class(name: str, layout: Layout, given: list[Strategy]) -> Strategy:
+        filled = st.tuples(*given).map(
+            lambda row: dict(zip(of_pojo.of_class[name, layout], row, strict=True))
+        )
+        return filled.map(lambda row: {"$class": name} | columns | row)
+
+    values = [or_null(given) for _, given in fields]
+    of_classes = [values, [*values[1:], values[0], or_null(LONGS)], values[:1], [or_null(TEXTS)]]
+    classes = zip(pojo_classes(with_subclass), of_classes, strict=True)
+    return with_subclass, st.one_of([of_class(*one, given) for one, given in classes])
 
 
 def time_to_live(fields: list[Any]) -> tuple[Layout, Strategy]:

@@ -19,6 +19,7 @@ from savepoint_formats.errors import FormatError
 from savepoint_formats.layout import (
     BinaryRow,
     Framed,
+    IndexedUnion,
     Layout,
     LogicalType,
     MapOf,
@@ -124,20 +125,59 @@ def printed(array: pa.Array) -> str:
     return text
 
 
+LARGE = [str(sign * 2**bits - sign) for bits in (63, 64, 65, 127, 200, 255) for sign in (1, -1)]
+NOTHING = layouts.Marker(None)
+NUMBERS = layouts.BlockRepeated(layouts.Long())
+TAGS = Repeated(Struct(("x",), (layouts.Text(),)))
+
 PLAIN: list[tuple[Layout, list[Any]]] = [
     (layouts.Text(), ["", None, "ascii, more than eight", "äöü", "日本語", "a😀b", "\x00\x7f"]),
     (layouts.MutableText(), ["", "xyz", "Übergrößenträger"]),
     (layouts.JavaUtf(), ["", "plain", "nul \x00", "é😀", "日本"]),
     (layouts.Utf8(), ["", "plain and rather long", "é😀", "日本"]),
-    (layouts.BigInteger(), ["0", "1", "10", None, "-1", "-128", "9223372036854775807"]),
+    (layouts.BigInteger(), ["0", "1", "10", None, "-1", "-128", *LARGE]),
     (layouts.BigDecimal(), ["0", "0.000", "-1.50", None, "0.000001", "123456789.000000001"]),
+    (layouts.BigDecimal(), [*LARGE, *(f"{text[:-18]}.{text[-18:]}" for text in LARGE)]),
+    (layouts.BigDecimal(), ["0.000000", f"0.00000{LARGE[-1].removeprefix('-')}"]),
     (layouts.Enum("E", ("A", "B", "C"), (7, -1, 3)), ["A", "C", "B", "A"]),
     (Nullable(layouts.Enum("E", ("A", "B"))), ["A", None, "B"]),
     (layouts.DecimalData(38, 0), [10**37, -(10**37), 0, 10**38 - 1, 1 - 10**38]),
     (Nullable(layouts.DecimalData(5, 0)), [99999, None, -99999]),
     (Pojo("P", ("a",), (Nullable(layouts.Long()),)), [{"a": 1}, None, {"a": None}]),
     (MapOf(layouts.Text(), Repeated(layouts.Int())), [[("a", [1, 2])], [], [("b", [])]]),
+    (layouts.BlockRepeated(layouts.Utf8()), [["a", "b"], [], ["c"]]),
+    (layouts.BlockMap(layouts.Long()), [[("a", 1), ("b", 2)], [], [("c", 3)]]),
+    (IndexedUnion(("null", "a"), (NOTHING, layouts.Utf8())), ["x", None, ""]),
+    (IndexedUnion(("a", "null"), (layouts.Long(), NOTHING)), [1, None, 0]),
+    (
+        IndexedUnion(("a", "b"), (layouts.Long(), layouts.Utf8())),
+        [{"a": 1, "b": None}, {"a": None, "b": "x"}],
+    ),
+    (layouts.BlockRepeated(IndexedUnion(("null", "a"), (NOTHING, NUMBERS))), [[[1], None], []]),
 ]
+
+SUBCLASSES = Pojo(
+    "a.B",
+    ("id", "tags"),
+    (Nullable(layouts.Long()), Nullable(TAGS)),
+    (("a.Sub", Pojo("a.Sub", ("more", "tags"), (Nullable(layouts.Text()), Nullable(TAGS)))),),
+    (
+        ("a.Son", Pojo("a.Son", ("id",), (Nullable(layouts.Long()),))),
+        ("a.Sorrow", layouts.Text()),
+        ("ä.Sorrow", layouts.Long()),
+    ),
+)
+_ABSENT = {"id": None, "tags": None, "more": None, "$value": None, "$value@Sorrow": None}
+OF_SUBCLASSES: list[dict[str, Any] | None] = [
+    {"$class": "a.B", **_ABSENT, "id": 1, "tags": [{"x": "a"}, {"x": None}]},
+    None,
+    {"$class": "a.Sub", **_ABSENT, "more": "m", "tags": [{"x": "b"}]},
+    {"$class": "a.Son", **_ABSENT, "id": 2},
+    {"$class": "a.Sorrow", **_ABSENT, "$value": "text"},
+    {"$class": "ä.Sorrow", **_ABSENT, "$value@Sorrow": 7},
+    {"$class": "a.B", **_ABSENT},
+]
+"""Values of all classes of ``SUBCLASSES``."""
 
 SQL_TYPES = (
     LogicalType("BIGINT"),

@@ -93,6 +93,7 @@ class Kryo(Layout):
         version: The Kryo that new objects are written for, empty if none are.
         is_open: Whether the struct of a described class has a field for bytes that do not fit.
         named: Classes whose fields other serializers of the same file name.
+        arguments: The types of a collection's elements, if they are known.
     """
 
     class_name: str
@@ -101,6 +102,7 @@ class Kryo(Layout):
     version: str = ""
     is_open: bool = True
     named: tuple[NamedClass, ...] = ()
+    arguments: tuple[TypeArgument, ...] = ()
 
 
 FLINK_2_COLLECTIONS = {

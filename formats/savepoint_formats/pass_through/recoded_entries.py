@@ -7,7 +7,7 @@ does not depend on its bytes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,12 +18,12 @@ from savepoint_formats.errors import within
 from savepoint_formats.layout import MapOf, Nullable, Repeated
 from savepoint_formats.program.recoded_columns import BulkRecoding
 from savepoint_formats.state_files.state import StateKind, key_layout, namespace_layout
-from savepoint_formats.values.named_values import Renaming, may_name_classes
+from savepoint_formats.values.named_values import Renaming, may_name_classes, with_new_names
 from savepoint_formats.values.recoding import Recoding, holds_kryo
 from savepoint_formats.values.state_entries import Delimited, NullableRest, entry_key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots.class_names import ClassRename
@@ -93,29 +93,41 @@ def recoded(
     written for the other Kryo.
     """
     one_by_one, bulk = Recoding(old, new, reads, writes), BulkRecoding.of(old, new, reads, writes)
+    return _in_bulk(data, bulk, one_by_one.of)
+
+
+def _in_bulk(
+    data: pa.LargeBinaryArray, bulk: BulkRecoding | None, one_by_one: Callable[[bytes], bytes]
+) -> pa.LargeBinaryArray:
     if bulk is None:
-        return pa.array(map(one_by_one.of, data.to_pylist()), pa.large_binary())
-    return bulk.recoded(data, one_by_one.of)
+        return pa.array(map(one_by_one, data.to_pylist()), pa.large_binary())
+    return bulk.recoded(data, one_by_one)
 
 
 def _renamed(
     entries: StoredEntries, state: State, kryo: KryoDialect, renames: tuple[ClassRename, ...]
 ) -> StoredEntries:
     key, value = entry_layouts(state)
-    keys, values = _with_names(entries.keys, key, kryo, renames), entries.values
+    keys, values = renamed(entries.keys, key, kryo, renames), entries.values
     if value is not None:
-        values = _with_names(values, value, kryo, renames)
+        values = renamed(values, value, kryo, renames)
     return StoredEntries(keys, values)
 
 
-def _with_names(
+def renamed(
     data: pa.LargeBinaryArray, layout: Layout, kryo: KryoDialect, renames: tuple[ClassRename, ...]
 ) -> pa.LargeBinaryArray:
+    """Values with the new names of classes, in bulk if possible.
+
+    Raises ``SchemaChangeError`` if an old name of a class can't be changed.
+    """
     likely = (pc.any(may_hold_name(data, rename)).as_py() for rename in renames)
     if not may_name_classes(layout) or not any(likely):
         return data
     renaming = Renaming(layout, kryo, renames)
-    return pa.array(map(renaming.of, data.to_pylist()), pa.large_binary())
+    new = with_new_names(layout, renaming.name)
+    writes = replace(kryo, classes=with_new_names(kryo.classes, renaming.name))
+    return _in_bulk(data, BulkRecoding.of(layout, new, kryo, writes), renaming.of)
 
 
 def may_hold_name(data: pa.Array, rename: ClassRename) -> pa.BooleanArray:

@@ -10,6 +10,18 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.counts import can_be_empty
+from savepoint_formats.program.choice_assembly import (
+    assemble_pojo,
+    assemble_tagged,
+    assemble_union,
+)
+from savepoint_formats.program.general_path import (
+    BESIDE_SQL,
+    EMPTY_ELEMENTS,
+    NOT_DESCRIBED,
+    WHY,
+    InexpressibleError,
+)
 from savepoint_formats.program.kernel import KRYO_OPS
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.kryo_assembly import assemble_graph
@@ -21,8 +33,6 @@ from savepoint_formats.values import state_entries as entries
 from savepoint_formats.values.arrow_types import ROW_KIND, is_nullable_key
 from savepoint_formats.values.kinds.precise_times import is_precise
 from savepoint_formats.values.kryo.dialect import written_dialect
-from savepoint_formats.values.kryo.structs import UNDECODED
-from savepoint_formats.values.pojo_columns import CLASS, has_subclasses, pojo_columns
 from savepoint_formats.values.sizes import least_size
 from savepoint_formats.values.state_entries import entry_type
 
@@ -68,10 +78,6 @@ _NULLABLE_BYTES: dict[type[Layout], tuple[Op, float]] = {
     layouts.BigInteger: (Op.BIG_INTEGER, _DIGITS_DENSITY),
     layouts.BigDecimal: (Op.BIG_DECIMAL, _DIGITS_DENSITY),
 }
-
-
-class InexpressibleError(Exception):
-    """No program can read the layout, unless it ends its record."""
 
 
 def program(
@@ -124,7 +130,7 @@ class Assembly(Listing):
         self._tables = tables
         self._frames = 0
         self._kryo = kryo
-        self._writes = writes
+        self.writes = writes
         self._classes = ClassTable()
 
     def assembled(self, layout: Layout, *, hides: Hides) -> Program:
@@ -142,12 +148,14 @@ class Assembly(Listing):
             InexpressibleError: There are no instructions, and it is not the last.
         """
         ops, drafts, needs_end = len(self.ops), len(self.drafts), self.needs_end
+        general = len(self.general)
         try:
             self._express(layout, draft, is_last)
-        except InexpressibleError:
+        except InexpressibleError as error:
             if not is_last:
                 raise
-            del self.ops[ops:], self.drafts[drafts:]
+            del self.ops[ops:], self.drafts[drafts:], self.general[general:]
+            self.general.append(error.args)
             self.needs_end = needs_end or not self._frames
             draft.storage, draft.layout = Storage.PIECES, layout
             draft.children, draft.names = (), ()
@@ -165,19 +173,26 @@ class Assembly(Listing):
                 self._repeated(element, draft)
             case layouts.MapOf(key, value):
                 self._map(key, value, draft)
+            case layouts.BlockRepeated(element):
+                self._block(element, self.elements(draft, 1 / max(1, least_size(element))), draft)
+            case layouts.BlockMap(value):
+                entry = layouts.Struct(("key", "value"), (layouts.Utf8(), value))
+                self._block(entry, self.elements(draft, 1 / least_size(entry)), draft)
             case layouts.MaskedRepeated(element):
                 self._masked_repeated(element, draft)
             case layouts.Struct(names, fields):
-                self._in_order(fields, self.fields(draft, names), is_last)
+                self.in_order(fields, self.fields(draft, names), is_last)
             case layouts.Ttl(value):
                 parts = (layouts.Long(), value)
-                self._in_order(parts, self.fields(draft, ("timestamp", "value")), is_last)
+                self.in_order(parts, self.fields(draft, ("timestamp", "value")), is_last)
             case layouts.MaskedStruct():
                 self._masked_struct(layout, draft, is_last)
             case layouts.Tagged():
-                self._tagged(layout, draft, is_last)
+                assemble_tagged(layout, draft, self, is_last=is_last)
+            case layouts.IndexedUnion():
+                assemble_union(layout, draft, self, is_last=is_last)
             case layouts.Pojo():
-                self._pojo(layout, draft, is_last)
+                assemble_pojo(layout, draft, self, is_last=is_last)
             case layouts.Framed(inner):
                 self._framed(inner, draft)
             case layouts.Varying(inner):
@@ -203,26 +218,29 @@ class Assembly(Listing):
             table = self._tables.number(layout, self._kryo)
             self.emit(Op.SKIP_GRAPH, table, int(self._kryo.is_5))
             return
-        dialect = written_dialect(layout) if self._writes else self._kryo
-        if not self._has_graphs or dialect is None:
-            raise InexpressibleError
-        if not assemble_graph(layout, dialect, draft, self, self._classes, writes=self._writes):
-            raise InexpressibleError
+        dialect = written_dialect(layout) if self.writes else self._kryo
+        if not self._has_graphs:
+            raise InexpressibleError(draft.path, BESIDE_SQL)
+        is_known = dialect is not None and assemble_graph(
+            layout, dialect, draft, self, self._classes, writes=self.writes
+        )
+        if not is_known:
+            raise InexpressibleError(draft.path, NOT_DESCRIBED)
 
-    def _in_order(self, parts: Sequence[Layout], drafts: Sequence[Draft], is_last: bool) -> None:
+    def in_order(self, parts: Sequence[Layout], drafts: Sequence[Draft], is_last: bool) -> None:
         for index, (part, draft) in enumerate(zip(parts, drafts, strict=True)):
             self.value(part, draft, is_last=is_last and index == len(drafts) - 1)
 
     def _repeated(self, element: Layout, draft: Draft) -> None:
         if can_be_empty(element):
-            raise InexpressibleError
+            raise InexpressibleError(draft.path, EMPTY_ELEMENTS)
         column = self.elements(draft, 1 / max(1, least_size(element)))
         with self.repeated(Op.LIST, draft):
             self.value(element, column, is_last=False)
 
     def _map(self, key: Layout, value: Layout, draft: Draft) -> None:
         if can_be_empty(key) and can_be_empty(value):
-            raise InexpressibleError
+            raise InexpressibleError(draft.path, EMPTY_ELEMENTS)
         entry = self.elements(draft, 1 / max(1, least_size(key) + least_size(value)))
         keys, values = self.fields(entry, ("key", "value"))
         with self.repeated(Op.LIST, draft):
@@ -230,6 +248,17 @@ class Assembly(Listing):
             if not is_nullable_key(key):
                 self._check_key(keys)
             self.value(value, values, is_last=False)
+
+    def _block(self, element: Layout, column: Draft, draft: Draft) -> None:
+        """A block of Avro, behind which there is no other."""
+        if can_be_empty(element):
+            raise InexpressibleError(draft.path, EMPTY_ELEMENTS)
+        block = self.emit(Op.BLOCK, draft.number)
+        start = self.here()
+        self.value(element, column, is_last=False)
+        self.emit(Op.NEXT, draft.number, start)
+        self.emit(Op.EXPECT)
+        block[2] = self.here()
 
     def _check_key(self, keys: Draft) -> None:
         if keys.storage == Storage.NOTHING:
@@ -260,53 +289,6 @@ class Assembly(Listing):
             is_last_field = index == len(layout.fields) - 1
             self._masked(field, drafts[index], is_last=is_last and is_last_field)
         self.emit(Op.UNMASK, slot)
-
-    def _tagged(self, layout: layouts.Tagged, draft: Draft, is_last: bool) -> None:
-        drafts = self.fields(draft, layout.names)
-        self.emit(Op.TAG, 0, len(layout.tags))
-        cases = [self.emit(Op.CASE, tag) for tag in layout.tags]
-        given_ends: list[list[int]] = []
-        for case, field, given in zip(cases, layout.fields, drafts, strict=True):
-            case[2] = self.here()
-            given.is_nullable = True
-            self.emit(Op.VALID, given.number)
-            self.value(field, given, is_last=is_last)
-            given_ends.append(self.emit(Op.GOTO))
-        ends: list[list[int]] = []
-        for given, given_end in zip(drafts, given_ends, strict=True):
-            given_end[2] = self.here()
-            for other in drafts:
-                if other is not given:
-                    self.absent(other)
-            ends.append(self.emit(Op.GOTO))
-        for end in ends:
-            end[2] = self.here()
-
-    def _pojo(self, layout: layouts.Pojo, draft: Draft, is_last: bool) -> None:
-        flag = self.emit(Op.POJO, draft.number)
-        # Undecoded bytes are left to the general path: here their column is all null.
-        undecoded = [UNDECODED] if layout.is_open else []
-        if has_subclasses(layout):
-            self._own_class(layout, draft, undecoded, is_last)
-        else:
-            drafts = self.fields(draft, [*layout.names, *undecoded])
-            self._in_order(layout.fields, drafts[: len(layout.fields)], is_last)
-        self.after_null(flag, draft)
-
-    def _own_class(
-        self, layout: layouts.Pojo, draft: Draft, undecoded: list[str], is_last: bool
-    ) -> None:
-        """A POJO with subclasses, of its own class; values of subclasses are refused."""
-        columns = pojo_columns(layout)
-        own = columns.of_class[layout.class_name, layout]
-        names = [CLASS, *columns.layouts, *undecoded]
-        drafts = dict(zip(names, self.fields(draft, names), strict=True))
-        drafts[CLASS].storage, drafts[CLASS].names = Storage.NAMES, (layout.class_name,)
-        self.emit(Op.CONSTANT, drafts[CLASS].number)
-        self._in_order(layout.fields, [drafts[name] for name in own], is_last)
-        for name in columns.layouts:
-            if name not in own:
-                drafts[name].storage = Storage.NOTHING
 
     def _framed(self, inner: Layout, draft: Draft) -> None:
         slot = self.slot()
@@ -387,7 +369,7 @@ class Assembly(Listing):
                 if expected is not None:
                     self.emit(Op.EXPECT, 0, expected)
             case _:
-                raise InexpressibleError
+                raise InexpressibleError(draft.path, WHY[kind])
 
     def _enum(self, layout: layouts.Enum, draft: Draft) -> None:
         draft.storage, draft.names = Storage.NAMES, layout.constants

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _ALIGNMENT = 64
 _MAX_OFFSET = (1 << 31) - 1
-_LEAST_CAPACITY = 32
+_LEAST_CAPACITY = 128
 """Bytes that the kernel needs for a text of digits, however short its input is."""
 
 _VALUES, _OFFSETS, _VALIDITY, _CAPACITY = range(ENTRY_SIZE // 8)

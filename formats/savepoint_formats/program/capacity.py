@@ -39,9 +39,10 @@ _SIZES: dict[Op, int] = {
     Op.JAVA_UTF: 2,
     Op.UTF8: 4,
     Op.BYTES: 4,
-    Op.BIG_INTEGER: 12,
-    Op.BIG_DECIMAL: 16,
+    Op.BIG_INTEGER: 52,
+    Op.BIG_DECIMAL: 52,
     Op.LIST: 4,
+    Op.BLOCK: 6,
     Op.MASKED_LIST: 4,
     Op.FRAME: 4,
     Op.TAG: 1,
@@ -67,8 +68,8 @@ _SIZES: dict[Op, int] = {
     Op.ASCII_TEXT: 5,
     Op.CONSTANT_INDEX: 5,
     Op.COUNTED_BYTES: 5,
-    Op.WHOLE_NUMBER: 10,
-    Op.EXACT_NUMBER: 15,
+    Op.WHOLE_NUMBER: 52,
+    Op.EXACT_NUMBER: 52,
     Op.OPTIONAL: 10,
 }
 """The bytes that an instruction writes, padding included."""
@@ -92,6 +93,7 @@ _DENSITIES: dict[Op, float] = {
 
 _ELEMENT_SIZES: dict[Op, int] = {
     Op.LIST: 0,
+    Op.BLOCK: 0,
     Op.MASKED_LIST: 1,
     Op.DELIMITED: 1,
     Op.ARRAY: 9,

@@ -20,6 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint_formats.layout import TypeArgument
+from savepoint_formats.program.general_path import IN_ITSELF, NOT_WRITTEN, OF_NO_COLUMN
 from savepoint_formats.program.kernel.kryo_objects import (
     ARRAY,
     BY_CLASS,
@@ -86,10 +87,14 @@ def assemble_graph(
     """Emits the instructions of a layout's graphs, if there are any; whether there are."""
     name = layout.class_name
     assembly = _GraphAssembly(layout, dialect, listing, classes, writes=writes)
-    if not is_described(layout) and (name not in SINGLES or name not in KRYO_TYPES):
+    is_known = is_described(layout) or bool(layout.arguments)
+    if not is_known and (name not in SINGLES or name not in KRYO_TYPES):
         return False
     listing.emit(Op.GRAPH, 0, int(dialect.is_5))
-    assembly.root(name, draft)
+    if layout.arguments:
+        assembly.collection(TypeArgument(name, layout.arguments), draft)
+    else:
+        assembly.root(name, draft)
     return True
 
 
@@ -133,6 +138,10 @@ class _GraphAssembly:
             fields = lambda: self._fields(described, draft, (name,))  # noqa: E731
             self._object(draft, BY_CLASS, [((name,), fields)])
 
+    def collection(self, declared: TypeArgument, draft: Draft) -> None:
+        """A collection that a graph begins with."""
+        self._value(declared, draft, BY_CLASS, (), ())
+
     def _value(
         self, declared: Declared, draft: Draft, lead: int, known: Arguments, around: tuple[str, ...]
     ) -> None:
@@ -165,7 +174,7 @@ class _GraphAssembly:
             fields = [((name,), lambda: self._fields(described, draft, (*around, name)))]
             self._object(draft, lead, fields)
         elif single is None or described is not None or self._is_foreign(name):
-            self._null(name, draft, lead)
+            self._null(name, draft, lead, IN_ITSELF if described else OF_NO_COLUMN)
         else:
             if self._writes and name in NEVER_NULL_CLASSES:
                 self._expect(draft, before=True)
@@ -225,7 +234,7 @@ class _GraphAssembly:
         usual_class = WRITTEN_CLASSES.get(declared.type, declared.type)
         is_written = usual_class in WRITTEN_LISTS
         if self._known.is_final(declared.type) or (self._writes and not is_written):
-            self._null(declared.type, draft, lead)
+            self._null(declared.type, draft, lead, NOT_WRITTEN)
             return
         (element,) = declared.arguments
         is_final = len(known) == 1 and final_class(known[0], self._known) is not None
@@ -259,7 +268,7 @@ class _GraphAssembly:
     ) -> None:
         usual = WRITTEN_CLASSES.get(declared.type, declared.type)
         if self._writes and usual not in WRITTEN_MAPS:
-            self._null(declared.type, draft, lead)
+            self._null(declared.type, draft, lead, NOT_WRITTEN)
             return
         finals = [final_class(part, self._known) is not None for part in known] or [False, False]
         inner = [inner_arguments(part, self._known) for part in known] or [(), ()]
@@ -386,8 +395,9 @@ class _GraphAssembly:
         for end in ends:
             end[2] = self._listing.here()
 
-    def _null(self, name: str, draft: Draft, lead: int) -> None:
-        """Null, because an object of the class has no column."""
+    def _null(self, name: str, draft: Draft, lead: int, reason: str) -> None:
+        """Null; an object of the class goes through the general path."""
+        self._listing.general.append((draft.path, reason))
         self._object(draft, lead, [((name,), lambda: self._emit(Op.REFUSE))])
 
 

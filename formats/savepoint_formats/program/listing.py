@@ -49,11 +49,15 @@ class Draft:
 
 
 class Listing:
-    """Instructions and columns; slots without a column are numbered from -1 down at first."""
+    """Instructions and columns; slots without a column are numbered from -1 down at first.
+
+    ``general`` is that of ``Program``. Columns that several classes share are made once.
+    """
 
     def __init__(self) -> None:
         self.ops: list[list[int]] = []
         self.drafts: list[Draft] = []
+        self.general: list[tuple[str, str]] = []
         self.extra_slots = 0
         self.needs_end = False
 
@@ -117,7 +121,7 @@ class Listing:
     def fields(self, draft: Draft, names: Sequence[str]) -> list[Draft]:
         """The columns of a struct."""
         draft.storage = Storage.STRUCT
-        draft.children = tuple(
+        draft.children = draft.children or tuple(
             self.column(f"{draft.path}.{name}", draft.type.field(index).type, draft.parent)
             for index, name in enumerate(names)
         )
@@ -133,6 +137,8 @@ class Listing:
         """The column of a list's elements, or of a map's entries."""
         draft.storage = Storage.LIST
         draft.density = density
+        if draft.children:
+            return draft.children[0]
         is_map = pa.types.is_map(draft.type)
         element_type = (
             pa.struct([draft.type.key_field, draft.type.item_field])
@@ -173,6 +179,7 @@ class Listing:
             record_size=_record_size([op for op, *_ in self.ops]),
             hides=hides,
             graph_classes=classes,
+            general=tuple(self.general),
         )
 
 

@@ -11,9 +11,9 @@
     6 NEXT            column 2   -> 5
     7 END
 
-A layout that no program can express (object graphs of Java, Avro's blocks) is one instruction, REST.
-It leaves the bytes up to the end of the record to the general path: a column if that is the last
-one, else the whole record.
+A layout that no program can express (objects that Java serialized) is one instruction, REST. It leaves
+the bytes up to the end of the record to the general path: a column if that is the last one, else the
+whole record. ``Program.general`` says why.
 """
 
 from __future__ import annotations
@@ -107,6 +107,7 @@ class Program:
         record_size: The bytes of every record, if all have the same.
         hides: Content that undecodable bytes may hide.
         graph_classes: The classes in its graphs of Kryo, if it has any.
+        general: Path and reason of what goes value by value.
     """
 
     layout: Layout
@@ -118,6 +119,7 @@ class Program:
     record_size: int | None = None
     hides: Hides = "nothing"
     graph_classes: GraphClasses | None = None
+    general: tuple[tuple[str, str], ...] = ()
 
     @property
     def type(self) -> pa.DataType:

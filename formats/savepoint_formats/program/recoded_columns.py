@@ -8,9 +8,9 @@ encoded as it was. If that gives the same bytes, nothing is lost. All other valu
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,18 +18,30 @@ import pyarrow.compute as pc
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import UnencodableError
-from savepoint_formats.layout import with_kryo, with_kryo_classes
+from savepoint_formats.layout import (
+    Enum,
+    Kryo,
+    Layout,
+    MapOf,
+    Nullable,
+    Pojo,
+    Repeated,
+    TypeArgument,
+    with_kryo,
+    with_kryo_classes,
+)
 from savepoint_formats.program.assembly import program, written_program
 from savepoint_formats.program.decode import decode_what_fits
 from savepoint_formats.program.encode import encode_what_fits
 from savepoint_formats.program.spans import spans_in
+from savepoint_formats.values.kryo_values import CLASSES_OF_LAYOUTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.layout import Kryo, Layout
+    from savepoint_formats.layout import KryoClass
     from savepoint_formats.program.program import Program
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
@@ -117,7 +129,8 @@ def _bulk_recoding(
 ) -> BulkRecoding | None:
     if not reads.first_id == writes.first_id == _FIRST_ID:
         return None
-    stored, wanted = _written(old, reads), _written(new, writes)
+    stored = _with_elements(_written(old, reads), new, reads.classes)
+    wanted = _written(new, writes)
     recoding = BulkRecoding(
         program(stored, reads), written_program(stored), written_program(wanted)
     )
@@ -126,6 +139,53 @@ def _bulk_recoding(
         not any(made.has_pieces for made in programs) and recoding.reads.graph_classes is not None
     )
     return recoding if is_known and recoding.reads.type == recoding.anew.type else None
+
+
+T = TypeVar("T")
+
+
+def _with_elements(old: T, new: object, classes: tuple[KryoClass, ...]) -> T:
+    """A layout, or a part of it, with the types of elements for which the new one has serializers."""
+    result: object = old
+    if isinstance(old, Kryo):
+        if not isinstance(new, Kryo):
+            result = replace(old, arguments=_arguments(new), classes=classes)
+    elif isinstance(old, tuple) and isinstance(new, tuple) and len(old) == len(new):
+        pairs = zip(old, new, strict=True)
+        result = tuple(_with_elements(part, other, classes) for part, other in pairs)
+    elif isinstance(old, Layout) and type(old) is type(new):
+        names = [field.name for field in fields(old)]  # type: ignore[arg-type]  # every node is a dataclass
+        parts = {
+            name: _with_elements(getattr(old, name), getattr(new, name), classes) for name in names
+        }
+        result = replace(old, **parts)  # type: ignore[type-var]
+    return result  # type: ignore[return-value]  # each is rebuilt as what it was
+
+
+def _arguments(layout: object) -> tuple[TypeArgument, ...]:
+    """The types of a collection's elements, by the layout that it gets; nothing if one is unknown."""
+    match layout:
+        case Repeated(element):
+            types = [_argument(element)]
+        case MapOf(key, value):
+            types = [_argument(key), _argument(value)]
+        case _:
+            return ()
+    return tuple(known for known in types if known) if all(types) else ()
+
+
+def _argument(layout: Layout) -> TypeArgument | None:
+    match layout:
+        case Nullable(inner):
+            return _argument(inner)
+        case Kryo(name) | Pojo(name) | Enum(name):
+            return TypeArgument(name)
+        case Repeated() | MapOf() if arguments := _arguments(layout):
+            is_map = isinstance(layout, MapOf)
+            return TypeArgument("java.util.Map" if is_map else "java.util.List", arguments)
+        case _:
+            names = CLASSES_OF_LAYOUTS.get(type(layout))
+            return TypeArgument(names[0]) if names else None
 
 
 def _written(layout: Layout, dialect: KryoDialect) -> Layout:

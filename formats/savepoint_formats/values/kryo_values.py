@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _DATES = ("java.util.Date", "java.sql.Date", "java.sql.Time")
 
-_CLASSES: dict[type[Layout], tuple[str, ...]] = {
+CLASSES_OF_LAYOUTS: dict[type[Layout], tuple[str, ...]] = {
     layouts.Boolean: ("java.lang.Boolean",),
     layouts.Byte: ("java.lang.Byte",),
     layouts.Short: ("java.lang.Short",),
@@ -131,7 +131,7 @@ class ObjectWriter:
         self.write(node, of_class)
 
     def _single(self, node: Value, layout: Layout) -> None:
-        classes = _CLASSES.get(type(layout), ())
+        classes = CLASSES_OF_LAYOUTS.get(type(layout), ())
         if isinstance(layout, layouts.Enum):
             # A constant with a body is of a class of its own.
             is_fit = isinstance(node, KryoNode) and node.content in layout.constants

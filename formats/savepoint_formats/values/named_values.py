@@ -13,9 +13,9 @@ value change with its names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView
@@ -26,11 +26,14 @@ from savepoint_formats.values.kryo.output import KryoOutput
 from savepoint_formats.values.recoding import ValueWalk
 
 if TYPE_CHECKING:
-    from typing import Protocol
+    from collections.abc import Callable
+    from typing import Protocol, TypeVar
 
     from savepoint_formats.layout import Layout
     from savepoint_formats.values.kinds.codec import Value
     from savepoint_formats.values.kryo.dialect import KryoDialect
+
+    T = TypeVar("T")
 
     class Rename(Protocol):
         """A new name for a class."""
@@ -53,6 +56,34 @@ def may_name_classes(layout: Layout) -> bool:
     return isinstance(layout, naming) or any(map(may_name_classes, parts(layout)))
 
 
+_NAMED_NODES = (
+    layouts.Kryo,
+    layouts.KryoClass,
+    layouts.KryoField,
+    layouts.KryoRegistration,
+    layouts.NamedClass,
+    layouts.TypeArgument,
+)
+_NAMES = frozenset({"class_name", "type", "superclass"})
+
+
+def with_new_names(value: T, name: Callable[[str], str]) -> T:
+    """Objects of Kryo in a layout, or descriptions of classes, with the new names of classes."""
+    result: object = value
+    if isinstance(value, tuple):
+        result = tuple(with_new_names(item, name) for item in value)
+    elif isinstance(value, _NAMED_NODES):
+        parts_of_it = {field.name: getattr(value, field.name) for field in fields(value)}
+        changed: dict[str, Any] = {
+            field: name(part) if field in _NAMES else with_new_names(part, name)
+            for field, part in parts_of_it.items()
+        }
+        result = replace(value, **changed)
+    elif isinstance(value, layouts.Layout):
+        result = layouts.with_kryo(value, lambda kryo: with_new_names(kryo, name))
+    return result  # type: ignore[return-value]  # each is rebuilt as what it was
+
+
 @dataclass(frozen=True)
 class Renaming:
     """Renames classes in values of a layout.
@@ -65,6 +96,12 @@ class Renaming:
     kryo: KryoDialect
     renames: tuple[Rename, ...]
 
+    def name(self, name: str) -> str:
+        """The new name of a class."""
+        for rename in self.renames:
+            name = rename.name(name)
+        return name
+
     def of(self, data: bytes) -> bytes:
         """The bytes of one value, with the new names.
 
@@ -75,7 +112,7 @@ class Renaming:
         named = next((rename for rename in self.renames if rename.is_in(data)), None)
         if named is None:
             return data
-        walk = _RenamingWalk(DataInputView(data), self.kryo, self.renames)
+        walk = _RenamingWalk(DataInputView(data), self)
         try:
             walk.recode(self.layout, self.layout)
         except (UndecodableError, UnencodableError) as error:
@@ -88,9 +125,9 @@ class Renaming:
 
 
 class _RenamingWalk(ValueWalk):
-    def __init__(self, view: DataInputView, kryo: KryoDialect, renames: tuple[Rename, ...]) -> None:
-        super().__init__(view, kryo, kryo)
-        self._renames = renames
+    def __init__(self, view: DataInputView, renaming: Renaming) -> None:
+        super().__init__(view, renaming.kryo, renaming.kryo)
+        self._renaming = renaming
 
     def enters(self, layout: Layout) -> bool:
         """Whether the bytes may name a class."""
@@ -122,13 +159,11 @@ class _RenamingWalk(ValueWalk):
 
     def class_name(self, name: str) -> str:
         """The new name of a class."""
-        for rename in self._renames:
-            name = rename.name(name)
-        return name
+        return self._renaming.name(name)
 
     def _expect_not_in(self, start: int, end: int) -> None:
         data = bytes(self.view.buffer[start:end])
-        if any(rename.is_in(data) for rename in self._renames):
+        if any(rename.is_in(data) for rename in self._renaming.renames):
             raise self.refusal("Java's serialization wrote it, whose names have serial versions")
 
 

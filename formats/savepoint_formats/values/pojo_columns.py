@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from savepoint_formats.layout import Pojo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from savepoint_formats.layout import Layout
 
@@ -42,7 +42,7 @@ def pojo_columns(layout: Pojo) -> PojoColumns:
     """The columns of a POJO that has subclasses."""
     layouts: dict[str, Layout] = {}
     of_class: dict[tuple[str, Layout], tuple[str, ...]] = {}
-    for class_name, class_layout in _classes(layout):
+    for class_name, class_layout in pojo_classes(layout):
         of_class[class_name, class_layout] = tuple(
             _column(layouts, class_name, name, field) for name, field in class_fields(class_layout)
         )
@@ -61,10 +61,9 @@ def class_fields(layout: Layout) -> tuple[tuple[str, Layout], ...]:
     return ((VALUE, layout),)
 
 
-def _classes(layout: Pojo) -> Iterator[tuple[str, Layout]]:
-    yield layout.class_name, layout
-    yield from layout.registered
-    yield from layout.unregistered
+def pojo_classes(layout: Pojo) -> tuple[tuple[str, Layout], ...]:
+    """Name and layout of each class: the POJO's own, registered subclasses, and others."""
+    return (layout.class_name, layout), *layout.registered, *layout.unregistered
 
 
 def _column(layouts: dict[str, Layout], class_name: str, name: str, field: Layout) -> str:

@@ -7,6 +7,7 @@ All else passes through as bytes. ``collection_elements`` tells the types of ele
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from savepoint_formats.compatibility.facts import operator_facts
@@ -23,7 +24,7 @@ from savepoint_formats.errors import (
     within,
 )
 from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
-from savepoint_formats.pass_through.recoded_entries import RecodedStates, entry_layouts
+from savepoint_formats.pass_through.recoded_entries import RecodedStates, entry_layouts, recoded
 from savepoint_formats.snapshots.extracted import Extraction
 from savepoint_formats.snapshots.flink_2 import of_flink_2
 from savepoint_formats.snapshots.pojo import kryo_in, with_subclasses
@@ -31,7 +32,7 @@ from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.state import keyed_state
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo_collections import collection_places
-from savepoint_formats.values.recoding import Recoding, holds_kryo
+from savepoint_formats.values.recoding import holds_kryo
 from savepoint_spark.changing.collection_elements import (
     UnknownElementsError,
     described_elements,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_formats.values.kryo_collections import CollectionPlace
+    from savepoint_spark.changing.stored_elements import Step
     from savepoint_spark.writing.operator_rows import NewOperatorState
 
     Values = Iterator[tuple[Layout, bytes]]
@@ -106,9 +108,10 @@ class Migration:
         for _, state in self.elements.values():
             yield from state.serializers
 
-    def element_recoding(self, name: str) -> Recoding:
+    def element_recoding(self, name: str) -> Step:
+        """Writes the elements of an operator state anew."""
         old, new = map(element_layout, self.elements[name])
-        return Recoding(old, new, self.reads, self.writes)
+        return partial(recoded, old=old, new=new, reads=self.reads, writes=self.writes)
 
 
 def migration_of(operator: Operator, removed: frozenset[str]) -> Migration | None:

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import partial
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
 
 from savepoint_formats.compatibility.seen_subclasses import Glance, seen_subclasses
 from savepoint_formats.errors import SchemaChangeError, within
@@ -20,24 +18,27 @@ from savepoint_formats.pass_through.recoded_entries import (
     RecodedStates,
     entry_layouts,
     may_hold_name,
+    renamed,
 )
 from savepoint_formats.program.survey import unknown_classes
 from savepoint_formats.tables.catalog import operator_infos
-from savepoint_formats.values.named_values import Renaming, may_name_classes
+from savepoint_formats.values.named_values import may_name_classes
 from savepoint_formats.values.recoding import holds_kryo
 from savepoint_formats.values.subclass_values import Subclass
 from savepoint_spark.changing.header_changes import RenamedElements
 from savepoint_spark.changing.stored_elements import (
     described_layout,
+    element_arrays,
     element_layout,
     operator_states,
-    stored_elements,
 )
 from savepoint_spark.changing.stored_rows import stored_chunks
 from savepoint_spark.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    import pyarrow as pa
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.layout import Layout
@@ -47,10 +48,6 @@ if TYPE_CHECKING:
     from savepoint_spark.changing.migration import Migration
     from savepoint_spark.changing.stored_elements import Step, StoredElements
     from savepoint_spark.writing.operator_rows import ElementRows, NewOperatorState
-
-
-_MANY = 1 << 16
-"""Elements of operator state that are read together."""
 
 
 def snapshots_of(operator: Operator) -> Iterator[TypeSerializerSnapshot]:
@@ -107,7 +104,7 @@ def _bytes_of(operator: Operator, state: State) -> Iterator[pa.Array]:
             yield from (chunk.entries.keys, chunk.entries.values)
     else:
         elements = operator_states(operator)[state.name]
-        yield pa.array(stored_elements(operator, elements), pa.large_binary())
+        yield from element_arrays(operator, elements)
 
 
 @dataclass(frozen=True)
@@ -141,9 +138,9 @@ class RecodedState:
         if not steps:
             return
         with within(f"state {state.name!r}", f"operator {self.operator.name}"):
-            for element in stored_elements(self.operator, state):
+            for elements in element_arrays(self.operator, state):
                 for step in steps:
-                    element = step.of(element)  # noqa: PLW2901  # it goes from step to step
+                    elements = step(elements)  # noqa: PLW2901  # they go from step to step
 
     def _steps(self, state: NewOperatorState) -> tuple[tuple[Step, ...], NewOperatorState]:
         steps: tuple[Step, ...] = ()
@@ -155,7 +152,7 @@ class RecodedState:
             kryo = self.migration.writes
         layout = described_layout(state, kryo)
         if self.renames and may_name_classes(layout):
-            steps += (Renaming(layout, kryo, self.renames),)
+            steps += (partial(renamed, layout=layout, kryo=kryo, renames=self.renames),)
         return steps, state
 
 
@@ -199,6 +196,5 @@ def _parts(operator: Operator) -> Iterator[tuple[str, Layout, pa.LargeBinaryArra
     for elements in operator_states(operator).values():
         layout = element_layout(elements)
         if holds_kryo(layout):
-            data = iter(stored_elements(operator, elements))
-            while few := list(islice(data, _MANY)):
-                yield elements.name, layout, pa.array(few, pa.large_binary())
+            for data in element_arrays(operator, elements):
+                yield elements.name, layout, data

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -45,10 +46,8 @@ if TYPE_CHECKING:
 _CHUNK_SIZE = 16 << 20
 
 
-class Step(Protocol):
-    """Writes an element anew: for another Flink, or with a class renamed."""
-
-    def of(self, data: bytes) -> bytes: ...
+Step = Callable[[pa.LargeBinaryArray], pa.LargeBinaryArray]
+"""Writes elements anew: for another Flink, or with a class renamed."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +100,20 @@ def described_layout(state: NewOperatorState, kryo: KryoDialect) -> Layout:
 
 
 def stored_elements(operator: Operator, state: NewOperatorState) -> Iterator[bytes]:
-    """The elements of an operator state, from the first subtask to the last."""
+    """The elements of an operator state, from the first subtask to the last; errors as below."""
+    for data in element_arrays(operator, state):
+        yield from data.to_pylist()
+
+
+def element_arrays(operator: Operator, state: NewOperatorState) -> Iterator[pa.LargeBinaryArray]:
+    """The elements of an operator state, some at a time.
+
+    Raises:
+        SavepointError: A file can't be read.
+    """
     for of_subtask in _subtasks(operator, state):
         with within(f"state {state.name!r}", f"operator {operator.name}"):
-            for data in _read(operator, state, of_subtask):
-                yield from data.to_pylist()
+            yield from _read(operator, state, of_subtask)
 
 
 def _handles(operator: Operator) -> list[OfSubtask]:
@@ -128,7 +136,7 @@ def _subtasks(operator: Operator, state: NewOperatorState) -> list[OfSubtask]:
 
 def _read(
     operator: Operator, state: NewOperatorState, of_subtask: OfSubtask
-) -> Iterator[pa.BinaryArray]:
+) -> Iterator[pa.LargeBinaryArray]:
     _, handle = of_subtask
     file = operator.directory.file(handle.stream)
     is_compressed = OperatorBackendHeader.of_handle(operator.directory, handle).is_compressed
@@ -136,7 +144,7 @@ def _read(
         file, handle, state.name, is_compressed=is_compressed, size=_CHUNK_SIZE
     ):
         chunk = Chunk(read.data, file.path, read.base)
-        yield bytes_of(chunk, Spans(read.starts, read.ends)).cast(pa.binary())
+        yield bytes_of(chunk, Spans(read.starts, read.ends)).cast(pa.large_binary())
 
 
 def _rows(
@@ -153,14 +161,11 @@ def _rows(
     with within(f"state {state.name!r}", f"operator {operator.name}"):
         elements = _read(operator, state, of_subtask)
         for step in steps:
-            elements = map(partial(_stepped, step), elements)
+            elements = map(step, elements)
+        elements = (data.cast(pa.binary()) for data in elements)
         if is_broadcast or parallelism != operator.record.parallelism:
             pairs = ((None, data) for data in elements)
             yield from spread_rows(pairs, index, parallelism, subtask, is_broadcast=is_broadcast)
         else:
             for data in elements:
                 yield element_rows(np.full(len(data), subtask), index, None, data)
-
-
-def _stepped(step: Step, data: pa.BinaryArray) -> pa.BinaryArray:
-    return pa.array(map(step.of, data.to_pylist()), pa.binary())

@@ -30,14 +30,13 @@ from savepoint_formats.program.kernel.memory import (
 from savepoint_formats.program.kernel.moment_columns import days_of, nanos_of, store_precise
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.kernel.status import FULL, REFUSED
-from savepoint_formats.program.kernel.text_columns import append_bytes, append_number
+from savepoint_formats.program.kernel.text_columns import append_bytes, append_bytes_number
 
 _NANOS_PER_SECOND = 1_000_000_000
 _NANOS_PER_MILLI = 1_000_000
 _SECONDS_PER_DAY = 86_400
 _MAX_DURATION_SECONDS = (1 << 63) // _NANOS_PER_SECOND - 1
 _UUID_SIZE = 36
-_MAX_NUMBER_SIZE = 8
 _MAX_PART = 127
 
 
@@ -95,21 +94,16 @@ def read_single(
 def _append_digits(
     column: int, row: int, position: int, end: int, size: int, has_scale: bool
 ) -> int:
-    """A number of at most eight bytes, as its digits."""
-    if not 1 <= size <= _MAX_NUMBER_SIZE or size > end - position:
-        return REFUSED
-    number = load_signed_byte(position)
+    """A number as its digits."""
     behind = position + size
-    position += 1
-    while position < behind:
-        number = number << 8 | load_byte(position)
-        position += 1
-    if number == -number and number:  # the smallest i64 has no positive
+    if behind > end or size < 0:
         return REFUSED
     scale = 0
     if has_scale:
-        scale, position = read_number(ZIGZAG, position, end, 0)
-    return position if position < 0 else append_number(column, row, position, 1, number, scale)
+        scale, behind = read_number(ZIGZAG, behind, end, 0)
+    if behind < 0:
+        return REFUSED
+    return append_bytes_number(column, row, position, size, behind - position - size, scale)
 
 
 @part

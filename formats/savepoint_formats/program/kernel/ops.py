@@ -179,10 +179,14 @@ class Op(IntEnum):
     SLOT_PIECE = 80
     """c: as REST, the bytes where the slot says."""
 
+    # --- Avro
+    BLOCK = 81
+    """c: as LIST, the count is a varint; an EXPECT of 0, the end of all blocks, follows NEXT."""
+
     # --- objects of Kryo; what differs between its versions goes by that of the graph
-    GRAPH = 81
+    GRAPH = 82
     """n: a graph of Kryo 5 begins, or of 2 if n is 0: classes and objects are numbered anew."""
-    OBJECT = 82
+    OBJECT = 83
     """c n: an object of c, or null: what leads it depends on the CASE that follows.
 
     | CASE         | column                                         | argument                    |
@@ -191,45 +195,45 @@ class Op(IntEnum):
     |              | which its own column knows                     |                             |
     | each of n    | a class                                        | -> t if the object is of it |
     """
-    SKIP_GRAPH = 103
+    SKIP_GRAPH = 104
     """t n: a whole graph, as the tables t tell what is in classes; n as in GRAPH."""
-    ELEMENTS = 83
+    ELEMENTS = 84
     """c -> t: as LIST, counted as the CASE that follows says: a form of ``kryo_objects``, -> t."""
-    PART = 84
+    PART = 85
     """c n: a number of kind n, see ``kryo_numbers``, is part c of what follows."""
-    CUT_CLOCK = 85
+    CUT_CLOCK = 86
     """c: hour, minute, second and nanoseconds of Kryo 5 are the parts from c on."""
-    NEW = 86
+    NEW = 87
     """The mark of an object that is new, and has no column."""
-    NUMBER = 87
+    NUMBER = 88
     """c n: a number of kind n; of this op on, each ends a value."""
-    STRICT_BOOLEAN = 88
+    STRICT_BOOLEAN = 89
     """c: a byte of 0 or 1."""
-    UNIT = 89
+    UNIT = 90
     """c: a UTF-16 unit."""
-    ASCII_TEXT = 90
+    ASCII_TEXT = 91
     """c: a text; or null."""
-    CONSTANT_INDEX = 91
+    CONSTANT_INDEX = 92
     """c n: one of n constants + 1; 0 is null."""
-    COUNTED_BYTES = 92
+    COUNTED_BYTES = 93
     """c: varint of the count + 1; 0 is null."""
-    WHOLE_NUMBER = 93
+    WHOLE_NUMBER = 94
     """c: varint of the count of bytes + 1, 0 is null; two's complement."""
-    EXACT_NUMBER = 94
+    EXACT_NUMBER = 95
     """c: as WHOLE_NUMBER, and the scale."""
-    OPTIONAL = 95
+    OPTIONAL = 96
     """c n: a flag; a number of kind n, which 5.6 has only if the flag is set; or null."""
-    UUID = 96
+    UUID = 97
     """c: of its two halves."""
-    MILLIS_AND_NANOS = 97
+    MILLIS_AND_NANOS = 98
     """c n: n is the column of the seconds, that of the nanoseconds follows it."""
-    SECONDS_AND_NANOS = 98
+    SECONDS_AND_NANOS = 99
     """c n: likewise."""
-    DURATION = 99
+    DURATION = 100
     """c: of seconds and nanoseconds."""
-    DATE = 100
+    DATE = 101
     """c: of year, month and day."""
-    CLOCK = 101
+    CLOCK = 102
     """c: of hour, minute, second and nanoseconds."""
-    DATE_AND_CLOCK = 102
+    DATE_AND_CLOCK = 103
     """c n: of all seven; n as above."""

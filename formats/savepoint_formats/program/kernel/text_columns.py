@@ -27,6 +27,14 @@ _MAX_UNIT_SIZE = 3
 _MAX_DIGITS = 19
 _MAX_DECIMAL_SIZE = 28
 _BIG_CONSTANTS = (0, 0, 1, 10)
+_MOST_BYTES = 33
+"""The most bytes of a number that the kernel divides into digits: 256 bits and a sign."""
+
+_LONG_NUMBER_ROOM = 88
+"""Room for the digits of such a number, with sign, point and zeros in front."""
+
+_DIGITS_AT_ONCE = 15
+_DIVISOR = 10**_DIGITS_AT_ONCE
 
 
 @part
@@ -302,40 +310,106 @@ def _store_modified_utf8(target: int, position: int, end: int) -> int:
 
 
 @part
-def small_integer(position: int, end: int) -> tuple[int, int, int]:
-    """A ``BigInteger`` of at most eight bytes: code (0 is null), number, next position."""
+def append_big_integer(column: int, row: int, position: int, end: int) -> int:
+    """All digits of a ``BigInteger``; i32 of the count of bytes + 4, below 4 a null or a constant."""
     if end - position < 4:
-        return 0, 0, REFUSED
+        return REFUSED
     code = load_int(position)
     if 0 <= code < 4:
-        return code, _BIG_CONSTANTS[code], position + 4
-    size = code - 4
-    if not 1 <= size <= 8 or end - position < code:
-        return 0, 0, REFUSED
-    number = load_byte(position + 4) - ((load_byte(position + 4) & 0x80) << 1)
-    for index in range(1, size):
-        number = number << 8 | load_byte(position + 4 + index)
-    if number == -number and number:  # the smallest i64 has no positive
-        return 0, 0, REFUSED
-    return code, number, position + code
-
-
-@part
-def append_big_integer(column: int, row: int, position: int, end: int) -> int:
-    """All digits of a ``BigInteger``."""
-    code, number, position = small_integer(position, end)
-    return position if position < 0 else append_number(column, row, position, code, number, 0)
+        return append_number(column, row, position + 4, code, _BIG_CONSTANTS[code], 0)
+    is_some = end - position >= code
+    return append_bytes_number(column, row, position + 4, code - 4, 0, 0) if is_some else REFUSED
 
 
 @part
 def append_big_decimal(column: int, row: int, position: int, end: int) -> int:
     """A ``BigDecimal`` as its ``toString`` gives it, if that has no exponent."""
-    code, number, position = small_integer(position, end)
-    if position < 0 or code == 0:
-        return position if position < 0 else append_number(column, row, position, 0, 0, 0)
     if end - position < 4:
         return REFUSED
-    return append_number(column, row, position + 4, code, number, load_int(position))
+    code = load_int(position)
+    if code == 0:
+        return append_number(column, row, position + 4, 0, 0, 0)
+    behind = position + max(code, 4)
+    if code < 0 or end - behind < 4:
+        return REFUSED
+    if code < 4:
+        return append_number(column, row, behind + 4, code, _BIG_CONSTANTS[code], load_int(behind))
+    return append_bytes_number(column, row, position + 4, code - 4, 4, load_int(behind))
+
+
+@part
+def append_bytes_number(
+    column: int, row: int, position: int, size: int, behind: int, scale: int
+) -> int:
+    """A number in two's complement; ``behind`` is the size of the scale, which was read before."""
+    if not 1 <= size <= _MOST_BYTES:
+        return REFUSED
+    number = load_byte(position) - ((load_byte(position) & 0x80) << 1)
+    if size > 8:
+        done = _append_long_number(column, row, position, size, scale)
+        return position + size + behind if done > 0 else done
+    for index in range(1, size):
+        number = number << 8 | load_byte(position + index)
+    if number == -number and number:  # the smallest i64 has no positive
+        return REFUSED
+    return append_number(column, row, position + size + behind, 1, number, scale)
+
+
+@part
+def _append_long_number(column: int, row: int, position: int, size: int, scale: int) -> int:
+    """A number of more than 64 bits; 1, or REFUSED or FULL.
+
+    Its absolute value is divided in the room behind the digits, which grow towards the front.
+    """
+    start = used(column, row)
+    if capacity(column) - start < _LONG_NUMBER_ROOM + _MOST_BYTES:
+        return FULL
+    text = values(column) + start
+    first = text + _LONG_NUMBER_ROOM
+    is_negative = load_byte(position) >> 7
+    carry = is_negative
+    for index in range(size - 1, -1, -1):
+        carry += load_byte(position + index) ^ (0xFF if is_negative else 0)
+        store_byte(first + index, carry & 0xFF)
+        carry >>= 8
+    place, left, digits = first, 0, 0
+    while left < size:
+        rest = 0
+        for index in range(left, size):
+            rest = rest << 8 | load_byte(first + index)
+            store_byte(first + index, rest // _DIVISOR)
+            rest %= _DIVISOR
+        while left < size and load_byte(first + left) == 0:
+            left += 1
+        count = 0
+        while rest or (left < size and count < _DIGITS_AT_ONCE):
+            place -= 1
+            store_byte(place, 0x30 + rest % 10)
+            rest //= 10
+            count += 1
+        digits += count
+    if digits == 0:
+        place -= 1
+        store_byte(place, 0x30)
+        digits = 1
+    if scale < 0 or digits - scale < -5:
+        return REFUSED
+    if is_negative:
+        store_byte(text, 0x2D)
+        text += 1
+    while digits <= scale:
+        place -= 1
+        store_byte(place, 0x30)
+        digits += 1
+    for index in range(digits):
+        if index == digits - scale:
+            store_byte(text, 0x2E)
+            text += 1
+        store_byte(text, load_byte(place + index))
+        text += 1
+    use(column, row, text - values(column))
+    set_valid(column, row, True)
+    return 1
 
 
 @part

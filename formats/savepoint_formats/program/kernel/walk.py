@@ -81,6 +81,7 @@ from savepoint_formats.program.kernel.text_columns import (
     append_sized_bytes,
     append_sized_utf8,
     append_text,
+    varint,
 )
 
 REGISTERS_SIZE = 64
@@ -281,7 +282,13 @@ def walk(job: Walk) -> tuple[int, int, int, int]:  # noqa: PLR0912, PLR0915 - a 
                 position = append_big_decimal(column, row, position, end)
 
             # --- composites
-            elif op == Op.LIST or op == Op.MASKED_LIST or op == Op.ARRAY or op == Op.PAIRED_ARRAY:
+            elif (
+                op == Op.LIST
+                or op == Op.MASKED_LIST
+                or op == Op.ARRAY
+                or op == Op.PAIRED_ARRAY
+                or op == Op.BLOCK
+            ):
                 is_array = op == Op.ARRAY or op == Op.PAIRED_ARRAY
                 first = used(column, row)
                 count = -1
@@ -295,6 +302,10 @@ def walk(job: Walk) -> tuple[int, int, int, int]:  # noqa: PLR0912, PLR0915 - a 
                     if next_slot + count * slot_size > section_end:
                         count = -1
                     if op == Op.PAIRED_ARRAY and count != used(column, row + 1) - first:
+                        count = -1
+                elif op == Op.BLOCK:
+                    count, position = varint(position, end)
+                    if position < 0 or count > end - position:
                         count = -1
                 elif end - position >= 4:
                     count = load_int(position)

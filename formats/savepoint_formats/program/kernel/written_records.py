@@ -55,6 +55,7 @@ from savepoint_formats.program.kernel.written_kryo import (
     write_object,
 )
 from savepoint_formats.program.kernel.written_singles import write_cut_clock, write_single
+from savepoint_formats.program.kernel.written_texts import write_varint
 from savepoint_formats.program.kernel.written_values import alternative, write_value
 
 _MIN_LONG = -(1 << 63)
@@ -168,6 +169,7 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
                 or op == Op.DELIMITED
                 or op == Op.ARRAY
                 or op == Op.PAIRED_ARRAY
+                or op == Op.BLOCK
             ):
                 first = used(column, row)
                 count = used(column, row + 1) - first
@@ -179,6 +181,8 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
                     clear(position, next_slot + count * slot_size - position)
                     store_int(position, count)
                     position = padded(section, next_slot + count * slot_size)
+                elif op == Op.BLOCK:
+                    position = write_varint(position, count)
                 elif op != Op.DELIMITED:
                     store_big_int(position, count)
                     position += 4

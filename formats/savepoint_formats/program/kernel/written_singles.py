@@ -7,7 +7,6 @@ A value that has parts is only divided into them; the instructions behind it wri
 from __future__ import annotations
 
 from savepoint_formats.program.kernel.columns import boolean, used, values
-from savepoint_formats.program.kernel.decimals import write_twos_complement
 from savepoint_formats.program.kernel.kryo_numbers import SHORT, ZIGZAG
 from savepoint_formats.program.kernel.kryo_objects import SCRATCH
 from savepoint_formats.program.kernel.kryo_single_values import load_part, store_part
@@ -35,7 +34,7 @@ from savepoint_formats.program.kernel.written_kryo import (
     write_number,
     write_unsigned,
 )
-from savepoint_formats.program.kernel.written_texts import plain_number
+from savepoint_formats.program.kernel.written_texts import write_digits
 
 _NANOS_PER_SECOND = 1_000_000_000
 _NANOS_PER_MILLI = 1_000_000
@@ -44,7 +43,7 @@ _SECONDS_PER_DAY = 86_400
 _MAX_MILLI_SECONDS = (1 << 63) // 1_000 - 1
 _MAX_DAYS = (1 << 31) - 1
 _UUID_SIZE = 36
-_MAX_SCALE = 18
+_MAX_SCALE = 77
 
 
 @part
@@ -89,13 +88,11 @@ def write_single(
         is_one = char_size > 0 and char_size == size and code < 0x10000
         return write_number(SHORT, position, code, is_5) if is_one else REFUSED
     is_exact = op == Op.EXACT_NUMBER
-    is_plain, number, scale = plain_number(column, row, _MAX_SCALE if is_exact else 0)
-    if not is_plain:
+    behind, scale = write_digits(column, row, position + 1, _MAX_SCALE if is_exact else 0)
+    if behind < 0:
         return REFUSED
-    digits_size = write_twos_complement(position + 1, number >> 63, number)
-    store_byte(position, digits_size + 1)
-    position += digits_size + 1
-    return write_number(ZIGZAG, position, scale, is_5) if is_exact else position
+    store_byte(position, behind - position)
+    return write_number(ZIGZAG, behind, scale, is_5) if is_exact else behind
 
 
 @part

@@ -25,7 +25,11 @@ from savepoint_formats.program.kernel.text_columns import (
 )
 
 _MAX_UTF_SIZE = 0xFFFF
-_MAX_DIGITS = 18
+_MOST_DIGITS = 77
+"""The most digits of a number that the kernel writes; 256 bits can have one more."""
+
+_MOST_BYTES = 40
+_POWER = 10**15
 _MINUS, _POINT, _ZERO = 0x2D, 0x2E, 0x30
 
 
@@ -180,59 +184,104 @@ def _store_unit(target: int, unit: int) -> int:
 
 
 @part
-def plain_number(column: int, row: int, max_scale: int) -> tuple[bool, int, int]:
-    """Whether a text is a plain number, its digits, and how many of them follow a point."""
-    position = values(column) + used(column, row)
+def write_digits(column: int, row: int, position: int, max_scale: int) -> tuple[int, int]:
+    """Writes a text of digits in two's complement; where it ends, or REFUSED, and the scale."""
+    start = values(column) + used(column, row)
     end = values(column) + used(column, row + 1)
-    is_negative = position < end and load_byte(position) == _MINUS
+    is_negative = start < end and load_byte(start) == _MINUS
     if is_negative:
-        position += 1
+        start += 1
     number = digits = scale = 0
-    has_point = False
-    for place in range(position, end):
+    power = 1
+    first = position + _MOST_BYTES
+    has_digits = has_point = is_long = False
+    for place in range(start, end):
         byte = load_byte(place)
         if byte == _POINT and not has_point and max_scale > 0:
             has_point = True
-        elif _ZERO <= byte < _ZERO + 10 and digits < _MAX_DIGITS:
-            number = 10 * number + byte - _ZERO
-            digits += 1
+        elif _ZERO <= byte < _ZERO + 10 and digits < _MOST_DIGITS:
+            has_digits = True
             scale += 1 if has_point else 0
+            if digits == 0 and byte == _ZERO:
+                continue
+            if power == _POWER:
+                first = _multiplied(first, position + _MOST_BYTES, number, power)
+                number, power = 0, 1
+                is_long = True
+            number = 10 * number + byte - _ZERO
+            power *= 10
+            digits += 1
         else:
-            return False, 0, 0
-    return digits > 0, -number if is_negative else number, scale
+            return REFUSED, 0
+    if not has_digits:
+        return REFUSED, 0
+    if not is_long:
+        number = -number if is_negative else number
+        return position + write_twos_complement(position, number >> 63, number), scale
+    first = _multiplied(first, position + _MOST_BYTES, number, power)
+    return _moved(position, first, position + _MOST_BYTES - first, is_negative), scale
 
 
 @part
-def _write_number(position: int, number: int) -> int:
-    """The mirror of ``small_integer``."""
-    code = 1 if number == 0 else 2 if number == 1 else 3 if number == 10 else 0
-    if code:
-        store_big_int(position, code)
-        return position + 4
-    size = write_twos_complement(position + 4, number >> 63, number)
-    store_big_int(position, size + 4)
-    return position + 4 + size
+def _multiplied(first: int, behind: int, number: int, power: int) -> int:
+    """The bytes up to ``behind`` times a power, and a number more; where they begin."""
+    for place in range(behind - 1, first - 1, -1):
+        number += load_byte(place) * power
+        store_byte(place, number & 0xFF)
+        number >>= 8
+    while number:
+        first -= 1
+        store_byte(first, number & 0xFF)
+        number >>= 8
+    return first
+
+
+@part
+def _moved(target: int, first: int, size: int, is_negative: bool) -> int:
+    """The number from ``first`` on in as few bytes as it needs, with its sign; where it ends."""
+    carry = 1 if is_negative else 0
+    for place in range(first + size - 1, first - 1, -1):
+        carry += load_byte(place) ^ (0xFF if is_negative else 0)
+        store_byte(place, carry & 0xFF)
+        carry >>= 8
+    if load_byte(first) >> 7 != (1 if is_negative else 0):
+        first -= 1
+        size += 1
+        store_byte(first, 0xFF if is_negative else 0)
+    for index in range(size):
+        store_byte(target + index, load_byte(first + index))
+    return target + size
 
 
 @part
 def write_big_integer(column: int, row: int, position: int) -> int:
     """The mirror of ``append_big_integer``."""
-    if is_null(column, row):
-        store_big_int(position, 0)
-        return position + 4
-    is_plain, number, _ = plain_number(column, row, 0)
-    return _write_number(position, number) if is_plain else REFUSED
+    return _write_big(column, row, position, 0)
 
 
 @part
 def write_big_decimal(column: int, row: int, position: int) -> int:
     """The mirror of ``append_big_decimal``."""
+    return _write_big(column, row, position, _MOST_DIGITS)
+
+
+@part
+def _write_big(column: int, row: int, position: int, max_scale: int) -> int:
     if is_null(column, row):
         store_big_int(position, 0)
         return position + 4
-    is_plain, number, scale = plain_number(column, row, _MAX_DIGITS)
-    if not is_plain:
+    end, scale = write_digits(column, row, position + 4, max_scale)
+    if end < 0:
         return REFUSED
-    position = _write_number(position, number)
-    store_big_int(position, scale)
-    return position + 4
+    size = end - position - 4
+    byte = load_byte(position + 4)
+    code = 1 if byte == 0 else 2 if byte == 1 else 3 if byte == 10 else 0
+    if size > 1 or code == 0:
+        code = size + 4
+    else:
+        end = position + 4
+    store_big_int(position, code)
+    if max_scale:
+        store_big_int(end, scale)
+        end += 4
+    return end

@@ -78,7 +78,10 @@ WITHOUT_NULL_CLASSES = frozenset(["java.util.ArrayDeque", "java.util.concurrent.
 @lru_cache(maxsize=1000)
 def column_type(layout: Kryo) -> KryoType | None:
     """The column of a layout's objects; None for ``OBJECT_TYPE``, if nobody described them."""
-    struct = _Columns(layout.classes).of_class(layout.class_name, ())
+    columns = _Columns(layout.classes)
+    if layout.arguments:
+        return columns.of_type(TypeArgument(layout.class_name, layout.arguments), ())
+    struct = columns.of_class(layout.class_name, ())
     if not is_described(layout):
         return KRYO_TYPES.get(layout.class_name) or (struct if layout.classes else None)
     if not pa.types.is_struct(struct.arrow_type):

@@ -6,12 +6,13 @@ from contextlib import suppress
 
 import pyarrow as pa
 import pytest
+from support.every_layout import EXAMPLES
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, UndecodableError, UnstableHashError
 from savepoint_formats.hashing.key_hash import key_hashes
-from savepoint_formats.layout import Layout, LogicalType
+from savepoint_formats.layout import Layout
 from savepoint_formats.layout.layout_facts import serializer_length
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.encode import Encoder
@@ -20,67 +21,10 @@ from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.sizes import least_size
 from savepoint_formats.values.values import read_value
 
-INT, LONG, TEXT = layouts.Int(), layouts.Long(), layouts.Text()
-SQL_INT = LogicalType("INTEGER")
 KRYO = KryoDialect(KryoVersion.V5_6)
 
 # Their bytes, if any, are shown with a reason where nobody decodes them.
 _GENERAL = layouts.Kryo | layouts.JavaObject | layouts.Opaque
-
-# One of each; who adds a layout adds it here.
-EXAMPLES: list[Layout] = [
-    layouts.BigDecimal(),
-    layouts.BigInteger(),
-    layouts.BinaryArray(SQL_INT),
-    layouts.BinaryMap(SQL_INT, SQL_INT),
-    layouts.BinaryRow(("a",), (SQL_INT,)),
-    layouts.BlockMap(INT),
-    layouts.BlockRepeated(INT),
-    layouts.Boolean(),
-    layouts.Byte(),
-    layouts.Bytes(),
-    layouts.Char(),
-    layouts.DecimalData(20, 2),
-    layouts.Double(),
-    layouts.Enum("E", ("A", "B")),
-    layouts.FixedBytes(3),
-    layouts.Float(),
-    layouts.Framed(INT),
-    layouts.IndexedUnion(("a", "b"), (INT, TEXT)),
-    layouts.Instant(),
-    INT,
-    layouts.JavaDate(),
-    layouts.JavaObject(),
-    layouts.JavaUtf(),
-    layouts.Kryo("shop.Basket"),
-    layouts.LocalDate(),
-    layouts.LocalDateTime(),
-    layouts.LocalTime(),
-    LONG,
-    layouts.MapOf(TEXT, LONG),
-    layouts.Marker(7),
-    layouts.MaskedRepeated(INT),
-    layouts.MaskedStruct(("a",), (INT,), has_kind=True),
-    layouts.MutableText(),
-    layouts.NullCount(),
-    layouts.Nullable(INT, is_null=True),
-    layouts.Opaque("shop.Serializer", "it is not known"),
-    layouts.PackedTexts(),
-    layouts.Pojo("shop.Order", ("id",), (layouts.Nullable(LONG, is_null=True),)),
-    layouts.Repeated(INT),
-    layouts.Short(),
-    layouts.SqlTimestamp(),
-    layouts.Struct(("f0", "f1"), (INT, TEXT)),
-    layouts.Tagged((0, 1), ("left", "right"), (INT, TEXT)),
-    TEXT,
-    layouts.TimerTimestamp(),
-    layouts.TimestampData(9),
-    layouts.Ttl(LONG),
-    layouts.Utf8(),
-    layouts.Variant(),
-    layouts.Varying(INT),
-    layouts.VoidNamespace(),
-]
 
 
 def name(layout: Layout) -> str:

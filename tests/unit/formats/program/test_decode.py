@@ -13,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.any_layout import VARIANTS
 from support.decoding import (
+    OF_SUBCLASSES,
     OFTEN,
     PLAIN,
     SQL_ROW,
     SQL_VALUES,
+    SUBCLASSES,
     bulk,
     entry_records,
     records,
@@ -105,6 +107,14 @@ def test_the_kernel_takes_rows_of_sql(monkeypatch: pytest.MonkeyPatch) -> None:
     array = bulk(SQL_ROW, data, list(pairwise(positions)))
     array.validate(full=True)
     assert array.equals(pa.array(SQL_VALUES, entry_type(SQL_ROW)))
+
+
+def test_the_kernel_takes_values_of_subclasses(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, positions = written(SUBCLASSES, OF_SUBCLASSES)
+    monkeypatch.setattr("savepoint_formats.program.decode.EntryReader", None)
+    array = bulk(SUBCLASSES, data, list(pairwise(positions)))
+    array.validate(full=True)
+    assert array.equals(pa.array(OF_SUBCLASSES, entry_type(SUBCLASSES)))
 
 
 def test_a_row_of_more_fields_than_a_word_of_null_bits() -> None:

@@ -21,7 +21,7 @@ from savepoint_formats.layout import (
     Struct,
     Tagged,
 )
-from savepoint_formats.program.assembly import program
+from savepoint_formats.program.assembly import program, written_program
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.program import Storage
 from savepoint_formats.values import state_entries as entries
@@ -85,7 +85,7 @@ def test_its_table_is_read_only() -> None:
         (Tagged((0, 1), ("a", "b"), (KRYO, layouts.Variant())), ["$.a", "$.b"]),
         (MapOf(layouts.Text(), KRYO), ["$"]),
         (Repeated(Struct((), ())), ["$"]),
-        (layouts.BlockRepeated(layouts.Long()), ["$"]),
+        (layouts.BlockRepeated(KRYO), ["$"]),
         (layouts.MaskedRepeated(layouts.Marker(None)), []),
         (layouts.Enum("E", ()), ["$"]),
     ],
@@ -112,10 +112,12 @@ def test_it_says_whether_ends_must_be_known(layout: Layout, needs_end: bool) -> 
     assert program(layout).needs_end is needs_end
 
 
-def test_fields_that_only_subclasses_have_are_null() -> None:
+def test_fields_that_only_subclasses_have_are_not_written() -> None:
     own = (Nullable(layouts.Long()),)
     subclass = Pojo("S", ("a", "z"), (*own, Nullable(layouts.Text())))
-    columns = program(Pojo("P", ("a",), own, registered=(("S", subclass),))).columns
+    layout = Pojo("P", ("a",), own, registered=(("S", subclass),))
+    assert program(layout).columns[3].storage == Storage.BYTES
+    columns = written_program(layout).columns
     assert [(one.path, one.storage) for one in columns[1:]] == [
         ("$.$class", Storage.NAMES),
         ("$.a", Storage.NUMBERS),

@@ -14,12 +14,14 @@ from support.kryo_vectors import NEW, OLD, VECTORS, layout_of
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.layout import Kryo, Layout, Long, Pojo, Struct, Text
-from savepoint_formats.pass_through.recoded_entries import recoded
+from savepoint_formats.layout import Kryo, Layout, Long, MapOf, Pojo, Repeated, Struct, Text
+from savepoint_formats.pass_through.recoded_entries import recoded, renamed
 from savepoint_formats.program.recoded_columns import BulkRecoding
+from savepoint_formats.snapshots.class_names import ClassRename
 from savepoint_formats.values.kryo.descriptions import kryo_class
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo.objects import KryoNode, KryoObject
+from savepoint_formats.values.named_values import Renaming
 from savepoint_formats.values.recoding import Recoding
 from savepoint_formats.values.state_entries import NullableRest
 
@@ -91,3 +93,101 @@ def test_a_shared_object_stays_one() -> None:
     data = pa.array(records, pa.large_binary())
     shared, twice = recoded(data, layout, layout, reads, writes).to_pylist()
     assert len(shared) < len(twice)
+
+
+RENAMES = (
+    ClassRename("a.Point", "b.Place"),
+    ClassRename(ROOT, "a.longer.Name"),
+    ClassRename("a.Color", "a.Point"),
+)
+
+
+@OFTEN
+@given(graphs(), VERSIONS)
+def test_classes_are_renamed_as_one_by_one(
+    drawn: tuple[Kryo, list[KryoNode | None]], version: KryoVersion
+) -> None:
+    graph, nodes = drawn
+    kryo = KryoDialect(version, graph.classes)
+    records = [written_graph(graph, one, kryo) for one in nodes]
+    layout = Kryo(graph.class_name, graph.registrations)
+    one_by_one = Renaming(layout, kryo, RENAMES)
+    expected = result(lambda: list(map(one_by_one.of, records)))
+    data = pa.array(records, pa.large_binary())
+    assert result(lambda: renamed(data, layout, kryo, RENAMES).to_pylist()) == expected
+
+
+@pytest.mark.parametrize("version", KryoVersion)
+def test_renaming_a_plain_object_takes_no_walk(
+    version: KryoVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described = kryo_class(ROOT, {"a": "a.Point", "b": "java.util.List<a.Point>"})
+    layout, kryo = Kryo(ROOT), KryoDialect(version, (described, *PARTS))
+    points = [
+        KryoNode("a.Point", KryoObject("a.Point", {"x": x, "y": -x, "name": None})) for x in (1, 2)
+    ]
+    content = KryoObject(ROOT, {"a": points[0], "b": KryoNode("java.util.ArrayList", points[1:])})
+    data = pa.array([written_graph(layout, KryoNode(ROOT, content), kryo)], pa.large_binary())
+    expected = Renaming(layout, kryo, RENAMES).of(data[0].as_py())
+    monkeypatch.setattr(Renaming, "of", None)
+    assert renamed(data, layout, kryo, RENAMES).to_pylist() == [expected]
+
+
+COLLECTIONS = [
+    ("java.util.List", Repeated(Long()), st.integers(-3, 3)),
+    ("java.util.List", Repeated(Text()), st.none() | st.text(max_size=3)),
+    ("java.util.Set", Repeated(layouts.Nullable(Text())), st.none() | st.text(max_size=3)),
+    ("java.util.List", Repeated(Repeated(Long())), st.lists(st.integers(-3, 3), max_size=3)),
+    ("java.util.Map", MapOf(Text(), layouts.Nullable(Long())), st.integers(-3, 3)),
+]
+USUAL = {"List": "ArrayList", "Set": "HashSet", "Map": "HashMap"}
+
+
+def boxed(value: Any) -> Any:
+    match value:
+        case int():
+            return KryoNode("java.lang.Long", value)
+        case str():
+            return KryoNode("java.lang.String", value)
+        case list():
+            return KryoNode("java.util.ArrayList", list(map(boxed, value)))
+        case _:
+            return None
+
+
+@OFTEN
+@given(st.sampled_from(COLLECTIONS), VERSIONS, st.booleans(), st.data())
+def test_collections_that_flink_2_writes_itself_are_the_same_as_one_by_one(
+    case: tuple[str, Layout, Any], version: KryoVersion, is_field: bool, data: st.DataObject
+) -> None:
+    name, new, elements = case
+    reads, writes = KryoDialect(version), KryoDialect(KryoVersion.V5_6)
+    old: Layout = Kryo(name)
+    usual = f"java.util.{USUAL[name.removeprefix('java.util.')]}"
+    classes = st.sampled_from([usual, usual, "java.util.LinkedList"])
+    records = []
+    for values in data.draw(st.lists(st.lists(elements, max_size=4), max_size=4)):
+        content: Any = list(map(boxed, values))
+        class_name = data.draw(classes)
+        if name == "java.util.Map":
+            content, class_name = [(boxed(str(at)), one) for at, one in enumerate(content)], usual
+        records.append(written_graph(Kryo(name), KryoNode(class_name, content), reads))
+    if is_field:
+        fields = (layouts.Nullable(Kryo(name)), layouts.Nullable(Long()))
+        old = Pojo("P", ("a", "b"), fields)
+        new = Pojo("P", ("a", "b"), (layouts.Nullable(new), fields[1]))
+        records = [b"\2\0" + record + b"\0" + bytes(8) for record in records]
+    one_by_one = Recoding(old, new, reads, writes)
+    expected = result(lambda: list(map(one_by_one.of, records)))
+    given_data = pa.array(records, pa.large_binary())
+    assert result(lambda: recoded(given_data, old, new, reads, writes).to_pylist()) == expected
+    assert BulkRecoding.of(old, new, reads, writes) is not None
+
+
+def test_usual_collections_take_no_walk(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads, writes = (KryoDialect(one) for one in KryoVersion)
+    node = KryoNode("java.util.ArrayList", [boxed(1), boxed(2)])
+    data = pa.array([written_graph(Kryo("java.util.List"), node, reads)], pa.large_binary())
+    monkeypatch.setattr(Recoding, "of", None)
+    (written,) = recoded(data, Kryo("java.util.List"), Repeated(Long()), reads, writes).to_pylist()
+    assert written.hex() == "00000002" + "0000000000000001" + "0000000000000002"

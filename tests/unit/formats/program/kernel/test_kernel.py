@@ -52,7 +52,7 @@ def test_it_stops_where_the_rows_end() -> None:
 
 
 def test_it_stops_before_a_record_for_which_there_is_no_room() -> None:
-    data = b"\0\0\0\1" + bytes(8) + b"\0\0\0\x7f" + bytes(8 * 127)
+    data = b"\0\0\0\1" + bytes(8) + b"\0\0\1\0" + bytes(8 * 256)
     status = walked(Repeated(layouts.Long()), data, count=2, rows=2, size=0)
     assert status == (FULL, 1, 1, 12)
 

@@ -1,0 +1,39 @@
+"""Why values go through the general path, one by one: the reasons in ``Program.general``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats import layout as layouts
+
+if TYPE_CHECKING:
+    from savepoint_formats.layout import Layout
+
+BESIDE_SQL = "an object of Kryo beside a row of SQL"
+NOT_DESCRIBED = "an object of Kryo whose class nobody described"
+EMPTY_ELEMENTS = "elements without bytes"
+UNION_OF_MANY = "a union of null alone, or of hundreds of types"
+OF_NO_COLUMN = "an object whose value is JSON, because its class has no column"
+IN_ITSELF = "an object of a class inside itself"
+NOT_WRITTEN = "a collection that is read, but never written"
+WRITTEN_SUBCLASSES = "a value of a subclass that is written"
+WRITTEN_NULLS = "a null of a union of several types that is written"
+WHY: dict[type[Layout], str] = {
+    layouts.JavaObject: "Java's serialization",
+    layouts.Opaque: "bytes that only their serializer knows",
+    layouts.Variant: "SQL's VARIANT, whose value is JSON",
+    layouts.PackedTexts: "an array of texts, which only old jobs have",
+    layouts.NullCount: "a count of nulls, which no job keeps",
+    layouts.Enum: "an enum whose constants the snapshot does not name",
+    layouts.BinaryRow: "a binary row without a size",
+    layouts.BinaryArray: "a binary array without a size",
+    layouts.BinaryMap: "a binary map without a size",
+}
+"""Layout -> why no program reads it."""
+
+
+class InexpressibleError(Exception):
+    """No program can read the layout at ``path``, unless it ends its record."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)

@@ -1,0 +1,118 @@
+"""Each layout and class has a program, or a reason why its values go one by one."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from support.any_kryo import PARTS, POINT, ROOT
+from support.decoding import OFTEN, SUBCLASSES, has_type, records, written
+from support.every_layout import EXAMPLES, INT, LONG
+
+from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.layout import Kryo, Layout, parts
+from savepoint_formats.program import general_path as reasons
+from savepoint_formats.program.assembly import program, written_program
+from savepoint_formats.program.decode import decode_what_fits
+from savepoint_formats.values.kryo.descriptions import kryo_class
+from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
+from savepoint_formats.values.kryo.known_classes import CLASSES, DECLARED_TYPES
+
+NOTHING = layouts.Marker(None)
+UNION = layouts.IndexedUnion(("a", "b", "null"), (LONG, INT, NOTHING))
+
+
+def whys(layout: Layout, kryo: KryoDialect | None = None) -> set[str]:
+    return {reason for _, reason in program(layout, kryo).general}
+
+
+@pytest.mark.parametrize("layout", EXAMPLES, ids=lambda one: type(one).__name__)
+def test_a_layout_without_a_program_has_a_reason(layout: Layout) -> None:
+    expected = reasons.WHY.get(type(layout))
+    if isinstance(layout, Kryo):
+        expected = reasons.NOT_DESCRIBED
+    elif layouts.Enum is type(layout) or "Binary" in type(layout).__name__:
+        expected = None  # those with constants, and those with a size, have one
+    assert whys(layout) == ({expected} if expected else set())
+
+
+@pytest.mark.parametrize(
+    ("layout", "reason"),
+    [
+        (layouts.Enum("E", ()), reasons.WHY[layouts.Enum]),
+        (layouts.Repeated(NOTHING), reasons.EMPTY_ELEMENTS),
+        (layouts.IndexedUnion(("null",), (NOTHING,)), reasons.UNION_OF_MANY),
+        (layouts.IndexedUnion(("a",) * 257, (INT,) * 257), reasons.UNION_OF_MANY),
+    ],
+    ids=str,
+)
+def test_a_layout_that_is_an_exception_has_a_reason(layout: Layout, reason: str) -> None:
+    assert whys(layout) == {reason}
+
+
+@pytest.mark.parametrize(
+    ("layout", "reason"),
+    [(SUBCLASSES, reasons.WRITTEN_SUBCLASSES), (UNION, reasons.WRITTEN_NULLS)],
+    ids=["subclasses", "union"],
+)
+def test_what_is_only_written_one_by_one_has_a_reason(layout: Layout, reason: str) -> None:
+    assert whys(layout) == set()
+    assert written_program(layout).general == (("$", reason),)
+
+
+@pytest.mark.parametrize("version", KryoVersion)
+@pytest.mark.parametrize("name", sorted(CLASSES))
+def test_a_field_of_a_known_class_has_a_program_or_a_reason(
+    name: str, version: KryoVersion
+) -> None:
+    root = kryo_class(ROOT, {"a": name})
+    layout = Kryo(ROOT, classes=(root,))
+    row = CLASSES[name]
+    is_read = name in DECLARED_TYPES and row.value is not None
+    expected = set() if is_read else {reasons.OF_NO_COLUMN}
+    assert whys(layout, KryoDialect(version, (root,))) == expected
+
+
+@pytest.mark.parametrize(
+    ("declared", "reason"),
+    [
+        ("java.lang.Object", reasons.OF_NO_COLUMN),
+        ("java.util.List", reasons.OF_NO_COLUMN),
+        ("java.util.List<java.lang.Object>", reasons.OF_NO_COLUMN),
+        (ROOT, reasons.IN_ITSELF),
+        ("java.util.List<a.Point>", None),
+        ("a.Point[]", None),
+    ],
+)
+def test_a_field_of_any_type_has_a_program_or_a_reason(declared: str, reason: str | None) -> None:
+    root = kryo_class(ROOT, {"a": declared})
+    layout = Kryo(ROOT, classes=(root, POINT))
+    dialect = KryoDialect(KryoVersion.V5_6, (root, *PARTS))
+    assert whys(layout, dialect) == ({reason} if reason else set())
+
+
+def _rare(layout: Layout) -> bool:
+    """Whether a value may be one that is rare in spite of a program."""
+    return isinstance(layout, layouts.BigDecimal | layouts.BigInteger) or any(
+        map(_rare, parts(layout))
+    )
+
+
+@OFTEN
+@given(records())
+def test_the_kernel_takes_all_values_of_a_layout_without_a_reason(
+    case: tuple[Layout, list[Any]],
+) -> None:
+    layout, values = case
+    prepared = program(layout)
+    if prepared.general or _rare(layout) or not has_type(layout):
+        return
+    data, positions = written(layout, values)
+    spans = np.array([*pairwise(positions)], np.int64).reshape(-1, 2)
+    chunk = Chunk(np.frombuffer(data, np.uint8))
+    _, rows = decode_what_fits(prepared, chunk, spans[:, 0], spans[:, 1])
+    assert rows.tolist() == list(range(len(values)))
