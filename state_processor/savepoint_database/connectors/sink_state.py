@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from savepoint_database.rows.row_condition import RowCondition
-from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_database.snapshot.byte_elements import ByteElement, byte_elements
 from savepoint_formats.errors import FormatError
 from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.printable import html_table
 from savepoint_formats.sinks.committer_state import END_OF_INPUT, CommitterState
 from savepoint_formats.sinks.connectors import UNKNOWN, Facts, read_committable, read_writer
-from savepoint_formats.state_files.header import OperatorBackendHeader
-from savepoint_formats.state_files.operator_state import read_elements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -167,12 +165,8 @@ class SinkState:
 
 
 @dataclass(frozen=True, slots=True)
-class SinkElement:
+class SinkElement(ByteElement):
     """An element of a state of a sink."""
-
-    state: str
-    subtask: int
-    data: bytes
 
     @property
     def is_writer(self) -> bool:
@@ -243,31 +237,8 @@ class SinkElement:
 
 def elements_of(operator: Operator) -> Iterator[SinkElement]:
     """Elements of the states of a sink, state by state, as the files have them."""
-    for subtask in operator.record.subtasks:
-        handle = subtask.managed_operator_state
-        if handle is None:
-            continue
-        names = {state.name for state in handle.states if state.offsets}
-        wanted = [name for name in (*COMMITTERS, *WRITERS) if name in names]
-        if not wanted:
-            continue
-        header = OperatorBackendHeader.of_handle(operator.directory, handle)
-        file = operator.directory.file(handle.stream)
-        for name in wanted:
-            for elements in read_elements(
-                file, handle, name, is_compressed=header.is_compressed, size=file.length()
-            ):
-                for start, end in zip(elements.starts, elements.ends, strict=True):
-                    data = elements.data[start:end].tobytes()
-                    yield SinkElement(name, subtask.index, _content(data, name))
-
-
-def _content(data: bytes, path: str) -> bytes:
-    """Bytes of an element of a state of byte arrays: i32 size, the bytes."""
-    view = DataInputView(data, path)
-    content = view.read_bytes(view.read_count())
-    view.expect_end()
-    return content
+    for element in byte_elements(operator, (*COMMITTERS, *WRITERS)):
+        yield SinkElement(element.state, element.subtask, element.data)
 
 
 def _text(facts: Facts) -> str:
