@@ -22,6 +22,7 @@ from savepoint_cli import (
     modify,
     query,
     sinks,
+    sources,
     transfer,
 )
 from savepoint_cli.terminal.progress import compiling
@@ -159,6 +160,7 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
         checks.diff: "Compare it with another one",
         kafka.kafka: "Show or change the offsets of Kafka sources",
         sinks.sinks: "Show or drop pending commits of sinks",
+        sources.sources: "Show or change where sources go on",
     },
     "Many savepoints": {
         audit.snapshots: "List all below a directory",

@@ -35,6 +35,7 @@ from savepoint_database.connectors.sink_state import (
     SinkEntry,
     SinkState,
 )
+from savepoint_database.connectors.source_state import SourceEntry, SourceState
 from savepoint_database.files.exported_table import (
     ExportedTable,
     export_table,
@@ -440,6 +441,8 @@ __all__ = [
     "SinkEntry",
     "SinkState",
     "SlidingWindows",
+    "SourceEntry",
+    "SourceState",
     "SparkSavepoint",
     "SparkSavepointDiff",
     "StateBootstrapFunction",
