@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.snapshot.byte_elements import byte_elements
+from savepoint_database.snapshot.byte_elements import byte_elements, element_values
 from savepoint_database.types.record_table import record_table
 from savepoint_formats.errors import FormatError
 from savepoint_formats.kafka.consumer_state import LEGACY_STATE, next_offset
@@ -22,9 +22,7 @@ from savepoint_formats.kafka.source_state import (
 )
 from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.layout import KryoClass, KryoField
-from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.sinks.committer_state import CommitterState
-from savepoint_formats.state_files.state import StateKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -190,11 +188,11 @@ def consumed(operator: Operator) -> list[tuple[int, KafkaSplit]]:
     Raises:
         FormatError: An element is no partition and offset.
     """
-    if operator.kryo is None or not _has_state(operator, LEGACY_STATE):
+    if operator.kryo is None:
         return []
     known = replace(operator.kryo, classes=(*operator.kryo.classes, _TOPIC_PARTITION))
     offsets = []
-    for subtask, element in _values(replace(operator, kryo=known), LEGACY_STATE):
+    for subtask, element in element_values(replace(operator, kryo=known), LEGACY_STATE):
         place, number = element["f0"], element["f1"]
         if not isinstance(place, dict) or "topic" not in place:
             reason = "an offset of an unknown class"
@@ -253,20 +251,3 @@ def _of_committers(operator: Operator) -> Iterator[KafkaTransaction]:
                 committable.producer_id,
                 committable.epoch,
             )
-
-
-def _has_state(operator: Operator, name: str) -> bool:
-    kinds = (StateKind.OPERATOR_LIST, StateKind.UNION_LIST)
-    return any(state.name == name and state.kind in kinds for state in operator.catalog.states)
-
-
-def _values(operator: Operator, state: str) -> Iterator[tuple[int, Any]]:
-    """Elements of a list state, by subtask; about as many as partitions."""
-    if not _has_state(operator, state):
-        return
-    table = next(table for table in operator.tables if table.states[0].name == state)
-    scan = operator.scan(table, ReadOptions(with_subtask=True))
-    for batch in scan.batches():
-        yield from zip(
-            batch.column("subtask").to_pylist(), batch.column("value").to_pylist(), strict=True
-        )
