@@ -70,13 +70,12 @@ class KafkaSplit:
                 ``committed``.
         """
         if isinstance(offset, str) and offset in _OFFSETS:
-            offset = _OFFSETS[offset]
-        elif int(offset) < 0:
-            raise ValueError(f"offset {offset} of {self.topic}, expected 0 or more, or a word")
-        moved = replace(self, offset=int(offset))
+            moved = replace(self, offset=_OFFSETS[offset])
+        else:
+            moved = replace(self, offset=_offset(offset, self.topic))
         if stopping_offset in (None, ""):
             return moved
-        return replace(moved, stopping_offset=int(str(stopping_offset)))
+        return replace(moved, stopping_offset=_offset(stopping_offset, self.topic))
 
     def to_bytes(self) -> bytes:
         """The element of the state."""
@@ -166,6 +165,13 @@ def _assigned(view: DataInputView) -> Iterator[KafkaPartition]:
             versioned = Versioned(version, view.read_bytes(view.read_count()))
             split = KafkaSplit.of_versioned(versioned, view.path)
             yield KafkaPartition(split.topic, split.partition, AssignmentStatus.ASSIGNED)
+
+
+def _offset(offset: object, topic: str) -> int:
+    number = int(str(offset))
+    if not 0 <= number < 1 << 63:
+        raise ValueError(f"offset {offset} of {topic}, expected 0 or more, or a word")
+    return number
 
 
 def _topic(view: DataInputView) -> str:

@@ -200,9 +200,7 @@ def with_table(source: CdcSource, table: str) -> CdcSource:
     _expect_finished(source.enumerator, snapshots)
     catalogs = {known.catalog for known in snapshots.processed}
     catalog = catalogs != {False}
-    snapshots = replace(
-        snapshots, processed=(*snapshots.processed, CdcTable(table, catalog)), schemas=()
-    )
+    snapshots = replace(snapshots, processed=(*snapshots.processed, CdcTable(table, catalog)))
     if not stream.finished:
         return changed.with_snapshots(snapshots)
     if stream.start is None or not snapshots.assigned:

@@ -108,6 +108,13 @@ def _object(position: Any, name: str) -> dict[str, Any]:
     return values
 
 
+def _long(value: Any) -> int:
+    """Raises ``RefusedError`` unless the value is a number of 64 bits."""
+    if isinstance(value, bool) or not isinstance(value, int) or not -(1 << 63) <= value < 1 << 63:
+        raise RefusedError(f"{json.dumps(value)}, expected a whole number of 64 bits")
+    return value
+
+
 def _cdc_name(form: CdcForm, *positions: str | None) -> str:
     written = next(filter(None, positions), None)
     dialect = dialect_of(written, is_base=form.is_base)
@@ -174,7 +181,7 @@ def _file_enumerator(versioned: Versioned, path: str) -> Iterator[SplitFacts]:
 
 def _move_file(versioned: Versioned, position: Any, path: str) -> Versioned:
     split, values = FileSplit.of(versioned, path), _object(position, "offset")
-    offset, records = int(values["offset"]), int(values.get("records", 0))
+    offset, records = _long(values["offset"]), _long(values.get("records", 0))
     if unknown := sorted(set(values) - {"offset", "records"}):
         raise RefusedError(f"a split of a file has no {', '.join(unknown)}")
     if records < 0 or not (offset == -1 or split.offset <= offset <= split.offset + split.length):
@@ -193,7 +200,10 @@ def _kinesis(versioned: Versioned, path: str) -> SplitFacts:
 
 
 def _move_kinesis(versioned: Versioned, position: Any, path: str) -> Versioned:
-    return KinesisSplit.of(versioned, path).at(_object(position, "type")).to_versioned()
+    values = _object(position, "type")
+    if "timestamp" in values:
+        values = {**values, "timestamp": _long(values["timestamp"])}
+    return KinesisSplit.of(versioned, path).at(values).to_versioned()
 
 
 def _pulsar(versioned: Versioned, path: str) -> SplitFacts:

@@ -51,8 +51,9 @@ class SourceEntry:
         table: Table or topic; empty where there is none, or many.
         state: ``reading``, ``finished``, ``suspended``, ``waiting``, ``assigned``, … .
         content: Other facts as ``name=value``; for an unknown connector the reason.
-        version: Version of the connector's bytes; None for rows that are a detail of others.
-        bytes: The connector's bytes in hexadecimal digits, likewise.
+        version: Version of the connector's bytes; None for rows that are a detail of others, and
+            for bytes without a version.
+        bytes: The connector's bytes in hexadecimal digits; empty for rows that are a detail.
     """
 
     number: int
@@ -69,6 +70,7 @@ class SourceEntry:
     bytes: str
 
 
+_UNVERSIONED = -1
 _SHOWN = SourceEntry.__match_args__[:-2]
 
 
@@ -123,7 +125,7 @@ def _entry(
         facts.table,
         facts.state,
         ", ".join(f"{name}={value}" for name, value in facts.facts.items()),
-        None if raw is None else raw.version,
+        None if raw is None or raw.version == _UNVERSIONED else raw.version,
         "" if raw is None else raw.data.hex(),
     )
 
@@ -157,5 +159,5 @@ def split_of(element: ByteElement) -> tuple[SourceConnector | None, SplitFacts, 
         raw = Versioned.whole(element.data, element.state)
     except FormatError as error:
         unversioned = SplitFacts(UNKNOWN, "", UNKNOWN, state="", facts={"reason": error.message})
-        return None, unversioned, Versioned(-1, element.data)
+        return None, unversioned, Versioned(_UNVERSIONED, element.data)
     return *connector_of(raw, element.state), raw

@@ -132,6 +132,9 @@ def test_files() -> None:
     for wrong in (99, 151, {"offset": 120, "records": -1}):
         with pytest.raises(RefusedError, match="has offsets 100 to 150"):
             connector.move(file(None), wrong, "split")
+    for no_number in (1.5, True, "soon", {"offset": 120, "records": 1 << 63}):
+        with pytest.raises(RefusedError, match="a whole number"):
+            connector.move(file(None), no_number, "split")
     with pytest.raises(RefusedError, match="has no size"):
         connector.move(file(None), {"offset": 120, "size": 3}, "split")
 
@@ -150,6 +153,9 @@ def test_kafka() -> None:
     }
     with pytest.raises(RefusedError, match="has no lsn"):
         connector.move(data, {"offset": 4, "lsn": "3"}, "split")
+    for wrong in (1.5, True, 1 << 63, "soon"):
+        with pytest.raises(ValueError):  # noqa: PT011 - of Python's, or ours
+            connector.move(data, wrong, "split")
     with pytest.raises(RefusedError, match="has no offset"):
         connector.move(data, {"stopping_offset": 4}, "split")
 

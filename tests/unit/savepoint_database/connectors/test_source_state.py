@@ -87,7 +87,7 @@ def test_all_entries_are_shown(job: Savepoint) -> None:
     unknown, broken, states = entries(job, "other")
     assert (unknown.connector, unknown.version, unknown.bytes) == ("unknown", 77, b"abc".hex())
     assert "of none of the connectors" in unknown.content
-    assert (broken.version, broken.bytes) == (-1, "00")
+    assert (broken.version, broken.bytes) == (None, "00")
     assert (states.kind, states.version, states.bytes) == ("enumerator", 9, b"abc".hex())
     assert {row["bytes"] for row in rows if row["operator"] == "other"} == {b"abc", b"\0"}
     assert "binlog-split" in job.sources()._repr_html_()
