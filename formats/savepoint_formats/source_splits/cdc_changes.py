@@ -129,7 +129,7 @@ def without_table(source: CdcSource, table: str) -> CdcSource:
     """The source without a table: its splits, watermarks and schema.
 
     Raises:
-        RefusedError: It is the last table, or the reader has not got all finished splits.
+        RefusedError: It is the last table, or the reader lacks finished splits.
     """
     if source.tables() == {table}:
         raise RefusedError(f"{table} is the only table; a source without tables looks for all anew")
@@ -302,47 +302,40 @@ def streaming(source: CdcSource, position: str) -> CdcSource:
     enumerator, snapshots = source.expect_snapshots()
     if enumerator.is_streamed is None:
         raise RefusedError("the source reads snapshots and no stream")
-    splits = [known[1] for known in source.splits if known is not None]
-    templates = [
-        *(split for split in splits if isinstance(split, SnapshotSplit)),
-        *snapshots.remaining,
-        *(split for _, split in snapshots.assigned),
-    ]
-    if not templates:
+    splits = _snapshot_splits(source, snapshots)
+    if not splits:
         raise RefusedError("there is no split, so that the type of its keys is not known")
-    watermarks = [
-        *(split.watermark for split in templates),
-        *(watermark for _, watermark in snapshots.finished),
-    ]
+    watermarks = [split.watermark for split in splits] + [known for _, known in snapshots.finished]
     written = next(filter(None, watermarks), position)
     checked_position(position, dialect_of(written, is_base=enumerator.form.is_base))
-    types = {plain_table(split.table): split for split in reversed(templates)}
-    tables = {
-        plain_table(table.name): table for table in (*snapshots.processed, *snapshots.waiting)
-    }
-    tables |= {
-        name: CdcTable(split.table, split.catalog)
-        for name, split in types.items()
-        if name not in tables
-    }
+    of_table = {plain_table(split.table): split for split in reversed(splits)}
+    tables = {name: CdcTable(split.table, split.catalog) for name, split in of_table.items()}
+    listed = (*snapshots.processed, *snapshots.waiting)
+    tables |= {plain_table(table.name): table for table in listed}
     assigned = tuple(
-        (f"{name}:0", _whole_split(table, f"{name}:0", types.get(name, templates[0])))
+        (f"{name}:0", _whole_split(table, f"{name}:0", of_table.get(name, splits[0])))
         for name, table in tables.items()
     )
-    status = AssignerStatus.INITIAL_ASSIGNING_FINISHED
-    changed = replace(
-        snapshots,
+    changed = CdcSnapshots(
         processed=tuple(tables.values()),
-        waiting=(),
         remaining=(),
         assigned=assigned,
         finished=tuple((name, position) for name, _ in assigned),
-        status=status,
-        checkpoints=(),
-        divided=None,
+        status=AssignerStatus.INITIAL_ASSIGNING_FINISHED,
+        is_case_sensitive=snapshots.is_case_sensitive,
+        schemas=snapshots.schemas,
     )
     enumerator = replace(enumerator, snapshots=changed, is_streamed=False)
     return CdcSource((None,) * len(source.splits), enumerator)
+
+
+def _snapshot_splits(source: CdcSource, snapshots: CdcSnapshots) -> list[SnapshotSplit]:
+    """All snapshot splits of readers and enumerator."""
+    return [
+        *(known[1] for known in source.splits if known and isinstance(known[1], SnapshotSplit)),
+        *snapshots.remaining,
+        *(split for _, split in snapshots.assigned),
+    ]
 
 
 def _whole_split(table: CdcTable, name: str, template: SnapshotSplit) -> SnapshotSplit:

@@ -11,7 +11,7 @@ The versions are those of the enumerator, not of its splits:
 | i32, …     | assigned    | all          | all         | utf id, split likewise; not in 2             |
 | i32, …     | finished    | all          | all         | utf id, position; not in 2                   |
 | i32        | status      | 3            | 6           | a bool before: whether all are assigned      |
-| i32, …     | waiting     | 3            | 3           | tables that are not yet divided; not in 2    |
+| i32, …     | waiting     | 3            | 3           | tables that wait to be divided; not in 2     |
 | bool       | sensitive   | 3            | 3           | whether names are case sensitive; not in 2   |
 | i32, …     | schemas     | 4            | 4           | of all tables; not in 2                      |
 | i32, …     | checkpoints | never        | 7           | utf id, i64 checkpoint; not in 2             |
@@ -87,7 +87,7 @@ class CdcSnapshots:
         assigned: Splits that readers got, by their ids.
         finished: Watermarks of the splits that were read, by their ids.
         status: Progress.
-        waiting: Tables that are not yet divided.
+        waiting: Tables that wait to be divided.
         is_case_sensitive: Whether names of tables are.
         schemas: Schemas of the tables.
         checkpoints: Checkpoints in which splits were finished, by their ids.
