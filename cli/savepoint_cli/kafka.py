@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from savepoint_cli import completion, options
-from savepoint_cli.modify import Destination, overwrite_option
+from savepoint_cli import options
+from savepoint_cli.modify import optional_destination
 
 if TYPE_CHECKING:
+    from savepoint_cli.modify import Destination
     from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
 
@@ -24,27 +25,14 @@ if TYPE_CHECKING:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A CSV file with the columns topic, partition, offset. Needs --out.",
 )
-@click.option(
-    "--out",
-    metavar="OUT",
-    shell_complete=completion.paths,
-    help="Where the savepoint is written that starts at these offsets.",
-)
+@optional_destination
 @options.operator_option("With --set-offsets: the only source to change, by uid or hash.")
-@overwrite_option
-@click.option(
-    "--dry-run",
-    is_flag=True,
-    help="With --set-offsets: check and say what would be written; write nothing.",
-)
 def kafka(
     output: Output,
     opening: Opening,
     offsets: Path | None,
-    out: str | None,
     operator: str | None,
-    overwrite: bool,
-    dry_run: bool,
+    destination: Destination,
 ) -> None:
     """Show the Kafka state of the savepoint at PATH: topics, partitions, offsets, transactions.
 
@@ -56,10 +44,9 @@ def kafka(
     savepoint kafka s3://jobs/orders/savepoint-1a2b
     savepoint kafka s3://jobs/orders/savepoint-1a2b --set-offsets offsets.csv --out s3://jobs/replay
     """
-    if (offsets is None) != (out is None):
-        raise click.UsageError("--set-offsets needs --out, and --out needs --set-offsets")
+    is_wanted = destination.is_wanted(has_change=offsets is not None)
     savepoint = opening.open()
-    if offsets is None or out is None:
+    if offsets is None or not is_wanted:
         kafka_state = savepoint.kafka()
         output.page(
             kafka_state,
@@ -71,7 +58,7 @@ def kafka(
     rows = _rows(offsets)
     with options.usage_errors():
         writer = savepoint.set_kafka_offsets(rows, operator=operator)
-    Destination(out, overwrite, dry_run).write(output, writer)
+    destination.write(output, writer)
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from savepoint_cli import (
     modify,
     query,
     sinks,
+    sources,
     sql_changes,
     transfer,
 )
@@ -161,6 +162,7 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
         sql_changes.sql_diff: "Tell what becomes of it when a SQL query changes",
         kafka.kafka: "Show or change the offsets of Kafka sources",
         sinks.sinks: "Show or drop pending commits of sinks",
+        sources.sources: "Show or change where sources go on",
     },
     "Many savepoints": {
         audit.snapshots: "List all below a directory",

@@ -41,6 +41,12 @@ class Destination:
     overwrite: bool
     dry_run: bool
 
+    def is_wanted(self, *, has_change: bool) -> bool:
+        """Whether there is something to write; a change without ``--out`` is a wrong call."""
+        if bool(self.out) != has_change:
+            raise click.UsageError("a change needs --out, and --out needs a change")
+        return has_change
+
     def write(self, output: Output, writer: SavepointWriter) -> None:
         """Writes the savepoint, or prints what would be written."""
         mode = "overwrite" if self.overwrite else "error"
@@ -74,6 +80,25 @@ destination = options.collected(
     ),
 )
 """The argument OUT and the options of a command that writes a savepoint."""
+
+optional_destination = options.collected(
+    "destination",
+    Destination,
+    click.option(
+        "--out",
+        metavar="OUT",
+        default="",
+        shell_complete=completion.paths,
+        help="Where the changed savepoint is written.",
+    ),
+    overwrite_option,
+    click.option(
+        "--dry-run",
+        is_flag=True,
+        help="Check and say what would be written; write nothing.",
+    ),
+)
+"""The options of a command that shows something, and writes a savepoint if it has a change."""
 
 
 def writes(change: Change) -> Callable[..., None]:

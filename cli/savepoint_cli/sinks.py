@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from savepoint_cli import completion, options
-from savepoint_cli.modify import Destination, overwrite_option
+from savepoint_cli import options
+from savepoint_cli.modify import optional_destination
 
 if TYPE_CHECKING:
+    from savepoint_cli.modify import Destination
     from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
 
@@ -55,22 +56,13 @@ _changes = options.collected(
     metavar="FILE",
     help="Save dropped entries in FILE, a JSON line each.",
 )
-@click.option(
-    "--out",
-    metavar="OUT",
-    shell_complete=completion.paths,
-    help="Where the changed savepoint is written.",
-)
-@overwrite_option
-@click.option("--dry-run", is_flag=True, help="Check and say what would be written; write nothing.")
+@optional_destination
 def sinks(
     output: Output,
     opening: Opening,
     changes: SinkChanges,
     save: Path | None,
-    out: str | None,
-    overwrite: bool,
-    dry_run: bool,
+    destination: Destination,
 ) -> None:
     """Show the state of the sinks in the savepoint at PATH: pending commits, writers' states.
 
@@ -83,13 +75,13 @@ def sinks(
     savepoint sinks s3://jobs/orders/savepoint-1a2b --drop "kind = 'commit'" --out s3://jobs/mended
     """
     arguments = asdict(changes)
-    if any(change is not None for change in arguments.values()) != (out is not None):
-        raise click.UsageError("a change needs --out, and --out needs a change")
+    has_change = any(change is not None for change in arguments.values())
+    is_wanted = destination.is_wanted(has_change=has_change)
     if save is not None and changes.drop is changes.keep is None:
         raise click.UsageError("--save needs --drop or --keep")
     savepoint = opening.open()
     state = savepoint.sinks()
-    if out is None:
+    if not is_wanted:
         output.page(state, ("Entries", state.entries))
         return
     with options.usage_errors():
@@ -99,7 +91,7 @@ def sinks(
         click.echo(
             f"drop {entry.kind} {entry.number} of {entry.operator}: {entry.content}", err=True
         )
-    if save is not None and not dry_run:
+    if save is not None and not destination.dry_run:
         save.write_text("".join(f"{json.dumps(asdict(entry))}\n" for entry in dropped), "utf-8")
         click.echo(f"saved {len(dropped)} entries in {save}", err=True)
-    Destination(out, overwrite, dry_run).write(output, writer)
+    destination.write(output, writer)

@@ -38,6 +38,7 @@ from savepoint_database.connectors.sink_state import (
     SinkEntry,
     SinkState,
 )
+from savepoint_database.connectors.source_state import SourceEntry, SourceState
 from savepoint_database.files.exported_table import (
     ExportedTable,
     export_table,
@@ -452,6 +453,8 @@ __all__ = [
     "SinkEntry",
     "SinkState",
     "SlidingWindows",
+    "SourceEntry",
+    "SourceState",
     "SparkSavepoint",
     "SparkSavepointDiff",
     "SqlChange",

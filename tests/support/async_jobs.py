@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-from flink_home import FlinkHome
+from typing import TYPE_CHECKING, Any
 
 from support.flink_restore import RestoreError
-from support.sample_rows import SAMPLES
+from support.java_jobs import JavaJobs, begun_with
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-JOBS = SAMPLES.parent / "tests" / "flink" / "async_job"
 KEYS = 40
 
 
@@ -59,33 +54,21 @@ class Ended:
 
 def run_jobs(release: str, folder: Path, jobs: Sequence[AsyncJob]) -> list[Ended]:
     """Runs jobs in one cluster; those without a savepoint take other rows than those with one."""
-    home, classes = FlinkHome.cached(release), folder / "classes"
-    home.install()
-    home.compile([SAMPLES / "job", JOBS], classes)
-    java = home.java(classes, ["-Xmx1g", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC"])
-    arguments = [
+    arguments = (
         text
         for number, job in enumerate(jobs)
         for text in (
-            (job.savepoint and f"file:{job.savepoint}") or "-",
+            begun_with(job.savepoint),
             job.backend,
             "async" if job.is_async else "sync",
             (folder / f"savepoint-{number}").as_uri(),
         )
-    ]
-    with (folder / "log").open("w", encoding="utf-8") as log:
-        done = subprocess.run(
-            [*java, "async.AsyncJobs", *arguments],
-            check=True,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            encoding="utf-8",
-        )
-    return [_ended(line) for line in done.stdout.splitlines()]
+    )
+    jobs_of_states = JavaJobs(release, folder, "async_job", "async.AsyncJobs")
+    return [_ended(answer) for answer in jobs_of_states.run(arguments, "-Duser.timezone=UTC")]
 
 
-def _ended(line: str) -> Ended:
-    answer = json.loads(line)
+def _ended(answer: dict[str, Any]) -> Ended:
     if "error" in answer:
         return Ended(error=answer["error"])
     rows: Counter[str] = Counter()

@@ -103,8 +103,12 @@ def bytes_savepoint(
     folder: Path,
     states: Mapping[str, Mapping[str, Sequence[bytes]]],
     coordinators: Mapping[str, bytes] | None = None,
+    others: Mapping[str, Sequence[ListElements]] | None = None,
 ) -> Path:
-    """A savepoint of operators (by uid) that have lists of bytes (by state), in one subtask."""
+    """A savepoint of operators (by uid) that have lists of bytes (by state), in one subtask.
+
+    ``others`` are lists of other types, by uid.
+    """
     name = f"{BASE}array.BytePrimitiveArraySerializer$BytePrimitiveArraySerializerSnapshot"
     element = TypeSerializerSnapshot.read(SnapshotView(snapshot(name)))
     operators = []
@@ -123,7 +127,8 @@ def bytes_savepoint(
                     ),
                 )
                 for name, elements in lists.items()
-            ],
+            ]
+            + list((others or {}).get(uid, ())),
         )
         subtask = SubtaskState(
             0, managed_operator_state=file.handle(InlineStream("state", output.getvalue()))

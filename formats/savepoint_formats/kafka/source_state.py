@@ -6,12 +6,13 @@ Kafka's connector: ``KafkaPartitionSplitSerializer``, ``KafkaSourceEnumStateSeri
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import UnsupportedVersionError
+from savepoint_formats.kafka.coordinator import CoordinatorState
 from savepoint_formats.kafka.versioned import Versioned
 
 if TYPE_CHECKING:
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 SPLIT_VERSION = 0
 NO_STOPPING_OFFSET = -(1 << 63)
 LATEST, EARLIEST, COMMITTED = -1, -2, -3
+STARTS = {EARLIEST: "earliest", LATEST: "latest", COMMITTED: "committed"}
+"""Special offset of a split -> its name."""
 
+_OFFSETS = {name: offset for offset, name in STARTS.items()}
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
@@ -58,14 +62,33 @@ class KafkaSplit:
         view.expect_end()
         return split
 
+    def at(self, offset: str | int, stopping_offset: str | int | None) -> Self:
+        """The split that goes on elsewhere; without a stopping offset it keeps its own.
+
+        Raises:
+            ValueError: The offset is neither a number from 0 on nor ``earliest``, ``latest`` or
+                ``committed``.
+        """
+        if isinstance(offset, str) and offset in _OFFSETS:
+            moved = replace(self, offset=_OFFSETS[offset])
+        else:
+            moved = replace(self, offset=_offset(offset, self.topic))
+        if stopping_offset in (None, ""):
+            return moved
+        return replace(moved, stopping_offset=_offset(stopping_offset, self.topic))
+
     def to_bytes(self) -> bytes:
         """The element of the state."""
+        return self.to_versioned().to_bytes()
+
+    def to_versioned(self) -> Versioned:
+        """The split, of version 0."""
         view = DataOutputView()
         view.write_utf(self.topic)
         view.write_int(self.partition)
         view.write_long(self.offset)
         view.write_long(self.stopping_offset)
-        return Versioned(SPLIT_VERSION, view.to_bytes()).to_bytes()
+        return Versioned(SPLIT_VERSION, view.to_bytes())
 
 
 class AssignmentStatus(IntEnum):
@@ -86,15 +109,7 @@ class KafkaPartition:
 
 @dataclass(frozen=True, slots=True)
 class KafkaEnumerator:
-    """The state of a coordinator.
-
-    | bytes   | field               | meaning                                        |
-    |---------|---------------------|------------------------------------------------|
-    | i32     | coordinator version | 0 or 1; with 0, Flink's own data follows       |
-    | i32     | version             | of what follows                                |
-    | i32, …  | data                | size, bytes                                    |
-
-    The data, by its version:
+    """The state of an enumerator, by its version.
 
     | version | data                                                                                |
     |---------|-------------------------------------------------------------------------------------|
@@ -112,13 +127,11 @@ class KafkaEnumerator:
     @classmethod
     def of(cls, state: bytes, path: str) -> Self:
         """Raises ``FormatError`` for coordinators of other sources."""
-        view = DataInputView(state, path)
-        coordinator = view.read_int()
-        if coordinator not in (0, 1):
-            raise view.error(f"a coordinator of version {coordinator}", UnsupportedVersionError)
-        versioned = Versioned.read(view)
-        if coordinator:
-            view.expect_end()
+        return cls.of_versioned(CoordinatorState.of(state, path).enumerator, path)
+
+    @classmethod
+    def of_versioned(cls, versioned: Versioned, path: str) -> Self:
+        """The state in bytes whose version has been read."""
         inner = DataInputView(versioned.data, path)
         match versioned.version:
             case 0:
@@ -152,6 +165,13 @@ def _assigned(view: DataInputView) -> Iterator[KafkaPartition]:
             versioned = Versioned(version, view.read_bytes(view.read_count()))
             split = KafkaSplit.of_versioned(versioned, view.path)
             yield KafkaPartition(split.topic, split.partition, AssignmentStatus.ASSIGNED)
+
+
+def _offset(offset: object, topic: str) -> int:
+    number = int(str(offset))
+    if not 0 <= number < 1 << 63:
+        raise ValueError(f"offset {offset} of {topic}, expected 0 or more, or a word")
+    return number
 
 
 def _topic(view: DataInputView) -> str:

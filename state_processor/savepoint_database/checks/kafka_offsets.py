@@ -6,12 +6,13 @@ import struct
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from savepoint_database.checks.kafka_state import READER_STATE, STARTS, consumed, splits_of
+from savepoint_database.checks.kafka_state import READER_STATE, consumed, splits_of
+from savepoint_database.snapshot.byte_elements import byte_elements, with_byte_elements
 from savepoint_formats.errors import RefusedError, StateNotFoundError
 from savepoint_formats.kafka.consumer_state import LEGACY_STATE, stored_number
 from savepoint_formats.kafka.source_state import NO_STOPPING_OFFSET, KafkaSplit
 from savepoint_formats.state_files.header import OperatorBackendHeader
-from savepoint_formats.state_files.operator_state import byte_array, with_elements
+from savepoint_formats.state_files.operator_state import with_elements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,11 +21,9 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.snapshot import Snapshot
     from savepoint_formats.metadata import SubtaskState
 
-    _Offsets = Mapping[tuple[str, int], tuple[int, int | None]]
+    _Offsets = Mapping[tuple[str, int], Mapping[str, Any]]
 
 _NUMBER = struct.Struct(">q")
-
-_OFFSETS = {name: offset for offset, name in STARTS.items()}
 
 
 def with_offsets(
@@ -70,14 +69,14 @@ class _Source:
     """An operator that may be a Kafka source; ``splits`` are in the order of its elements."""
 
     operator: Operator
-    state: str
+    is_consumer: bool
     splits: list[tuple[int, KafkaSplit]]
 
     @classmethod
     def of(cls, operator: Operator) -> Self:
         if splits := consumed(operator):
-            return cls(operator, LEGACY_STATE, splits)
-        return cls(operator, READER_STATE, splits_of(operator) or [])
+            return cls(operator, True, splits)
+        return cls(operator, False, splits_of(operator) or [])
 
     @property
     def name(self) -> str:
@@ -85,12 +84,20 @@ class _Source:
 
     def moved(self, wanted: _Offsets) -> Operator:
         record = self.operator.record
-        subtasks = tuple(self._subtask(subtask, wanted) for subtask in record.subtasks)
-        return replace(self.operator, record=replace(record, subtasks=subtasks))
+        if self.is_consumer:
+            subtasks = tuple(self._subtask(subtask, wanted) for subtask in record.subtasks)
+            return replace(self.operator, record=replace(record, subtasks=subtasks))
+        elements = byte_elements(self.operator, [READER_STATE])
+        changes = [
+            (element, _moved(split, wanted).to_bytes())
+            for element, (_, split) in zip(elements, self.splits, strict=True)
+        ]
+        return replace(self.operator, record=with_byte_elements(self.operator, changes))
 
     def _subtask(self, subtask: SubtaskState, wanted: _Offsets) -> SubtaskState:
+        """A subtask of a ``FlinkKafkaConsumer``."""
         handle, operator = subtask.managed_operator_state, self.operator
-        if handle is None or self.state not in {
+        if handle is None or LEGACY_STATE not in {
             state.name for state in handle.states if state.offsets
         }:
             return subtask
@@ -100,14 +107,12 @@ class _Source:
             operator.directory.file(handle.stream),
             handle,
             header,
-            self.state,
-            lambda element: self._moved(element, _moved(next(splits), wanted)),
+            LEGACY_STATE,
+            lambda element: self._consumed(element, _moved(next(splits), wanted)),
         )
         return replace(subtask, managed_operator_state=changed)
 
-    def _moved(self, element: bytes, split: KafkaSplit) -> bytes:
-        if self.state == READER_STATE:
-            return byte_array(split.to_bytes())
+    def _consumed(self, element: bytes, split: KafkaSplit) -> bytes:
         if split.stopping_offset != NO_STOPPING_OFFSET:
             raise RefusedError(
                 f"{self.name} is a FlinkKafkaConsumer, which has no stopping offsets:"
@@ -117,23 +122,15 @@ class _Source:
         return element[: -_NUMBER.size] + _NUMBER.pack(stored_number(split.offset))
 
 
-def _wanted(row: Mapping[str, Any]) -> tuple[tuple[str, int], tuple[int, int | None]]:
+def _wanted(row: Mapping[str, Any]) -> tuple[tuple[str, int], Mapping[str, Any]]:
     missing = [name for name in ("topic", "partition", "offset") if row.get(name) in (None, "")]
     if missing:
         raise ValueError(f"{dict(row)} lacks {', '.join(missing)}")
-    offset = row["offset"]
-    if isinstance(offset, str) and offset in _OFFSETS:
-        offset = _OFFSETS[offset]
-    elif int(offset) < 0:
-        raise ValueError(f"offset {offset} of {row['topic']}, expected 0 or more, or a word")
-    stopping = row.get("stopping_offset")
-    end = None if stopping in (None, "") else int(str(stopping))
-    return (str(row["topic"]), int(row["partition"])), (int(offset), end)
+    split = KafkaSplit(str(row["topic"]), int(row["partition"]), 0)
+    split.at(row["offset"], row.get("stopping_offset"))
+    return (split.topic, split.partition), row
 
 
 def _moved(split: KafkaSplit, wanted: _Offsets) -> KafkaSplit:
-    if (split.topic, split.partition) not in wanted:
-        return split
-    offset, end = wanted[split.topic, split.partition]
-    moved = replace(split, offset=offset)
-    return moved if end is None else replace(moved, stopping_offset=end)
+    row = wanted.get((split.topic, split.partition))
+    return split if row is None else split.at(row["offset"], row.get("stopping_offset"))

@@ -9,23 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from savepoint_database.snapshot.byte_elements import byte_elements, element_values
 from savepoint_database.types.record_table import record_table
 from savepoint_formats.errors import FormatError
 from savepoint_formats.kafka.consumer_state import LEGACY_STATE, next_offset
 from savepoint_formats.kafka.sink_state import KafkaCommittable, KafkaWriter
 from savepoint_formats.kafka.source_state import (
-    COMMITTED,
-    EARLIEST,
-    LATEST,
     NO_STOPPING_OFFSET,
+    STARTS,
     KafkaEnumerator,
     KafkaSplit,
 )
 from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.layout import KryoClass, KryoField
-from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.sinks.committer_state import CommitterState
-from savepoint_formats.state_files.state import StateKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,10 +35,6 @@ if TYPE_CHECKING:
 READER_STATE = "SourceReaderState"
 WRITER_STATE = "writer_raw_states"
 COMMITTER_STATE = "streaming_committer_raw_states"
-
-STARTS = {EARLIEST: "earliest", LATEST: "latest", COMMITTED: "committed"}
-"""Special offset of a split -> its name."""
-
 
 # A class of a consumer that Flink dropped; no savepoint describes its fields.
 _TOPIC_PARTITION = KryoClass(
@@ -180,9 +173,11 @@ def _offsets(operator: Operator) -> Iterator[KafkaOffset]:
 
 def splits_of(operator: Operator) -> list[tuple[int, KafkaSplit]] | None:
     """Splits of a source's readers, by subtask; None if it is no Kafka source."""
-    elements = _elements(operator, READER_STATE)
     try:
-        return [(subtask, KafkaSplit.of(element, READER_STATE)) for subtask, element in elements]
+        return [
+            (element.subtask, KafkaSplit.of(element.data, READER_STATE))
+            for element in byte_elements(operator, [READER_STATE])
+        ]
     except FormatError:
         return None
 
@@ -193,11 +188,11 @@ def consumed(operator: Operator) -> list[tuple[int, KafkaSplit]]:
     Raises:
         FormatError: An element is no partition and offset.
     """
-    if operator.kryo is None or not _has_state(operator, LEGACY_STATE):
+    if operator.kryo is None:
         return []
     known = replace(operator.kryo, classes=(*operator.kryo.classes, _TOPIC_PARTITION))
     offsets = []
-    for subtask, element in _values(replace(operator, kryo=known), LEGACY_STATE):
+    for subtask, element in element_values(replace(operator, kryo=known), LEGACY_STATE):
         place, number = element["f0"], element["f1"]
         if not isinstance(place, dict) or "topic" not in place:
             reason = "an offset of an unknown class"
@@ -230,13 +225,13 @@ def _transactions(operator: Operator) -> Iterator[KafkaTransaction]:
 
 
 def _of_writers(operator: Operator) -> Iterator[KafkaTransaction]:
-    for subtask, element in _elements(operator, WRITER_STATE):
-        writer = KafkaWriter.of(Versioned.whole(element, WRITER_STATE), WRITER_STATE)
-        yield KafkaTransaction(operator.name, subtask, "prefix", writer.prefix)
+    for element in byte_elements(operator, [WRITER_STATE]):
+        writer = KafkaWriter.of(Versioned.whole(element.data, WRITER_STATE), WRITER_STATE)
+        yield KafkaTransaction(operator.name, element.subtask, "prefix", writer.prefix)
         for transaction in writer.transactions:
             yield KafkaTransaction(
                 operator.name,
-                subtask,
+                element.subtask,
                 "precommitted",
                 transaction.transactional_id,
                 transaction.checkpoint_id,
@@ -244,39 +239,15 @@ def _of_writers(operator: Operator) -> Iterator[KafkaTransaction]:
 
 
 def _of_committers(operator: Operator) -> Iterator[KafkaTransaction]:
-    for subtask, element in _elements(operator, COMMITTER_STATE):
-        for commit in CommitterState.of(element, COMMITTER_STATE).commits():
+    for element in byte_elements(operator, [COMMITTER_STATE]):
+        for commit in CommitterState.of(element.data, COMMITTER_STATE).commits():
             committable = KafkaCommittable.of(commit.committable, COMMITTER_STATE)
             yield KafkaTransaction(
                 operator.name,
-                subtask,
+                element.subtask,
                 "pending",
                 committable.transactional_id,
                 commit.checkpoint_id,
                 committable.producer_id,
                 committable.epoch,
             )
-
-
-def _has_state(operator: Operator, name: str) -> bool:
-    kinds = (StateKind.OPERATOR_LIST, StateKind.UNION_LIST)
-    return any(state.name == name and state.kind in kinds for state in operator.catalog.states)
-
-
-def _elements(operator: Operator, state: str) -> Iterator[tuple[int, bytes]]:
-    for subtask, value in _values(operator, state):
-        if not isinstance(value, bytes):
-            raise FormatError("elements that are no bytes", state, -1)
-        yield subtask, value
-
-
-def _values(operator: Operator, state: str) -> Iterator[tuple[int, Any]]:
-    """Elements of a list state, by subtask; about as many as partitions."""
-    if not _has_state(operator, state):
-        return
-    table = next(table for table in operator.tables if table.states[0].name == state)
-    scan = operator.scan(table, ReadOptions(with_subtask=True))
-    for batch in scan.batches():
-        yield from zip(
-            batch.column("subtask").to_pylist(), batch.column("value").to_pylist(), strict=True
-        )

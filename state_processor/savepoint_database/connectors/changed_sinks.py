@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from savepoint_database.connectors.sink_state import SinkElement, SinkState, elements_of
+from savepoint_database.snapshot.byte_elements import ByteElement, with_byte_elements
 from savepoint_formats.errors import RefusedError, StateNotFoundError
 from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.sinks.kafka_sink import with_prefix
-from savepoint_formats.state_files.header import OperatorBackendHeader
-from savepoint_formats.state_files.operator_state import byte_array, with_elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Set as AbstractSet
 
-    from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
-    from savepoint_formats.metadata import OperatorState, SubtaskState
+    from savepoint_formats.metadata import OperatorState
 
 
 def without_entries(snapshot: Snapshot, numbers: AbstractSet[int]) -> tuple[OperatorState, ...]:
@@ -99,41 +96,10 @@ def _changed(
     number = 0
     changed = []
     for operator in snapshot.operators():
-        pending: dict[tuple[str, int], list[tuple[bytes, bytes | None]]] = {}
+        changes: list[tuple[ByteElement, bytes | None]] = []
         for element in elements_of(operator):
             count = sum(1 for _ in element.entries(operator.name, 0, 0))
-            other = change(element, number, count)
-            pending.setdefault((element.state, element.subtask), []).append((element.data, other))
+            changes.append((element, change(element, number, count)))
             number += count
-        changed.append(_with_elements(operator, pending))
+        changed.append(with_byte_elements(operator, changes))
     return tuple(changed)
-
-
-def _with_elements(
-    operator: Operator, pending: dict[tuple[str, int], list[tuple[bytes, bytes | None]]]
-) -> OperatorState:
-    different = {
-        place: [other for _, other in elements]
-        for place, elements in pending.items()
-        if any(data != other for data, other in elements)
-    }
-    if not different:
-        return operator.record
-    subtasks = list(operator.record.subtasks)
-    for (state, index), elements in different.items():
-        at = next(at for at, subtask in enumerate(subtasks) if subtask.index == index)
-        subtasks[at] = _with_state(operator, subtasks[at], state, elements)
-    return replace(operator.record, subtasks=tuple(subtasks))
-
-
-def _with_state(
-    operator: Operator, subtask: SubtaskState, state: str, elements: list[bytes | None]
-) -> SubtaskState:
-    handle = subtask.managed_operator_state
-    if handle is None:
-        return subtask
-    header = OperatorBackendHeader.of_handle(operator.directory, handle)
-    others = iter([None if other is None else byte_array(other) for other in elements])
-    file = operator.directory.file(handle.stream)
-    changed = with_elements(file, handle, header, state, lambda _: next(others))
-    return replace(subtask, managed_operator_state=changed)

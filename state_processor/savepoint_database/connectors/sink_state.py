@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from savepoint_database.rows.row_condition import RowCondition
-from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.errors import FormatError
+from savepoint_database.snapshot.byte_elements import ByteElement, byte_elements, element_values
+from savepoint_formats.errors import FormatError, SavepointError
 from savepoint_formats.kafka.versioned import Versioned
-from savepoint_formats.printable import html_table
+from savepoint_formats.printable import html_table, printable
 from savepoint_formats.sinks.committer_state import END_OF_INPUT, CommitterState
 from savepoint_formats.sinks.connectors import UNKNOWN, Facts, read_committable, read_writer
 from savepoint_formats.state_files.header import OperatorBackendHeader
-from savepoint_formats.state_files.operator_state import read_elements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +29,11 @@ if TYPE_CHECKING:
 
 COMMITTERS = ("streaming_committer_raw_states", "global_committer_raw_states")
 WRITERS = ("writer_raw_states",)
+ICEBERG = "iceberg-files-committer-state"
+"""State of Iceberg's sink before Sink V2: checkpoint -> manifests."""
+TWO_PHASE_STATE = "state"
+"""State of a ``TwoPhaseCommitSinkFunction``: the open transaction, and those to be committed."""
+_TWO_PHASE = "TwoPhaseCommitSinkFunction$StateSerializerSnapshot"
 ALL = "all"
 """Condition that chooses everything."""
 
@@ -55,7 +59,8 @@ class SinkEntry:
         number: Number of the row in the savepoint, from 0.
         operator: The operator, by its uid or hash.
         kind: ``commit`` or ``writer``.
-        connector: ``file``, ``kafka``, ``iceberg``, ``paimon`` or ``unknown``.
+        connector: ``file``, ``kafka``, ``iceberg``, ``paimon``, ``two-phase`` for sinks from before
+            Sink V2, or ``unknown``.
         checkpoint: Id of the checkpoint of a commit; None where it is not stored, and for the
             commits of the end of the input.
         subtask: Subtask of the operator whose state holds it.
@@ -167,12 +172,16 @@ class SinkState:
 
 
 @dataclass(frozen=True, slots=True)
-class SinkElement:
-    """An element of a state of a sink."""
+class SinkElement(ByteElement):
+    """An element of a state of a sink.
 
-    state: str
-    subtask: int
-    data: bytes
+    Attributes:
+        old: Connector of a sink from before Sink V2, whose elements are no byte arrays.
+        content: What such an element holds, or why it is not known.
+    """
+
+    old: str = ""
+    content: str = ""
 
     @property
     def is_writer(self) -> bool:
@@ -180,7 +189,7 @@ class SinkElement:
 
     def committer(self) -> CommitterState | None:
         """The commits; None where the element is itself what a connector wrote."""
-        if self.is_writer:
+        if self.is_writer or self.old:
             return None
         try:
             return CommitterState.of(self.data, self.state)
@@ -215,12 +224,13 @@ class SinkElement:
             )
 
     def _whole(self, operator: str, number: int) -> SinkEntry:
-        connector, facts, reason, raw = UNKNOWN, Facts(), "", SinkBytes(None, self.data.hex())
+        connector, facts, raw = self.old or UNKNOWN, Facts(), SinkBytes(None, self.data.hex())
+        reason = self.content
         try:
-            versioned = Versioned.whole(self.data, self.state)
+            versioned = None if self.old else Versioned.whole(self.data, self.state)
         except FormatError as error:
-            reason = error.message
-        else:
+            versioned, reason = None, error.message
+        if versioned is not None:
             read = read_writer if self.is_writer else read_committable
             connector, facts, reason = read(versioned, self.state)
             raw = SinkBytes(versioned.version, versioned.data.hex())
@@ -243,31 +253,41 @@ class SinkElement:
 
 def elements_of(operator: Operator) -> Iterator[SinkElement]:
     """Elements of the states of a sink, state by state, as the files have them."""
+    for element in byte_elements(operator, (*COMMITTERS, *WRITERS)):
+        yield SinkElement(element.state, element.subtask, element.data)
+    for state, connector in _old_states(operator).items():
+        elements = list(byte_elements(operator, [state], is_sized=False))
+        contents = _contents(operator, state, len(elements))
+        for element, content in zip(elements, contents, strict=True):
+            yield SinkElement(
+                state, element.subtask, element.data, is_sized=False, old=connector, content=content
+            )
+
+
+def _old_states(operator: Operator) -> dict[str, str]:
+    """States of sinks from before Sink V2 -> the connector."""
+    known = {}
     for subtask in operator.record.subtasks:
         handle = subtask.managed_operator_state
-        if handle is None:
-            continue
-        names = {state.name for state in handle.states if state.offsets}
-        wanted = [name for name in (*COMMITTERS, *WRITERS) if name in names]
-        if not wanted:
+        if handle is None or not {ICEBERG, TWO_PHASE_STATE} & {item.name for item in handle.states}:
             continue
         header = OperatorBackendHeader.of_handle(operator.directory, handle)
-        file = operator.directory.file(handle.stream)
-        for name in wanted:
-            for elements in read_elements(
-                file, handle, name, is_compressed=header.is_compressed, size=file.length()
-            ):
-                for start, end in zip(elements.starts, elements.ends, strict=True):
-                    data = elements.data[start:end].tobytes()
-                    yield SinkElement(name, subtask.index, _content(data, name))
+        for state in header.list_states:
+            classes = [entry.snapshot.class_name for _, entry in state.serializers]
+            if state.name == ICEBERG:
+                known[state.name] = "iceberg"
+            elif any(name.endswith(_TWO_PHASE) for name in classes):
+                known[state.name] = "two-phase"
+    return known
 
 
-def _content(data: bytes, path: str) -> bytes:
-    """Bytes of an element of a state of byte arrays: i32 size, the bytes."""
-    view = DataInputView(data, path)
-    content = view.read_bytes(view.read_count())
-    view.expect_end()
-    return content
+def _contents(operator: Operator, state: str, count: int) -> list[str]:
+    """The decoded elements; where they can't be decoded, the reason for each."""
+    try:
+        values = [printable(str(value)) for _, value in element_values(operator, state)]
+    except SavepointError as error:
+        return [printable(str(error))] * count
+    return values or ["a type that can't be decoded"] * count
 
 
 def _text(facts: Facts) -> str:

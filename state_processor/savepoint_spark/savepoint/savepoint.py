@@ -12,7 +12,9 @@ from savepoint_database.connectors.changed_sinks import (
     with_transactional_prefix,
     without_entries,
 )
+from savepoint_database.connectors.changed_sources import SourceChanges, with_changed_sources
 from savepoint_database.connectors.sink_state import SinkState
+from savepoint_database.connectors.source_state import SourceState
 from savepoint_database.types.class_library import ClassLibrary
 from savepoint_spark.savepoint.changes import SavepointChanges
 from savepoint_spark.savepoint.writer import SavepointWriter
@@ -20,7 +22,7 @@ from savepoint_spark.session.session import expect_session, tasks_at_once
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -204,6 +206,58 @@ class Savepoint(AuditVerbs, SavepointChanges):
             records = with_transactional_prefix(changed, transactional_prefix)
             changed = changed._with_records(records)
         return changed.writer()
+
+    def sources(self) -> SourceState:
+        """Where sources go on: splits of readers, and what their coordinators know.
+
+        Raises:
+            SavepointError: A file of a source is gone or damaged.
+
+        Example:
+            >>> for entry in savepoint.sources().entries:
+            ...     print(entry.operator, entry.split, entry.position)
+        """
+        return SourceState.of(self)
+
+    def change_sources(
+        self,
+        positions: Mapping[str, str] | None = None,
+        *,
+        drop_tables: Sequence[str] = (),
+        add_tables: Sequence[str] = (),
+        release_finished: bool = False,
+        stream_from: str | None = None,
+        operator: str | None = None,
+    ) -> SavepointWriter:
+        """A savepoint whose sources go on elsewhere, or with other tables.
+
+        The changes are made in the order of the arguments. All but the first are for sources with
+        change data capture.
+
+        Args:
+            positions: Id of a split -> its position in JSON, as ``sources()`` shows it.
+            drop_tables: Tables that the source forgets.
+            add_tables: Tables whose changes the source reads from now on, without a snapshot.
+            release_finished: The source remembers one finished split per table instead of all.
+            stream_from: The source reads changes from this position on, instead of snapshots.
+            operator: The source, by uid or hash; by default that which has the split or table.
+
+        Raises:
+            OperatorNotFoundError: There is no such operator.
+            StateNotFoundError: No source has such a split, such a table, or change data capture.
+            RefusedError: The connector could not go on from the changed state, or the changes
+                fit several sources.
+            ValueError: A position is no number.
+            SavepointError: A file of a source is gone or damaged.
+
+        Example:
+            >>> position = '{"file": "mysql-bin.000012", "pos": "4"}'
+            >>> savepoint.change_sources({"binlog-split": position}).write("s3://jobs/moved")
+        """
+        changes = SourceChanges(
+            positions or {}, tuple(drop_tables), tuple(add_tables), release_finished, stream_from
+        )
+        return self._with_records(with_changed_sources(self, changes, operator)).writer()
 
     def _with_records(self, records: Iterable[OperatorState]) -> Self:
         """The savepoint with other records of its operators, in the order of these."""

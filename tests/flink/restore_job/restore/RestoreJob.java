@@ -43,13 +43,13 @@ final class RestoreJob {
         return env.getStreamGraph().getJobGraph();
     }
 
-    /** Operators of the savepoint that are not described are left out. */
+    /** Operators of the savepoint that are not described are left out, unless a request refuses that. */
     private static Configuration configuration(Request request) {
         Map<String, String> entries = new HashMap<>(request.configuration());
         if (request.savepoint() != null) {
             entries.put("execution.state-recovery.path", request.savepoint());
         }
-        entries.put("execution.state-recovery.ignore-unclaimed-state", "true");
+        entries.putIfAbsent("execution.state-recovery.ignore-unclaimed-state", "true");
         entries.put("restart-strategy.type", "none");
         return Configuration.fromMap(entries);
     }

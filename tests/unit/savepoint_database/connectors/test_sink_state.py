@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
-from support.hand_made import i32
+from support.hand_made import BASE, STRING, i32, snapshot
 from support.kafka_states import COLLECTORS, WRITERS, bytes_savepoint
 
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.kafka.versioned import Versioned
+from savepoint_formats.metadata import DistributionMode
 from savepoint_formats.sinks.committer_state import END_OF_INPUT, CheckpointCommits, CommitterState
+from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot
+from savepoint_formats.state_files.operator_state import ListElements
 from state_processor import ConditionError, RefusedError, Savepoint, StateNotFoundError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 UIDS = ["sink", "committer"]
+_STREAMING = "org.apache.flink.streaming.api.functions.sink"
 OLD = COLLECTORS["3.4.0-1.20"]
 
 
@@ -144,3 +149,47 @@ def test_a_paimon_commit_is_an_element_of_its_own(tmp_path: Path) -> None:
     savepoint.change_sinks(drop="connector = 'paimon'").write(tmp_path / "without")
     (left,) = Savepoint.open(tmp_path / "without").sinks().entries
     assert left.raw == second.raw
+
+
+def transactions(pending: int, committing: list[int]) -> bytes:
+    """State of a ``TwoPhaseCommitSinkFunction`` of Flink 1.15 or later, whose transactions are numbers."""
+    view = DataOutputView()
+    view.write_longs([pending, 5])
+    view.write_int(len(committing))
+    for transaction in committing:
+        view.write_longs([transaction, 6])
+    view.write_bool(False)
+    return view.to_bytes()
+
+
+def test_sinks_of_before_have_rows_and_can_be_dropped(tmp_path: Path) -> None:
+    parts = b"".join([i32(2), snapshot(f"{BASE}LongSerializer$LongSerializerSnapshot"), STRING])
+    own = i32(911108) + i32(4) + b"\0" + i32(1333245) + i32(1) + parts
+    name = f"{_STREAMING}.TwoPhaseCommitSinkFunction$StateSerializerSnapshot"
+    element = TypeSerializerSnapshot.read(SnapshotView(snapshot(name, own)))
+    elements = [transactions(7, [3, 4]), transactions(9, [])]
+    states = [
+        ListElements(
+            "state",
+            DistributionMode.SPLIT_DISTRIBUTE,
+            element,
+            pa.array(elements, pa.large_binary()),
+        )
+    ]
+    path = bytes_savepoint(
+        tmp_path / "job", {"sink": {"other": [b"x" * 40]}}, others={"sink": states}
+    )
+    savepoint = Savepoint.open(path, uids=["sink"])
+    first, second = savepoint.sinks().entries
+    assert (first.connector, first.kind, first.raw.hexadecimal) == (
+        "two-phase",
+        "commit",
+        elements[0].hex(),
+    )
+    assert "'pending': 7" in first.content
+    assert "'transaction': 3" in first.content
+    savepoint.change_sinks(drop=f"number = {first.number}").write(tmp_path / "dropped")
+    dropped = Savepoint.open(tmp_path / "dropped", uids=["sink"])
+    assert [entry.raw for entry in dropped.sinks().entries] == [second.raw]
+    assert others(dropped) == [b"x" * 40]
+    assert not dropped.verify().faults

@@ -1,0 +1,226 @@
+"""Savepoints whose sources go on elsewhere, or with other tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from savepoint_database.checks.kafka_state import READER_STATE
+from savepoint_database.connectors.source_state import split_of
+from savepoint_database.snapshot.byte_elements import (
+    ByteElement,
+    byte_elements,
+    with_byte_elements,
+)
+from savepoint_formats.errors import FormatError, RefusedError, StateNotFoundError
+from savepoint_formats.kafka.coordinator import CoordinatorState
+from savepoint_formats.kafka.versioned import Versioned
+from savepoint_formats.source_splits.cdc_changes import (
+    CdcSource,
+    moved,
+    released,
+    streaming,
+    with_table,
+    without_table,
+)
+from savepoint_formats.source_splits.cdc_enumerator import CdcEnumerator
+from savepoint_formats.source_splits.cdc_splits import (
+    plain_table,
+    read_cdc_split,
+    split_bytes,
+)
+from savepoint_formats.source_splits.split_connectors import CDC
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_formats.metadata import OperatorState
+
+    Change = Callable[[CdcSource], CdcSource]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChanges:
+    """Changes of sources, made in this order.
+
+    Attributes:
+        positions: Id of a split -> its position, as JSON.
+        drop_tables: Tables that sources forget.
+        add_tables: Tables whose changes sources read from now on, without a snapshot.
+        release_finished: Whether sources remember one finished split per table instead of all.
+        stream_from: Position from which sources read the stream, instead of snapshots.
+    """
+
+    positions: Mapping[str, str]
+    drop_tables: tuple[str, ...] = ()
+    add_tables: tuple[str, ...] = ()
+    release_finished: bool = False
+    stream_from: str | None = None
+
+    def of_cdc(self) -> list[Change]:
+        """Changes of sources with change data capture."""
+        changes: list[Change] = []
+        for table in self.drop_tables:
+            changes.append(partial(without_table, table=plain_table(table)))
+        changes += [partial(with_table, table=table) for table in self.add_tables]
+        if self.release_finished:
+            changes.append(released)
+        if self.stream_from is not None:
+            changes.append(partial(streaming, position=self.stream_from))
+        return changes
+
+
+def with_changed_sources(
+    snapshot: Snapshot, changes: SourceChanges, operator: str | None
+) -> tuple[OperatorState, ...]:
+    """Records of all operators with changed sources.
+
+    Args:
+        snapshot: The savepoint.
+        changes: The changes.
+        operator: The source to change, by uid or hash; by default that which has the split or
+            the table.
+
+    Raises:
+        OperatorNotFoundError: There is no such operator.
+        StateNotFoundError: No source has a split or a table, or uses change data capture.
+        RefusedError: A connector could not go on from the changed state, or the changes fit
+            several sources with change data capture.
+        SavepointError: A file of a source is gone or damaged.
+    """
+    chosen = None if operator is None else snapshot.operator(operator).name
+    sources = [_Source.of(known) for known in snapshot.operators() if chosen in (None, known.name)]
+    missing = set(changes.positions)
+    moved_sources = [source.at(changes.positions, missing) for source in sources]
+    if missing:
+        names = ", ".join(sorted(missing))
+        raise StateNotFoundError(f"{snapshot.path} has no reader with the split {names}")
+    captured = _captured(snapshot, sources, moved_sources, changes)
+    records = {}
+    for source in moved_sources:
+        changed = source
+        for change in changes.of_cdc() if source.operator.name in captured else ():
+            changed = changed.changed(change)
+        records[source.operator.name] = changed.record()
+    return tuple(records.get(known.name, known.record) for known in snapshot.operators())
+
+
+def _captured(
+    snapshot: Snapshot, before: list[_Source], after: list[_Source], changes: SourceChanges
+) -> list[str]:
+    """The source with change data capture that the changes are for; none if they are for others.
+
+    Raises:
+        StateNotFoundError: There is none for them.
+        RefusedError: There are several.
+    """
+    tables = {plain_table(table) for table in changes.drop_tables}
+    names = [
+        old.operator.name
+        for old, new in zip(before, after, strict=True)
+        if old.cdc is not None
+        and (old.cdc != new.cdc or (changes.of_cdc() and tables <= old.cdc.tables()))
+    ]
+    if changes.of_cdc() and not names:
+        text = f" that has {', '.join(changes.drop_tables)}" if tables else ""
+        raise StateNotFoundError(f"{snapshot.path} has no source with change data capture{text}")
+    if len(names) > 1:
+        text = ", ".join(names)
+        raise RefusedError(f"the changes fit several sources ({text}): name one by its operator")
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A source, and what takes the place of its elements."""
+
+    operator: Operator
+    elements: tuple[tuple[ByteElement, bytes | None], ...]
+    cdc: CdcSource | None
+
+    @classmethod
+    def of(cls, operator: Operator) -> _Source:
+        elements = tuple(byte_elements(operator, [READER_STATE]))
+        kept = tuple((element, element.data) for element in elements)
+        return cls(operator, kept, _cdc_source(operator, elements))
+
+    def at(self, positions: Mapping[str, str], missing: set[str]) -> _Source:
+        """The source with other positions; splits that it has are no longer missing."""
+        cdc, changed = self.cdc, []
+        for element, data in self.elements:
+            connector, facts, raw = split_of(element)
+            if connector is None or (text := positions.get(facts.split)) is None:
+                changed.append((element, data))
+                continue
+            missing.discard(facts.split)
+            if cdc is not None:
+                if facts.kind != "stream":
+                    raise RefusedError(f"{facts.split} is a snapshot, which is read as a whole")
+                cdc = moved(cdc, text)
+                changed.append((element, data))
+            elif connector.move is None:
+                raise RefusedError(f"positions of {connector.name} can't be set")
+            else:
+                other = connector.move(raw, _json(text), element.state)
+                changed.append((element, other.to_bytes()))
+        return replace(self, elements=tuple(changed), cdc=cdc)
+
+    def changed(self, change: Change) -> _Source:
+        return self if self.cdc is None else replace(self, cdc=change(self.cdc))
+
+    def record(self) -> OperatorState:
+        """The operator's record."""
+        if self.cdc is None:
+            return with_byte_elements(self.operator, self.elements)
+        splits = [
+            None if known is None else Versioned(known[0].version, split_bytes(known[1], known[0]))
+            for known in self.cdc.splits
+        ]
+        record = with_byte_elements(
+            self.operator,
+            (
+                (element, None if split is None else split.to_bytes())
+                for (element, _), split in zip(self.elements, splits, strict=True)
+            ),
+        )
+        state = record.coordinator_state
+        if state is None or self.cdc.enumerator is None:
+            return record
+        coordinator = CoordinatorState.of(state.data, state.name)
+        coordinator = replace(coordinator, enumerator=self.cdc.enumerator.to_versioned())
+        return replace(record, coordinator_state=replace(state, data=coordinator.to_bytes()))
+
+
+def _json(text: str) -> Any:
+    """The value; a text that is no JSON is itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _cdc_source(operator: Operator, elements: Iterable[ByteElement]) -> CdcSource | None:
+    """Splits and enumerator of a source with change data capture; None for any other."""
+    splits = []
+    for element in elements:
+        connector, _, raw = split_of(element)
+        if connector is None or connector.name != CDC:
+            return None
+        splits.append(read_cdc_split(raw, element.state))
+    state, enumerator = operator.record.coordinator_state, None
+    if state is not None:
+        try:
+            raw = CoordinatorState.of(state.data, state.name).enumerator
+            if any(form.is_base for form, _ in splits):
+                enumerator = CdcEnumerator.of(raw, state.name, is_base=True)
+            else:
+                enumerator = CdcEnumerator.of_either(raw, state.name)
+        except FormatError:
+            if splits:
+                raise
+            return None
+    return CdcSource(tuple(splits), enumerator) if splits or enumerator else None

@@ -1,0 +1,163 @@
+"""State of sources as a table: where each of them goes on.
+
+A source has splits in its readers, and an enumerator in its coordinator that knows the other ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from savepoint_database.checks.kafka_state import READER_STATE, consumed
+from savepoint_database.snapshot.byte_elements import ByteElement, byte_elements
+from savepoint_database.types.record_table import record_table
+from savepoint_formats.errors import FormatError
+from savepoint_formats.kafka.coordinator import CoordinatorState
+from savepoint_formats.kafka.versioned import Versioned
+from savepoint_formats.printable import html_table
+from savepoint_formats.source_splits.split_connectors import (
+    UNKNOWN,
+    SourceConnector,
+    SplitFacts,
+    connector_of,
+    enumerator_facts,
+    kafka_facts,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEntry:
+    """A split, a table of a source, or what an enumerator knows.
+
+    Attributes:
+        number: Number of the row in the savepoint, from 0.
+        operator: The source, by its uid or hash.
+        connector: ``kafka``, ``mysql-cdc``, ``postgres-cdc``, ``oracle-cdc``, ``sqlserver-cdc``,
+            ``mongodb-cdc``, ``cdc`` where no position tells which, ``file``, ``kinesis``,
+            ``pulsar`` or ``unknown``.
+        subtask: Subtask whose reader has the split; None for the coordinator.
+        split: Id of the split.
+        kind: ``partition``, ``shard``, ``file``, ``snapshot``, ``stream``, ``table``,
+            ``enumerator`` or ``unknown``.
+        position: Where the reader goes on, as JSON; empty where there is no position.
+        table: Table or topic; empty where there is none, or many.
+        state: ``reading``, ``finished``, ``suspended``, ``waiting``, ``assigned``, … .
+        content: Other facts as ``name=value``; for an unknown connector the reason.
+        version: Version of the connector's bytes; None for rows that are a detail of others, and
+            for bytes without a version.
+        bytes: The connector's bytes in hexadecimal digits; empty for rows that are a detail.
+    """
+
+    number: int
+    operator: str
+    connector: str
+    subtask: int | None
+    split: str
+    kind: str
+    position: str
+    table: str
+    state: str
+    content: str
+    version: int | None
+    bytes: str
+
+
+_UNVERSIONED = -1
+_SHOWN = SourceEntry.__match_args__[:-2]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """State of all sources of a savepoint.
+
+    Attributes:
+        path: The savepoint.
+        entries: Splits of readers, and what coordinators know, source by source.
+    """
+
+    path: str
+    entries: tuple[SourceEntry, ...]
+
+    def _repr_html_(self) -> str:
+        """The entries as a table of a notebook."""
+        rows = [[getattr(entry, name) for name in _SHOWN] for entry in self.entries]
+        return html_table(f"Sources of {self.path}", _SHOWN, rows)
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> SourceState:
+        """Reads the state of all sources.
+
+        Raises:
+            SavepointError: A file of a source is gone or damaged.
+        """
+        entries: list[SourceEntry] = []
+        for operator in snapshot.operators():
+            for place, facts, raw in _facts(operator):
+                entries.append(_entry(len(entries), operator.name, place, facts, raw))
+        return cls(snapshot.path, tuple(entries))
+
+    def to_arrow(self) -> pa.Table:
+        """A row per entry; ``bytes`` is binary."""
+        table = record_table(SourceEntry, self.entries)
+        data = pa.array([bytes.fromhex(entry.bytes) for entry in self.entries], pa.binary())
+        return table.set_column(table.column_names.index("bytes"), "bytes", data)
+
+
+def _entry(
+    number: int, operator: str, subtask: int | None, facts: SplitFacts, raw: Versioned | None
+) -> SourceEntry:
+    return SourceEntry(
+        number,
+        operator,
+        facts.connector,
+        subtask,
+        facts.split,
+        facts.kind,
+        facts.position,
+        facts.table,
+        facts.state,
+        ", ".join(f"{name}={value}" for name, value in facts.facts.items()),
+        None if raw is None or raw.version == _UNVERSIONED else raw.version,
+        "" if raw is None else raw.data.hex(),
+    )
+
+
+def _facts(operator: Operator) -> Iterator[tuple[int | None, SplitFacts, Versioned | None]]:
+    for subtask, partition in consumed(operator):
+        yield subtask, kafka_facts(partition), None
+    reader = None
+    for element in byte_elements(operator, [READER_STATE]):
+        connector, facts, raw = split_of(element)
+        reader = reader or connector
+        yield element.subtask, facts, raw
+    state = operator.record.coordinator_state
+    if state is None:
+        return
+    try:
+        raw = CoordinatorState.of(state.data, state.name).enumerator
+    except FormatError:
+        return  # of an operator that is no source
+    known = enumerator_facts(raw, state.name, reader)
+    if known is None:
+        reason = f"version {raw.version}, of an unknown enumerator"
+        known = [SplitFacts(UNKNOWN, "", "enumerator", state="", facts={"reason": reason})]
+    for number, item in enumerate(known):
+        yield None, item, None if number else raw
+
+
+def split_of(element: ByteElement) -> tuple[SourceConnector | None, SplitFacts, Versioned]:
+    """Connector, facts and bytes of a split; all bytes of one that has no version."""
+    try:
+        raw = Versioned.whole(element.data, element.state)
+    except FormatError as error:
+        unversioned = SplitFacts(UNKNOWN, "", UNKNOWN, state="", facts={"reason": error.message})
+        return None, unversioned, Versioned(_UNVERSIONED, element.data)
+    return *connector_of(raw, element.state), raw

@@ -1,0 +1,62 @@
+"""A real Flink goes on reading files where a changed savepoint says."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from support.java_jobs import JavaJobs, begun_with
+
+from savepoint_formats.kafka.versioned import Versioned
+from savepoint_formats.source_splits.file_split import FileSplit
+from state_processor import Savepoint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+LINES = 5000
+
+
+@pytest.fixture(params=["1.20.5", "2.2.1", "2.3.0"])
+def jobs(request: pytest.FixtureRequest, tmp_path: Path) -> JavaJobs:
+    (tmp_path / "files").mkdir()
+    for name in ("a", "b"):
+        lines = "".join(f"{name} {number}\n" for number in range(LINES))
+        (tmp_path / "files" / name).write_text(lines)
+    return JavaJobs(request.param, tmp_path, "source_job", "sources.SourceJobs")
+
+
+def run(jobs: JavaJobs, savepoints: Sequence[str]) -> list[dict[str, object]]:
+    files, target = (jobs.folder / "files").as_uri(), (jobs.folder / "savepoints").as_uri()
+    return jobs.run(
+        text for savepoint in savepoints for text in (begun_with(savepoint), files, target)
+    )
+
+
+def test_a_file_is_read_on_from_another_line(jobs: JavaJobs) -> None:
+    (taken,) = run(jobs, [""])
+    lines = taken["lines"]
+    assert isinstance(lines, list)
+    path = str(taken["savepoint"]).removeprefix("file:")
+    savepoint = Savepoint.open(path, uids=["lines"])
+    reader, waiting = savepoint.sources().entries
+    assert {entry.connector for entry in (reader, waiting)} == {"file"}
+    assert (reader.subtask, reader.state) == (0, "reading")
+    assert (waiting.subtask, waiting.state, waiting.position) == (None, "waiting", "")
+    read = json.loads(reader.position)["records"]
+    assert 50 <= read <= len(lines)
+    first = lines[0].split()[0]
+    assert f"/files/{first}, " in reader.content
+    assert f"/files/{first}, " not in waiting.content
+    data = bytes.fromhex(reader.bytes)
+    split = FileSplit.of(Versioned(1, data), reader.split)
+    assert split.to_versioned().data == data
+
+    target = jobs.folder / "moved"
+    position = json.dumps({"offset": -1, "records": 4000})
+    savepoint.change_sources({reader.split: position}).write(target)
+    unchanged, moved = run(jobs, [path, str(target)])
+    assert unchanged["lines"][0] == f"{first} {read}"  # type: ignore[index]
+    assert moved["lines"][:2] == [f"{first} 4000", f"{first} 4001"]  # type: ignore[index]
