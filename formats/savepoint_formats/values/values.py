@@ -27,6 +27,7 @@ from savepoint_formats.values.kinds.scalars import SCALARS, SIZED
 from savepoint_formats.values.kryo.object_values import DescribedObject, read_kryo_value, take_rest
 from savepoint_formats.values.kryo.structs import ALONG, has_others
 from savepoint_formats.values.masks import read_masked_list, read_masked_struct
+from savepoint_formats.values.pickle_values import read_pickle
 from savepoint_formats.values.pojo_values import read_pojo
 from savepoint_formats.values.undecoded import JAVA_REASON
 from savepoint_formats.values.variants import read_variant
@@ -119,8 +120,12 @@ class ValueReader:
                 return {"timestamp": moments.read_timestamp_millis(view), "value": self.read(value)}
             case layouts.Framed(inner):
                 return self.bounded(inner, view.read_count())
-            case layouts.Varying(inner):
+            case layouts.Packed(element, False):
+                return self._packed(element)
+            case layouts.Packed(inner) | layouts.Varying(inner):
                 return self.read(inner)
+            case layouts.Pickle():
+                return read_pickle(layout, view)
             case _ if sized := SIZED.get(type(layout)):
                 return sized[0](layout, view)
             case layouts.BinaryRow() | layouts.BinaryArray() | layouts.BinaryMap():
@@ -199,6 +204,14 @@ class ValueReader:
             values.append(self.read(element))
         if len(values) < count:
             self.take_along(f"{count - len(values)} more elements", are_elements=True)
+        return values
+
+    def _packed(self, element: Layout) -> list[Value]:
+        if can_be_empty(element):
+            raise self.view.error("elements without bytes and without a count", UndecodableError)
+        values: list[Value] = []
+        while self.view.remaining and not self.is_lost:
+            values.append(self.read(element))
         return values
 
     def known_borders(self) -> tuple[int, ...]:
