@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_database.snapshot.description import (
@@ -21,6 +21,7 @@ from savepoint_database.snapshot.description import (
 from savepoint_database.snapshot.key_types import key_serializers
 from savepoint_database.snapshot.operator import Operator
 from savepoint_database.snapshot.operator_names import id_called, short_ids
+from savepoint_database.snapshot.python_types import python_types
 from savepoint_database.snapshot.retained import first_places, newest_complete
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_formats.bytes.data_view import DataInputView
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from savepoint_database.snapshot.key_types import GivenType
+    from savepoint_database.snapshot.python_types import StateTypes
     from savepoint_database.types.described_classes import DescribedClasses
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import KryoClass
@@ -84,6 +86,7 @@ class Snapshot:
         allow_paths: Iterable[PathText] = (),
         strict_paths: bool = False,
         key_types: Mapping[str, GivenType] | None = None,
+        types: StateTypes | None = None,
     ) -> Self:
         """Opens a savepoint or checkpoint of any Flink release from 1.8 on.
 
@@ -103,11 +106,15 @@ class Snapshot:
             key_types: Uid or hash of an operator -> the type of its keys, as ``Types.STRING()`` or
                 as the text ``"STRING"``. It counts where no file of the operator tells it: in
                 checkpoints of a changelog that was never materialized and has no timers.
+            types: Uid or hash of an operator of a PyFlink job -> state -> its type in the words of PyFlink, such as
+                ``"ListState(Types.LONG())"``; ``"key"`` -> that of its keys. Or a YAML file of the same, as
+                ``savepoint types`` prints it. States without a type are shown as pickles.
 
         Raises:
             SavepointNotFoundError: Nothing is there, or a directory without ``_metadata``.
             NotASavepointError: A file of another kind is there.
             FormatError: The ``_metadata`` file is damaged, or of an unknown version.
+            DescriptionError: ``types`` has a text that is no type.
             TypeError: The path or a uid is no text, or ``uids`` is no list.
             ValueError: A uid is empty.
 
@@ -144,12 +151,13 @@ class Snapshot:
         names = _names_by_id(metadata, uids, path)
         kryo = _kryo(metadata, _described(kryo_classes))
         keys = key_serializers(key_types or {}, metadata.operators, path)
+        told = python_types(types or {}, metadata.operators, path)
         operators = tuple(
             Operator(
                 record,
                 names.get(record.operator_id) or record.uid or None,
                 directory,
-                kryo,
+                replace(kryo, python_types=told.get(record.operator_id, ())),
                 keys.get(record.operator_id),
             )
             for record in metadata.operators

@@ -12,6 +12,7 @@
 | uids            | uids of operators, with commas between them or as a JSON list             |
 | kryoClasses     | a JSON list of classes that Kryo wrote, each as for ``kryo_class``        |
 | keyTypes        | a JSON object of uids and types of keys: ``{"summarize": "STRING"}``      |
+| types           | a JSON object of PyFlink's types: ``{"orders": {"total": "Types.LONG()"}}``|
 | allowPaths      | directories and URIs, written like uids: stores other than the            |
 |                 | savepoint's are asked for its files only below these                      |
 | strictPaths     | ``true`` reads nothing else outside the savepoint's own directories       |
@@ -47,6 +48,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from savepoint_database.rows.filtered_scan import FilteredScan
 from savepoint_database.snapshot.key_types import key_types_of
+from savepoint_database.snapshot.python_types import types_of_option
 from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_database.types.spark_values import to_spark
 from savepoint_formats.errors import TableNotFoundError
@@ -115,6 +117,7 @@ class SavepointDataSource(DataSource):
             allow_paths=names_of("allowPaths", options.get("allowPaths", "[]")),
             strict_paths=flag_of("strictPaths", options.get("strictPaths", "false")),
             key_types=key_types_of(options.get("keyTypes", "{}")),
+            types=types_of_option(options.get("types", "{}")),
         )
         operator, table = savepoint.table(_table_name(savepoint, options))
         return operator.scan(table, SourceOptions.parse(options).read)

@@ -70,7 +70,10 @@ class SourceOptions:
 _OF_READ = tuple(field.name for field in fields(ReadOptions))
 _OWN = ("where", "split_size")
 _NAMES = (*_OF_READ, *_OWN)
-_SHOWN = ("table", "uids", "kryoClasses", "keyTypes", "savepoint", "allowPaths", "strictPaths")
+_SHOWN = (
+    *("table", "uids", "kryoClasses", "keyTypes", "types"),
+    *("savepoint", "allowPaths", "strictPaths"),
+)
 _OF_SAVEPOINTS = {"path", *map(str.casefold, _SHOWN)}
 """The options that select a table of a savepoint."""
 

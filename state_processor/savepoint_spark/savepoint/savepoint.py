@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from savepoint_database.snapshot.key_types import GivenType
+    from savepoint_database.snapshot.python_types import StateTypes
     from savepoint_database.types.described_classes import ClassToDescribe, DescribedClasses
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.locations.location import PathText
@@ -52,6 +53,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
         allow_paths: Iterable[PathText] = (),
         strict_paths: bool = False,
         key_types: Mapping[str, GivenType] | None = None,
+        types: StateTypes | None = None,
     ) -> SparkSavepoint:
         """Opens a savepoint whose tables are read as DataFrames.
 
@@ -70,6 +72,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
                 not even on its own store.
             key_types: Uid or hash of an operator -> the type of its keys, as ``Types.STRING()`` or
                 as the text ``"STRING"``. It counts if no file of the operator tells it.
+            types: Types of states of a PyFlink job, see ``open``.
 
         Raises:
             SavepointError: As ``open`` does.
@@ -91,6 +94,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
             allow_paths=allow_paths,
             strict_paths=strict_paths,
             key_types=key_types,
+            types=types,
         )
         return SparkSavepoint.of(spark, opened)
 

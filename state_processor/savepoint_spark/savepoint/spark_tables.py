@@ -299,6 +299,13 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         }
         if keys:
             texts["keyTypes"] = key_types_json(keys)
+        types = {
+            operator.id: dict(operator.kryo.python_types)
+            for operator in self.operators()
+            if operator.kryo and operator.kryo.python_types
+        }
+        if types:
+            texts["types"] = json.dumps(types)
         return {**texts, **options.texts()}
 
 
