@@ -16,6 +16,7 @@ PyFlink: ``state_impl.RemoteKeyedStateBackend``; Flink: ``BeamStateRequestHandle
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from savepoint_formats.layout import (
     Bytes,
@@ -29,7 +30,12 @@ from savepoint_formats.layout import (
     Repeated,
     Struct,
     Ttl,
+    parts,
+    rebuilt,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PREFIX = "python-state-"
 
@@ -67,6 +73,15 @@ def as_python_key(key: Layout, told: Layout | None = None) -> Layout:
             return key
 
 
+def python_key(key: Layout) -> Layout | None:
+    """The key of the job; None if the key is none of PyFlink."""
+    match key:
+        case MaskedStruct((name,), (inner,), True) if name == KEY_FIELD:
+            return inner
+        case _:
+            return None
+
+
 def as_python_timer(timer: Layout, key: Layout) -> Layout:
     """A timer of PyFlink, which has a key of this layout in it."""
     match timer:
@@ -97,6 +112,19 @@ def as_python_state(stored: Layout, told: Layout | None) -> Layout:
             return MapOf(Framed(_UNTOLD), Nullable(Framed(_UNTOLD)))
         case _:
             return stored
+
+
+def as_thread_state(stored: Layout, told: Layout) -> Layout:
+    """A state of thread mode: its byte arrays are pickles, unless the job has byte arrays."""
+    if any(part == Bytes() for part in _all_parts(told)):
+        return stored
+    return rebuilt(stored, lambda part: Pickle() if part == Bytes() else part)
+
+
+def _all_parts(layout: Layout) -> Iterator[Layout]:
+    for part in parts(layout):
+        yield part
+        yield from _all_parts(part)
 
 
 def as_python_entry(

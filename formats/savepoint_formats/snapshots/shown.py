@@ -6,15 +6,17 @@ They are equal to the plain snapshot and are written as the same bytes.
 |-------------|----------------------------------------------------------------------------|
 | NamedRow    | names of the fields of a row; stored rows only have positions: f0, f1...   |
 | WrittenKryo | the version of Kryo to write for, and the classes that the user described  |
+| ToldPython  | what PyFlink writes in the bytes                                           |
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.layout import (
     BinaryRow,
+    Bytes,
     Framed,
     Layout,
     MaskedStruct,
@@ -103,6 +105,21 @@ class WrittenKryo(_ShownSnapshot):
             layout,
             lambda kryo: replace(kryo, version=self.kryo_version, is_open=self.is_open),
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ToldPython(_ShownSnapshot):
+    """A snapshot of keys or states of PyFlink, with the layout that they have in the job."""
+
+    told: Layout = field(default_factory=Bytes)
+
+    @classmethod
+    def of(cls, snapshot: TypeSerializerSnapshot, told: Layout) -> Self:
+        """The snapshot with this layout."""
+        return cls(snapshot.class_name, snapshot.version, snapshot.values, snapshot.names, told)
+
+    def layout(self) -> Layout:
+        return self.told
 
 
 def like_parts(

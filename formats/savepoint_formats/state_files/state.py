@@ -29,6 +29,7 @@ from savepoint_formats.python_state.stored_forms import (
     as_python_key,
     as_python_state,
     as_python_timer,
+    as_thread_state,
     is_python_state,
     job_name,
 )
@@ -153,13 +154,13 @@ class State:
     def as_told(self, kryo: KryoDialect | None) -> State:
         """The state with the layouts of described classes, and of types of PyFlink."""
         told = {} if kryo is None else dict(kryo.python_types)
-        state = self._with_python_key(told[KEY]) if KEY in told else self
+        state = self._with_python_key(told.get(KEY)) if told else self
+        text = told.get(self.name) or (told.get(self.job_name) if self.job_name != KEY else None)
         if is_python_state(self.name):
-            text = told.get(self.name) or (
-                told.get(self.job_name) if self.job_name != KEY else None
-            )
             return state._with_python_type(None if text is None else state_layout(text))
-        if state is not self:
+        if text is not None:
+            return replace(state, stored=as_thread_state(state.stored, state_layout(text)))
+        if told:
             return state
         if kryo is None or not kryo.classes:
             return self
@@ -169,12 +170,12 @@ class State:
         )
         return replace(self, stored=stored, key=key, namespace=namespace)
 
-    def _with_python_key(self, text: str) -> State:
+    def _with_python_key(self, text: str | None) -> State:
         if self.key is None or not self.kind.is_keyed:
             return self
         is_timer = self.kind is StateKind.TIMERS
         try:
-            key = as_python_key(self.key, type_layout(text))
+            key = as_python_key(self.key, None if text is None else type_layout(text))
         except ValueError as error:
             raise KeyTypeError(f"the keys of state {self.job_name!r}: {error}") from error
         return replace(

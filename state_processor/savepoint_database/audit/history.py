@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.audit.key_state import KeyRows
     from savepoint_database.snapshot.key_types import GivenType
+    from savepoint_database.snapshot.python_types import StateTypes
     from savepoint_database.types.described_classes import DescribedClasses
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.locations.location import PathText
@@ -120,6 +121,7 @@ def history(  # noqa: PLR0913  # as Snapshot.open
     allow_paths: Iterable[PathText] = (),
     strict_paths: bool = False,
     key_types: Mapping[str, GivenType] | None = None,
+    types: StateTypes | None = None,
 ) -> KeyHistory:
     """State of a key in a table, in all complete snapshots below a directory.
 
@@ -136,6 +138,7 @@ def history(  # noqa: PLR0913  # as Snapshot.open
         allow_paths: Local directories and URIs. Files on another store are followed only below these.
         strict_paths: Follow no other path out of the directories of a savepoint and of its checkpoint.
         key_types: Uid or hash of an operator -> type of its keys, for operators whose files don't tell it.
+        types: Types of states of a PyFlink job, see ``Savepoint.open``.
 
     Returns:
         The rows of each snapshot, the oldest first.
@@ -166,6 +169,7 @@ def history(  # noqa: PLR0913  # as Snapshot.open
                     allow_paths=allow_paths,
                     strict_paths=strict_paths,
                     key_types=key_types,
+                    types=types,
                 )
             in_table = key_rows(opened, table, key, undescribed_subclasses)
             is_missing = False
