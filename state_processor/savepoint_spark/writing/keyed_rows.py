@@ -11,6 +11,8 @@ from pyspark.sql.types import StructType
 
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.layout import Int
+from savepoint_formats.python_state.stored_forms import KEY_FIELD, python_key
+from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
 from savepoint_spark.columns.column_types import column_of, fits, fitted, spark_type
 from savepoint_spark.session.task_errors import typed_errors
 from savepoint_spark.writing.handed_runs import RunSource
@@ -38,6 +40,9 @@ class Key:
     def column(self, data: DataFrame) -> Column:
         """The keys, cast to their type."""
         layout = self.snapshot.layout()
+        if len(self.columns) == 1 and (inner := python_key(layout)) is not None:
+            field = fitted(data, self.columns[0], inner, "the key")
+            return F.struct(field.alias(KEY_FIELD), F.lit(ROW_KINDS[0]).alias(ROW_KIND))
         if len(self.columns) == 1:
             return fitted(data, self.columns[0], layout, "the key")
         target = spark_type(layout)

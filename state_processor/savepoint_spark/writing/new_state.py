@@ -116,7 +116,7 @@ class NewState:
         if self.column is None or without_ttl(stored) == stored:
             return False
         return self.last_access is not None or not fits(
-            column_of(data, self.column)[1], spark_type(stored)
+            column_of(data, self.column)[1], spark_type(as_records(stored))
         )
 
     def expect_times(self, data: DataFrame, ttl_times: str | None) -> None:

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.errors import DamagedError, KeyTypeError, NotFoundError, StateNotFoundError
+from savepoint_formats.python_state.stored_forms import is_python_state
+from savepoint_formats.snapshots.shown import ToldPython
 from savepoint_formats.state_files.header import VALUE_SERIALIZER, BackendStateType
+from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.state_files.state_v2 import as_synchronous
 from savepoint_formats.tables.catalog import registered_infos
 from savepoint_formats.tables.stored_infos import keyed_headers, raw_timers
@@ -58,11 +61,27 @@ class StoredTypes:
             raise StateNotFoundError(f"operator {operator.name} has no keyed state")
         infos = tuple(map(as_synchronous, {**states, **timers}.values()))
         if headers:
-            return cls(headers[0].key_serializer.snapshot, infos)
+            return cls(headers[0].key_serializer.snapshot, infos)._as_told(operator)
         key = _key_of_timers(infos) or operator.key_type
         if key is None:
             raise _unknown_key_types([operator])
         return cls(key, infos)
+
+    def _as_told(self, operator: Operator) -> Self:
+        """The serializers of an operator of PyFlink with the layouts of its job."""
+        told = {state.name: state for state in operator.catalog.states if state.kind.is_keyed}
+        has_types = operator.kryo is not None and bool(operator.kryo.python_types)
+        if not has_types and not any(map(is_python_state, told)):
+            return self
+        infos = []
+        for info in self.states:
+            snapshot, state = info.serializer(VALUE_SERIALIZER), told[info.name]
+            assert snapshot is not None  # every state has one
+            infos.append(
+                info.with_serializer(VALUE_SERIALIZER, ToldPython.of(snapshot, state.stored))
+            )
+        key = key_layout(next(iter(told.values())))
+        return type(self)(ToldPython.of(self.key, key), tuple(infos))
 
 
 def expect_key_types(operators: Iterable[Operator]) -> None:
