@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.pyflink_jobs import RELEASES, TYPES, WITH_BROADCAST, PyFlinkJob, as_reported
+from support.pyflink_jobs import RELEASES, TYPES, UIDS, PyFlinkJob, expect_equal, keyed, rows
 
 from state_processor import Savepoint
 
@@ -14,39 +14,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-UIDS = [*WITH_BROADCAST]
 KINDS = [("process", "hashmap"), ("process", "rocksdb"), ("thread", "hashmap")]
-
-
-def rows(path: Path, table: str) -> list[dict[str, Any]]:
-    savepoint = Savepoint.open(path, uids=UIDS, types=TYPES)
-    return [row for batch in savepoint.scan(table).batches() for row in batch.to_pylist()]
-
-
-def keyed(path: Path, uid: str) -> dict[str, dict[str, Any]]:
-    return {
-        repr(as_reported(row.pop("key"))): {name: as_reported(row[name]) for name in row}
-        for row in rows(path, f"{uid}.keyed_state")
-    }
-
-
-def reported(job: PyFlinkJob, uid: str) -> dict[str, dict[str, Any]]:
-    return {repr(key): states for key, states in job.states(uid)}
-
-
-def expect_equal(stored: dict[str, Any], told: dict[str, Any]) -> None:
-    assert told
-    assert stored.keys() == told.keys()
-    for key, states in told.items():
-        for name, value in states.items():
-            # Reducing and aggregating state of a function is its result, not its accumulator.
-            if name == "average":
-                total, count = stored[key][name]
-                assert total / count == value
-            elif name == "any":
-                assert stored[key][name]["n"] == value["n"]
-            elif value or value is False or value == 0:
-                assert (key, name, stored[key][name]) == (key, name, value)
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -59,8 +27,8 @@ def test_all_state_is_what_the_job_had(
     assert savepoints.keys() == {"CANONICAL", "NATIVE"}
     for path in savepoints.values():
         for uid in ("by_long", "by_text", "by_row", "by_tuple"):
-            expect_equal(keyed(path, uid), reported(job, uid))
-        (told,) = [states for _, states in job.states("with_rules")]
+            expect_equal(keyed(path, uid), job.states(uid))
+        (told,) = job.states("with_rules").values()
         rules = {row["key"]: row["value"] for row in rows(path, "with_rules.rules")}
         assert rules == told["rules"]
         timers = {(row["key"], row["timestamp"]) for row in rows(path, "by_long.timers")}
@@ -105,10 +73,12 @@ def test_changed_and_rescaled_state_is_restored(
     job = PyFlinkJob(tmp_path / "before", release, formats=("CANONICAL",))
     path = job.run()["CANONICAL"]
     savepoint = Savepoint.load(spark, path, uids=UIDS, types=TYPES)
-    writer = savepoint.rescale(max_parallelism=64, parallelism=2)
+    writer: Any = savepoint
     for state, (expression, _) in CHANGES.items():
         writer = writer.update_state("by_long", state, expression)
     writer.write(tmp_path / "changed")
+    changed = Savepoint.load(spark, tmp_path / "changed", uids=UIDS, types=TYPES)
+    changed.rescale(max_parallelism=64, parallelism=2).write(tmp_path / "rescaled")
     probes = [(-number, key) for number, key in job.events]
     after = PyFlinkJob(
         tmp_path / "after",
@@ -118,13 +88,13 @@ def test_changed_and_rescaled_state_is_restored(
         formats=(),
         parallelism=2,
         max_parallelism=64,
-        restored=tmp_path / "changed",
+        restored=tmp_path / "rescaled",
     )
     after.run()
     for uid in ("by_text", "by_row", "by_tuple", "by_pickle"):
-        assert reported(after, uid) == reported(job, uid)
+        assert after.states(uid) == job.states(uid)
     expected = {
         key: states | {name: change(states[name]) for name, (_, change) in CHANGES.items()}
-        for key, states in reported(job, "by_long").items()
+        for key, states in job.states("by_long").items()
     }
-    assert reported(after, "by_long") == expected
+    assert after.states("by_long") == expected

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -13,14 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 from flink_home import CACHE
 
+from state_processor import Savepoint
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 JOB = Path(__file__).parents[1] / "flink" / "pyflink_job"
-TYPES = JOB / "types.yaml"
+SAMPLE = Path(__file__).parents[2] / "sample_savepoints" / "pyflink-2.2.1"
+"""A canonical savepoint of the job, with the types of its states, and what it had in ``states.txt``."""
+
+TYPES = SAMPLE / "types.yaml"
 RELEASES = ("1.20.5", "2.2.1")
 OPERATORS = ("by_long", "by_text", "by_row", "by_tuple", "by_pickle", "windows", "sums")
-WITH_BROADCAST = (*OPERATORS, "with_rules")
+UIDS = (*OPERATORS, "with_rules")
 EVENTS = [
     (number, key)
     for number, key in enumerate(
@@ -55,7 +61,7 @@ class PyFlinkJob:
     mode: str = "process"
     events: Sequence[tuple[int, str]] = field(default_factory=lambda: EVENTS)
     formats: tuple[str, ...] = ("CANONICAL", "NATIVE")
-    operators: tuple[str, ...] = WITH_BROADCAST
+    operators: tuple[str, ...] = UIDS
     parallelism: int = 1
     max_parallelism: int = 128
     restored: Path | None = None
@@ -88,14 +94,62 @@ class PyFlinkJob:
         pairs = (line.split(" file:") for line in done.stdout.splitlines() if " file:" in line)
         return {name: Path(path) for name, path in pairs}
 
-    def states(self, uid: str) -> list[tuple[Any, dict[str, Any]]]:
-        """Keys, and what the function had for each of them at last."""
-        last: dict[str, tuple[Any, dict[str, Any]]] = {}
-        for path in self.folder.glob(f"states.*.{uid}"):
-            for line in path.read_text(encoding="utf-8").splitlines():
-                _, key, states = ast.literal_eval(line)
-                last[repr(key)] = (key, states)
-        return [last[key] for key in sorted(last)]
+    def states(self, uid: str) -> dict[str, dict[str, Any]]:
+        """Text of each key, and what the function had for it at last."""
+        return states_of(self.folder, uid)
+
+
+def states_of(folder: Path, uid: str) -> dict[str, dict[str, Any]]:
+    """Text of each key of an operator -> the states that the job wrote down in a folder."""
+    lines = [
+        ast.literal_eval(line)
+        for path in sorted(folder.glob("states.*"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+    return {repr(key): states for operator, key, states in lines if operator == uid}
+
+
+def write_sample(folder: Path) -> None:
+    """Runs the job in an empty folder, and puts its canonical savepoint and its states into ``SAMPLE``."""
+    job = PyFlinkJob(folder, formats=("CANONICAL",))
+    path = job.run()["CANONICAL"]
+    for old in SAMPLE.iterdir():
+        if old != TYPES:
+            old.unlink()
+    for new in path.iterdir():
+        shutil.copy(new, SAMPLE / new.name)
+    with (SAMPLE / "states.txt").open("w", encoding="utf-8") as file:
+        for uid in UIDS:
+            file.writelines(
+                f"{[uid, ast.literal_eval(key), states]!r}\n"
+                for key, states in sorted(job.states(uid).items())
+            )
+
+
+def rows(path: Path, table: str, types: Any = TYPES) -> list[dict[str, Any]]:
+    """Rows of a table of a savepoint of the job."""
+    savepoint = Savepoint.open(path, uids=UIDS, types=types)
+    return [row for batch in savepoint.scan(table).batches() for row in batch.to_pylist()]
+
+
+def keyed(path: Path, uid: str) -> dict[str, dict[str, Any]]:
+    """Text of each key of an operator -> its states, as the job writes values down."""
+    return {
+        repr(as_reported(row.pop("key"))): {name: as_reported(row[name]) for name in row}
+        for row in rows(path, f"{uid}.keyed_state")
+    }
+
+
+def expect_equal(stored: dict[str, Any], told: dict[str, Any]) -> None:
+    """Compares the states of a savepoint with those that the job wrote down."""
+    assert told
+    assert stored.keys() == told.keys()
+    for key, states in told.items():
+        for name, value in states.items():
+            have = stored[key][name]
+            # A function gets the result of aggregating state, which stores the accumulator.
+            have = have[0] / have[1] if name == "average" else have
+            assert (key, name, have) == (key, name, value)
 
 
 def as_reported(value: Any) -> Any:

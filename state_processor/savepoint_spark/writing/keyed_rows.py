@@ -41,8 +41,8 @@ class Key:
         """The keys, cast to their type."""
         layout = self.snapshot.layout()
         if len(self.columns) == 1 and (inner := python_key(layout)) is not None:
-            field = fitted(data, self.columns[0], inner, "the key")
-            return F.struct(field.alias(KEY_FIELD), F.lit(ROW_KINDS[0]).alias(ROW_KIND))
+            own = fitted(data, self.columns[0], inner, "the key")
+            return F.struct(own.alias(KEY_FIELD), F.lit(ROW_KINDS[0]).alias(ROW_KIND))
         if len(self.columns) == 1:
             return fitted(data, self.columns[0], layout, "the key")
         target = spark_type(layout)

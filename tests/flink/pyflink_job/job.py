@@ -129,7 +129,7 @@ VALUES = {
     "a_time": (Types.SQL_TIME(), lambda n: datetime.time(n % 24, 5, 6, 7000)),
     "a_timestamp": (
         Types.SQL_TIMESTAMP(),
-        lambda n: datetime.datetime(1960 + n, 1, 2, 3, 4, 5, 6000),
+        lambda n: datetime.datetime(1970 + n, 1, 2, 3, 4, 5, 6000),
     ),
     "an_instant": (Types.INSTANT(), lambda n: Instant(n, 5000)),
     "bytes": (Types.PRIMITIVE_ARRAY(Types.BYTE()), lambda n: bytes([n % 7, 255])),
