@@ -50,6 +50,7 @@ CONTENTS = (
     Page("key-groups", "Key groups and hash codes", ("key_groups", "hashing")),
     Page("kafka", "State of the Kafka connector", ("kafka",)),
     Page("sinks", "State of sinks", ("sinks",)),
+    Page("python", "State of PyFlink", ("python_state",)),
 )
 
 

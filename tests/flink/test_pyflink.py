@@ -10,6 +10,7 @@ from support.pyflink_jobs import RELEASES, TYPES, UIDS, PyFlinkJob, expect_equal
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -39,7 +40,7 @@ def test_all_state_is_what_the_job_had(
         assert {(window["end"] - window["start"]) for window in windows} == {10_000}
 
 
-CHANGES = {
+CHANGES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "total": ("total + 100", lambda value: value + 100),
     "label": ("concat(label, '!')", lambda value: f"{value}!"),
     "seen": ("array_append(seen, 77L)", lambda value: [*value, 77]),

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from savepoint_formats.errors import StateTypeError
 from savepoint_formats.layout import Layout, Repeated, stream_record
 from savepoint_formats.python_state.stored_forms import KEY_FIELD
-from savepoint_formats.tables.frames import in_frames, is_framed, without_frames
+from savepoint_formats.tables.framed_values import in_frames, is_framed, without_frames
 from savepoint_formats.values.arrow_types import (
     ROW_KIND,
     ROW_KINDS,
