@@ -51,6 +51,7 @@ CONTENTS = (
     Page("kafka", "State of the Kafka connector", ("kafka",)),
     Page("sinks", "State of sinks", ("sinks",)),
     Page("source-splits", "Splits of sources", ("source_splits",)),
+    Page("python", "State of PyFlink", ("python_state",)),
 )
 
 

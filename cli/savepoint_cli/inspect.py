@@ -11,6 +11,7 @@ import click
 import state_processor
 from savepoint_cli import options
 from savepoint_cli.terminal.help import command
+from savepoint_cli.terminal.output import output_option
 from savepoint_database.rows.rows import first_rows
 from savepoint_formats.extras import imported
 
@@ -113,6 +114,27 @@ def schema(output: Output, opening: Opening, table: str | None, form: SchemaForm
         output.text({"table": table, "form": form}, text)
         return
     output.rows(f"Columns of {table or opening.path}", opening.open().schema(table))
+
+
+@command("types")
+@click.argument("job", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+@output_option
+def state_types(output: Output, job: str) -> None:
+    """Print the types that the source of a PyFlink job gives its states, as YAML for --types.
+
+    JOB is the file of Python with the functions. It is parsed, never run. Of process mode no savepoint tells
+    these types. A function whose operator has no uid in the file is called by its class: write the uid in its
+    place.
+
+    \b
+    savepoint types orders.py > types.yaml
+    savepoint show s3://jobs/orders/savepoint-1a2b orders.keyed_state --types types.yaml
+    """
+    from savepoint_database.snapshot.python_types import described_job_types  # noqa: PLC0415  # YAML is slow
+
+    with click.open_file(job, "rb") as file:
+        source = options.utf8_text(file.read(), file.name)
+    output.text({"job": job}, described_job_types(source, job))
 
 
 @options.inspection()

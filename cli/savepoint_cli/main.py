@@ -151,6 +151,7 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
         query.query: "Run SQL over its tables, or open a prompt for it",
         inspect.browse: "Browse all of it on a full screen",
         audit.key: "Show all that a key has",
+        inspect.state_types: "Print the types of a PyFlink job's states",
         inspect.files: "List its files, and who refers to them",
         demo.demo: "Copy a small savepoint, and walk through these commands",
     },

@@ -102,6 +102,7 @@ class Opening:
     path: str
     kryo_classes: tuple[KryoClass, ...] | None
     key_types: dict[str, str]
+    types: dict[str, dict[str, str]] | None
     allow_paths: tuple[str, ...]
     strict_paths: bool
     uids: tuple[str, ...]
@@ -116,6 +117,7 @@ class Opening:
             "allow_paths": self.allow_paths,
             "strict_paths": self.strict_paths,
             "key_types": self.key_types,
+            "types": self.types,
             "kryo_classes": self.kryo_classes or (),
             "plan": self.plan,
         }
@@ -139,6 +141,13 @@ def _classes(path: str) -> tuple[KryoClass, ...]:
 
     with click.open_file(path, "rb") as file:
         return described_classes(utf8_text(file.read(), file.name), file.name)
+
+
+def _types(path: str) -> dict[str, dict[str, str]]:
+    from savepoint_database.snapshot.python_types import types_of_text  # noqa: PLC0415  # YAML is slow
+
+    with click.open_file(path, "rb") as file:
+        return types_of_text(utf8_text(file.read(), file.name), file.name)
 
 
 allow_path = common_option(
@@ -175,6 +184,13 @@ opening_only = collected(
         shell_complete=completion.followed("=", completion.operators),
         help="The type of an operator's keys, if no file tells it, such as"
         " orders='TUPLE<STRING, LONG>'. Repeatable.",
+    ),
+    common_option(
+        "--types",
+        type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+        metavar="FILE",
+        callback=callback(_types),
+        help="Types of the states of a PyFlink job, in YAML as savepoint types prints it.",
     ),
     allow_path,
     strict_paths,

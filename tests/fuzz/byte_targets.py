@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import pickle
+import sys
+from collections import OrderedDict, deque
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +30,7 @@ from savepoint_formats.layout import Kryo, parts
 from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
+from savepoint_formats.python_state.pickles import plain_json, unpickle_plain
 from savepoint_formats.sinks.committer_state import CommitterState
 from savepoint_formats.sinks.connectors import read_committable, read_writer
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, read_resynchronised
@@ -89,6 +98,27 @@ def java_streams(inputs: Inputs) -> Target:
             streams.add(data[at : at + view.position])
             at = data.find(start, at + 1)
     return Target("java", [Seed(data) for data in sorted(streams)], read)
+
+
+def pickles(_: Inputs) -> Target:
+    """Pickles of plain data and of others: nothing is imported or called, and memory is bounded."""
+
+    def read(data: bytes, _: Any) -> None:
+        value = unpickle_plain(data)
+        json.dumps(plain_json(value))
+        if "this" in sys.modules:
+            raise BrokenPromiseError("a pickle has imported a module")
+
+    values = [
+        {"a": [1, (2.5, None, True)], "b": b"bytes", "c": {3, 4}},
+        [date(2024, 1, 2), datetime(2024, 1, 2, tzinfo=UTC), time(1, 2), timedelta(3)],
+        [Decimal("1.5"), UUID(int=7), OrderedDict(a=1), deque([1]), 1 << 100, bytearray(b"x")],
+        [print, Path("x")],
+    ]
+    seeds = [pickle.dumps(value, protocol) for value in values for protocol in (2, 4, 5)]
+    # A module of Python that nothing else imports.
+    seeds += [b"cthis\ns\n.", b"\x80\x04\x8c\x04this\x8c\x01s\x93)R."]
+    return Target("pickles", [Seed(data) for data in seeds], read)
 
 
 def _kryo_layouts(layout: Layout) -> Iterator[Kryo]:

@@ -17,6 +17,7 @@ TARGETS: dict[str, Callable[[Inputs], Target]] = {
     "snapshots": byte_targets.snapshots,
     "java": byte_targets.java_streams,
     "kryo": byte_targets.kryo,
+    "pickles": byte_targets.pickles,
     "values": byte_targets.stored_values,
     "kafka": byte_targets.kafka,
     "descriptions": byte_targets.descriptions,

@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.counts import can_be_empty
 from savepoint_formats.layout import (
     BinaryArray,
     BinaryMap,
@@ -92,6 +93,8 @@ SCALARS: list[tuple[Layout, Strategy]] = [
     (layouts.SqlTimestamp(), or_null(precise(is_utc=True))),
     (layouts.Instant(), or_null(precise(is_utc=True))),
     (layouts.LocalDate(), or_null(st.integers(-(1 << 31) + 1, (1 << 31) - 1).map(times.to_date))),
+    (layouts.SqlDate(), ints(32).map(times.to_date)),
+    (layouts.SqlTime(), st.integers(0, 86_399_999).map(times.to_time)),
     (layouts.LocalTime(), or_null(st.integers(0, times.NANOS_PER_DAY - 1))),
     (layouts.LocalDateTime(), or_null(precise())),
     (layouts.TimerTimestamp(), ints(64)),
@@ -321,6 +324,15 @@ def framed(fields: list[Any]) -> tuple[Layout, Strategy]:
     return Framed(fields[0][0]), fields[0][1]
 
 
+def packed(fields: list[Any]) -> tuple[Layout, Strategy]:
+    layout, values = fields[0]
+    if can_be_empty(layout):
+        return struct(fields)
+    if len(fields) > 1:
+        return Framed(layouts.Packed(layout, is_single=True)), values
+    return Framed(layouts.Packed(layout)), st.lists(values, max_size=3)
+
+
 def varying(fields: list[Any]) -> tuple[Layout, Strategy]:
     layout, values = fields[0]
     if isinstance(layout, layouts.Marker | layouts.VoidNamespace):
@@ -341,6 +353,7 @@ COMPOSITES = [
     pojo,
     time_to_live,
     framed,
+    packed,
     varying,
 ]
 

@@ -61,4 +61,8 @@ EXAMPLES: list[Layout] = [
     layouts.Variant(),
     layouts.Varying(INT),
     layouts.VoidNamespace(),
+    layouts.Packed(INT),
+    layouts.Pickle(),
+    layouts.SqlDate(),
+    layouts.SqlTime(),
 ]

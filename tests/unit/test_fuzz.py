@@ -32,6 +32,7 @@ SLICES = {
     "snapshots": (FEW, 300),
     "java": (("sql-2.2.1-hashmap-canonical",), 300),
     "kryo": (("objects-2.2.1-hashmap-canonical",), 200),
+    "pickles": ((), 300),
     "values": (FEW, 100),
     "kafka": ((), 300),
     "descriptions": ((), 100),

@@ -184,6 +184,17 @@ class Framed(Layout):
 
 
 @node
+class Packed(Layout):
+    """Elements, one behind the other, up to the end of the ``Framed`` value around them.
+
+    With ``is_single`` there is exactly one, which has no list around it.
+    """
+
+    element: Layout
+    is_single: bool = False
+
+
+@node
 class Varying(Layout):
     """The bytes of ``inner``, by a serializer that claims varying sizes.
 

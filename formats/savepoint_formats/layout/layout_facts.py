@@ -10,6 +10,7 @@ from savepoint_formats.layout.composites import (
     Framed,
     MapOf,
     Nullable,
+    Packed,
     Pojo,
     Repeated,
     Struct,
@@ -171,11 +172,16 @@ def stream_record(layout: Layout) -> Layout | None:
 
 
 def as_records(layout: Layout) -> Layout:
-    """The layout as a reader sees it; a list of stream elements becomes a list of records.
+    """The layout as a reader sees it: elements without what lies around them.
 
-    A window with an evictor stores its elements so, and only records.
+    A list of stream elements becomes a list of records: a window with an evictor stores its elements so, and
+    only records. A list of frames becomes the list of all that lies in them, or the only value.
     """
     match layout:
+        case Repeated(Framed(Packed(element, is_single))):
+            return element if is_single else Repeated(element)
+        case Repeated(Ttl(Framed(Packed(element, is_single)))):
+            return Ttl(element) if is_single else Repeated(Ttl(element))
         case Repeated(element) if record := stream_record(element):
             return Repeated(Struct(("timestamp", "value"), (single_values.Long(), record)))
         case _:
@@ -208,6 +214,8 @@ _LENGTHS: dict[type[Layout], int] = {
     single_values.Instant: 12,
     single_values.LocalDate: 6,
     single_values.LocalTime: 7,
+    single_values.SqlDate: 4,
+    single_values.SqlTime: 4,
     single_values.LocalDateTime: 13,
     single_values.TimerTimestamp: 8,
     single_values.VoidNamespace: 0,

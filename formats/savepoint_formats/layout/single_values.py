@@ -77,6 +77,16 @@ class LocalDate(Layout):
 
 
 @node
+class SqlDate(Layout):
+    """i32, days since the epoch."""
+
+
+@node
+class SqlTime(Layout):
+    """i32, milliseconds of the day."""
+
+
+@node
 class LocalTime(Layout):
     """i8 hour, i8 minute, i8 second, i32 nanoseconds; null is (smallest i8, i16, i32)."""
 
@@ -143,6 +153,16 @@ class Utf8(Layout):
 @node
 class Bytes(Layout):
     """i32 size, raw bytes."""
+
+
+@node
+class Pickle(Layout):
+    """i32 size, a pickle of Python.
+
+    Readers of an open one take bytes that are no pickle up to the end of the frame around them.
+    """
+
+    is_open: bool = False
 
 
 @node

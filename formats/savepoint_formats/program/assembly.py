@@ -54,6 +54,7 @@ _NUMBERS: dict[type[Layout], Op] = {
     layouts.Long: Op.LONG,
     layouts.Float: Op.INT,
     layouts.Double: Op.LONG,
+    layouts.SqlDate: Op.INT,
     layouts.TimerTimestamp: Op.FLIPPED_LONG,
 }
 _NULLABLE_NUMBERS: dict[type[Layout], Op] = {
@@ -195,7 +196,9 @@ class Assembly(Listing):
                 assemble_pojo(layout, draft, self, is_last=is_last)
             case layouts.Framed(inner):
                 self._framed(inner, draft)
-            case layouts.Varying(inner):
+            case layouts.Packed(element, False) if is_last and not can_be_empty(element):
+                self._to_end(element, draft, Op.NEXT_PACKED)
+            case layouts.Packed(inner, True) | layouts.Varying(inner):
                 self.value(inner, draft, is_last=is_last)
             case layouts.BinaryRow() | layouts.BinaryArray() | layouts.BinaryMap() if is_last:
                 self.needs_end |= not self._frames
@@ -315,21 +318,21 @@ class Assembly(Listing):
                 self.value(inner, ignored, is_last=False)
                 self.emit(Op.SIZE, draft.number, slot)
             case entries.Delimited(element):
-                self._delimited(element, draft)
+                self._to_end(element, draft, Op.NEXT_DELIMITED)
             case entries.NullableRest(inner):
                 self.needs_end |= not self._frames
                 flag = self.emit(Op.NULL_REST, draft.number)
                 self.value(inner, draft, is_last=is_last)
                 self.after_null(flag, draft)
 
-    def _delimited(self, element: Layout, draft: Draft) -> None:
+    def _to_end(self, element: Layout, draft: Draft, following: Op) -> None:
         self.needs_end |= not self._frames
         size = least_size(element)
         column = self.elements(draft, 1 / size if size else 2)
         if_none = self.emit(Op.DELIMITED, draft.number)
         start = self.here()
         self.value(element, column, is_last=False)
-        self.emit(Op.NEXT_DELIMITED, draft.number, start)
+        self.emit(following, draft.number, start)
         if_none[2] = self.here()
 
     def _scalar(self, layout: Layout, draft: Draft) -> None:

@@ -161,6 +161,7 @@ _JUMPS = frozenset(
         Op.PAIRED_ARRAY,
         Op.NEXT,
         Op.NEXT_DELIMITED,
+        Op.NEXT_PACKED,
         Op.FIELD,
         Op.GOTO,
         Op.CASE,

@@ -6,6 +6,7 @@ They are equal to the plain snapshot and are written as the same bytes.
 |-------------|----------------------------------------------------------------------------|
 | NamedRow    | names of the fields of a row; stored rows only have positions: f0, f1...   |
 | WrittenKryo | the version of Kryo to write for, and the classes that the user described  |
+| ShownAs     | names of fields from elsewhere, or what PyFlink writes in the bytes        |
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class SourceSettings:
 
     def applied(self, state: State) -> State:
         """A state of a file as it is read."""
-        state = state.with_kryo_classes(self.kryo).with_names(self.names)
+        state = state.as_told(self.kryo).with_names(self.names)
         return state.with_open_pojos() if self.has_open_pojos else state
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from savepoint_formats.errors import DescriptionError, KeyTypeError
 from savepoint_formats.layout import (
     Layout,
     MapOf,
@@ -21,6 +22,17 @@ from savepoint_formats.layout import (
     without_ttl,
 )
 from savepoint_formats.metadata.operator_handles import DistributionMode
+from savepoint_formats.python_state.job_source import KEY
+from savepoint_formats.python_state.stored_forms import (
+    as_python_entry,
+    as_python_key,
+    as_python_state,
+    as_python_timer,
+    as_thread_state,
+    is_python_state,
+    job_name,
+)
+from savepoint_formats.python_state.type_texts import state_layout, type_layout
 from savepoint_formats.snapshots.pojo import layouts_with_subclasses
 from savepoint_formats.state_files.header import (
     DISTRIBUTION_MODE,
@@ -120,8 +132,16 @@ class State:
 
     @property
     def job_kind(self) -> StateKind:
-        """Kind of the state in the job."""
+        """Kind of the state in the job, as far as it is known."""
+        is_list = isinstance(self.timed_value, Repeated)
+        if self.kind is StateKind.LIST and is_python_state(self.name) and not is_list:
+            return StateKind.VALUE
         return self.local_kind or self.kind
+
+    @property
+    def job_name(self) -> str:
+        """Name of the state in the job."""
+        return job_name(self.name)
 
     @property
     def instances(self) -> Layout:
@@ -144,8 +164,17 @@ class State:
         """Whether each value carries the time of its last access."""
         return self.value != self.timed_value
 
-    def with_kryo_classes(self, kryo: KryoDialect | None) -> State:
-        """The state with the layouts of described classes."""
+    def as_told(self, kryo: KryoDialect | None) -> State:
+        """The state with the layouts of described classes, and of types of PyFlink."""
+        told = {} if kryo is None else dict(kryo.python_types)
+        state = self._with_python_key(told.get(KEY)) if told else self
+        text = told.get(self.name) or (told.get(self.job_name) if self.job_name != KEY else None)
+        if is_python_state(self.name):
+            return state._with_python_type(None if text is None else state_layout(text))
+        if text is not None:
+            return replace(state, stored=as_thread_state(state.stored, state_layout(text)))
+        if told:
+            return state
         if kryo is None or not kryo.classes:
             return self
         layouts = with_kryo_classes((self.stored, self.key, self.namespace), kryo.classes)
@@ -157,6 +186,28 @@ class State:
     def with_names(self, names: StateNames | None) -> State:
         """The state with the names of fields that no file tells."""
         return self if names is None else replace(names.named(self), names=names)
+
+    def _with_python_key(self, text: str | None) -> State:
+        if self.key is None or not self.kind.is_keyed:
+            return self
+        is_timer = self.kind is StateKind.TIMERS
+        try:
+            key = as_python_key(self.key, None if text is None else type_layout(text))
+        except ValueError as error:
+            raise KeyTypeError(f"the keys of state {self.job_name!r}: {error}") from error
+        return replace(
+            self, key=key, stored=as_python_timer(self.stored, key) if is_timer else self.stored
+        )
+
+    def _with_python_type(self, told: Layout | None) -> State:
+        is_map = self.kind in (StateKind.MAP, StateKind.BROADCAST)
+        if told is not None and is_map != isinstance(told, MapOf):
+            stored = "a map" if is_map else "a value or a list"
+            raise DescriptionError(f"state {self.job_name!r} is {stored}, and its type another")
+        if self.kind is StateKind.BROADCAST:
+            key, value = as_python_entry(self.key, self.stored, told)
+            return replace(self, stored=value, key=key)
+        return replace(self, stored=as_python_state(self.stored, told))
 
     def with_open_pojos(self) -> State:
         """The state with POJOs that may be bytes if they can't be decoded."""
@@ -180,7 +231,19 @@ def namespace_layout(state: State) -> Layout:
 def keyed_states(header: KeyedBackendHeader) -> tuple[State, ...]:
     """States of a file of keyed state; a state's id is its index."""
     key = header.key_serializer.snapshot.layout()
-    return _with_named_classes(tuple(keyed_state(info, key) for info in header.states))
+    states = tuple(keyed_state(info, key) for info in header.states)
+    if any(is_python_state(state.name) for state in states):
+        states = tuple(map(_of_python_job, states))
+    return _with_named_classes(states)
+
+
+def _of_python_job(state: State) -> State:
+    assert state.key is not None  # what makes a state keyed
+    is_timer = state.kind is StateKind.TIMERS
+    key = as_python_key(state.key)
+    return replace(
+        state, stored=as_python_timer(state.stored, key) if is_timer else state.stored, key=key
+    )
 
 
 def keyed_state(info: StateMetaInfo, key: Layout) -> State:

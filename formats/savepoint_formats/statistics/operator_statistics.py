@@ -78,7 +78,7 @@ class WeighedOperator:
             UndecodableError: The ends of entries of a heap file or changelog are not known.
             FormatError: A file is damaged.
         """
-        states = tuple(state.with_kryo_classes(self.kryo) for state in states)
+        states = tuple(state.as_told(self.kryo) for state in states)
         counts = KeyedCounts(
             states,
             self.operator.max_parallelism,

@@ -120,9 +120,7 @@ class OperatorCatalog:
             reader.add(_raw_state(StateKind.COORDINATOR))
         keyed = sum(size for is_keyed, size in _sizes(operator) if is_keyed)
         others = sum(size for is_keyed, size in _sizes(operator) if not is_keyed)
-        states = tuple(
-            state.with_kryo_classes(kryo).with_names(names) for state in reader.states.values()
-        )
+        states = tuple(state.as_told(kryo).with_names(names) for state in reader.states.values())
         return cls(states, keyed, others, tuple(reader.problems))
 
 

@@ -33,9 +33,9 @@ MAP_KEY, MAP_VALUE = "map_key", "map_value"
 def flat_state(table: Table, name: str) -> State:
     """The state of a flat view. Raises ``StateNotFoundError``."""
     for state in table.states:
-        if state.name == name:
+        if name in (state.name, state.job_name):
             return state
-    known = [state.name for state in table.states]
+    known = [state.job_name for state in table.states]
     raise StateNotFoundError(f"{table.name} has no state {name!r}; {alternatives(name, known)}")
 
 

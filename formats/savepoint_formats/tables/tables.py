@@ -128,7 +128,7 @@ def tables_of(states: Iterable[State]) -> tuple[Table, ...]:
     keyed = tuple(_keyed_tables(states))
     raw = tuple(_raw_table(state) for state in states if state.kind.is_raw)
     others = [state for state in states if not state.kind.is_keyed and not state.kind.is_raw]
-    names = {state.name for state in others}
+    names = {state.job_name for state in others}
     taken = {table.name.casefold() for table in (*keyed, *raw)}
     return (*keyed, *(_operator_table(state, names, taken) for state in others), *raw)
 
@@ -185,8 +185,8 @@ def _namespace(state: State) -> tuple[Column, ...]:
 
 def _with_values(columns: tuple[Column, ...], states: tuple[State, ...]) -> tuple[Column, ...]:
     taken = {*_NEVER_STATES, *(column.name for column in columns)}
-    names = told_apart(state.name for state in states)
-    values = (Column(_free_name(names[s.name], STATE_PREFIX, taken), s.value) for s in states)
+    names = told_apart(state.job_name for state in states)
+    values = (Column(_free_name(names[s.job_name], STATE_PREFIX, taken), s.value) for s in states)
     return (*columns, *values)
 
 
@@ -206,8 +206,8 @@ def _raw_table(state: State) -> Table:
 
 
 def _operator_table(state: State, states: set[str], taken: set[str]) -> Table:
-    name = state.name
-    while name.casefold() in taken or (name != state.name and name in states):
+    name = state.job_name
+    while name.casefold() in taken or (name != state.job_name and name in states):
         name = OPERATOR_STATE_PREFIX + name
     value = Column("value", state.value)
     columns = (value,) if state.key is None else (Column(KEY, state.key), value)

@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 
 from savepoint_formats.errors import StateTypeError
 from savepoint_formats.layout import Layout, Repeated, stream_record
+from savepoint_formats.python_state.stored_forms import KEY_FIELD
+from savepoint_formats.tables.framed_values import in_frames, is_framed, without_frames
 from savepoint_formats.values.arrow_types import (
     ROW_KIND,
     ROW_KINDS,
@@ -38,7 +40,7 @@ def visible_values(state: State, values: pa.Array, *, with_times: bool) -> pa.Ar
         values = joined_instances(values)
     if state.timed_value != instances:
         values = visible_elements(values, instances)
-    return values if with_times else without_times(values, instances)
+    return values if with_times else without_times(values, state.timed_value)
 
 
 def joined_instances(values: pa.ListArray) -> pa.ListArray:
@@ -52,10 +54,12 @@ def joined_instances(values: pa.ListArray) -> pa.ListArray:
 
 
 def visible_elements(values: pa.Array, stored: Layout) -> pa.Array:
-    """Decoded stream elements as records ``struct<timestamp, value>``; a timestamp may be null.
+    """Decoded elements as ``as_records`` says: stream elements as records ``struct<timestamp, value>``.
 
-    Raises ``StateTypeError`` if an element is not a record.
+    Raises ``StateTypeError`` if a stream element is not a record.
     """
+    if is_framed(stored):
+        return without_frames(values, stored)
     if not isinstance(stored, Repeated) or stream_record(stored.element) is None:
         return values
     lists = Collections(values)
@@ -72,6 +76,8 @@ def visible_elements(values: pa.Array, stored: Layout) -> pa.Array:
 
 def stream_elements(values: pa.Array, stored: Layout) -> pa.Array:
     """The inverse of ``visible_elements``."""
+    if is_framed(stored):
+        return in_frames(values, stored)
     if not isinstance(stored, Repeated) or stream_record(stored.element) is None:
         return values
     lists = Collections(values)
@@ -96,6 +102,8 @@ def visible_key(keys: pa.Array) -> pa.Array:
     wanted = visible_key_type(keys.type)
     if wanted == keys.type:
         return keys
+    if keys.type.field(0).name == KEY_FIELD:
+        return visible_key(pc.struct_field(keys, KEY_FIELD))
     fields = [pc.struct_field(keys, field.name) for field in wanted]
     return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=keys.is_null())
 
@@ -105,5 +113,8 @@ def stored_key(keys: pa.Array, stored: pa.DataType) -> pa.Array:
     if not pa.types.is_struct(stored) or visible_key_type(stored) == stored:
         return keys
     kinds = pa.repeat(pa.scalar(ROW_KINDS[0], stored.field(ROW_KIND).type), len(keys))
+    if stored.field(0).name == KEY_FIELD:
+        row = stored_key(keys, stored.field(0).type)
+        return pa.StructArray.from_arrays([row, kinds], fields=list(stored))
     fields = [*keys.type, stored.field(ROW_KIND)]
     return pa.StructArray.from_arrays([*keys.flatten(), kinds], fields=fields)

@@ -11,6 +11,7 @@
 | JavaDate                                  | timestamp[ms, UTC]                                |
 | Instant, SqlTimestamp                     | a precise time of UTC, see ``precise_times``      |
 | LocalDate, LocalTime, LocalDateTime       | date32, time64[ns], a precise time                |
+| SqlDate, SqlTime                          | date32, time32[ms]                                |
 | TimestampData(p)                          | timestamp[ms] up to 3 digits, [us] up to 6, then  |
 |                                           | a precise time                                    |
 | TimerTimestamp                            | int64: an event time has the unit that its job has|
@@ -18,7 +19,8 @@
 | Variant                                   | struct<json: utf8, metadata: binary, value: binary> |
 | Marker, VoidNamespace                     | null                                              |
 | Nullable(x), Framed(x), Varying(x)        | the type of x                                     |
-| Repeated, MaskedRepeated, BlockRepeated   | list                                              |
+| Repeated, MaskedRepeated, BlockRepeated,  | list                                              |
+| Packed                                    |                                                   |
 | PackedTexts                               | list<utf8>                                        |
 | NullCount                                 | int32, the count                                  |
 | MapOf, BlockMap                           | map; list<struct<key, value>> if keys can be null |
@@ -61,6 +63,7 @@ import pyarrow as pa
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import UndecodableError
+from savepoint_formats.python_state.stored_forms import KEY_FIELD
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
 from savepoint_formats.values.kinds.precise_times import is_precise, precise_type
 from savepoint_formats.values.kinds.times import timestamp_unit
@@ -99,6 +102,8 @@ _SCALARS: dict[type[Layout], pa.DataType] = {
     layouts.Instant: precise_type(_UTC),
     layouts.LocalDate: pa.date32(),
     layouts.LocalTime: pa.time64("ns"),
+    layouts.SqlDate: pa.date32(),
+    layouts.SqlTime: pa.time32("ms"),
     layouts.LocalDateTime: precise_type(),
     layouts.TimerTimestamp: pa.int64(),
     layouts.FixedBytes: pa.binary(),
@@ -116,6 +121,7 @@ _SCALARS: dict[type[Layout], pa.DataType] = {
     layouts.NullCount: pa.int32(),
     layouts.JavaObject: UNDECODED_TYPE,
     layouts.Opaque: UNDECODED_TYPE,
+    layouts.Pickle: OBJECT_TYPE,
 }
 
 _SQL_SCALARS: dict[str, pa.DataType] = {
@@ -160,12 +166,18 @@ def arrow_type(layout: Layout) -> pa.DataType:
 def _arrow_type(layout: Layout, depth: int) -> pa.DataType:  # noqa: PLR0912 - a table
     depth = _deeper(depth)
     match layout:
-        case layouts.Nullable(inner) | layouts.Framed(inner) | layouts.Varying(inner):
+        case (
+            layouts.Nullable(inner)
+            | layouts.Framed(inner)
+            | layouts.Packed(inner, True)
+            | layouts.Varying(inner)
+        ):
             return _arrow_type(inner, depth)
         case (
             layouts.Repeated(element)
             | layouts.MaskedRepeated(element)
             | layouts.BlockRepeated(element)
+            | layouts.Packed(element, False)
         ):
             return pa.list_(_arrow_type(element, depth))
         case layouts.MapOf(key, value):
@@ -234,9 +246,11 @@ def _sql_type(sql: LogicalType, depth: int) -> pa.DataType:
 
 
 def visible_key_type(key_type: pa.DataType) -> pa.DataType:
-    """The type of a key as readers see it: without the kind of a row."""
+    """The type of a key as readers see it: without the kind of a row, and without the row of PyFlink."""
     if not pa.types.is_struct(key_type) or key_type.get_field_index(ROW_KIND) < 0:
         return key_type
+    if key_type.field(0).name == KEY_FIELD:
+        return visible_key_type(key_type.field(0).type)
     return pa.struct([field for field in key_type if field.name != ROW_KIND])
 
 

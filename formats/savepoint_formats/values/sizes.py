@@ -19,6 +19,8 @@ _LEAST: dict[type[Layout], int] = {
     layouts.DecimalData: 4,
     layouts.BinaryArray: 4,
     layouts.BinaryMap: 12,
+    layouts.Packed: 0,
+    layouts.Pickle: 1,
 }
 
 

@@ -18,6 +18,7 @@ from savepoint_formats.values.masks import (
     write_tagged,
     write_union,
 )
+from savepoint_formats.values.pickle_values import write_pickle
 from savepoint_formats.values.pojo_values import write_pojo
 from savepoint_formats.values.variants import write_variant
 
@@ -52,7 +53,7 @@ class ValueWriter:
         else:
             scalar.write(value, self.view)
 
-    def _write_composite(  # noqa: PLR0912 - the table of layouts
+    def _write_composite(  # noqa: PLR0912, PLR0915 - the table of layouts
         self, layout: Layout, value: Value
     ) -> None:
         if value is None and not isinstance(layout, _WITH_NULL) and not _is_typed(layout):
@@ -81,8 +82,12 @@ class ValueWriter:
                 self.write(inner, value["value"])
             case layouts.Framed(inner):
                 self._framed(inner, value)
-            case layouts.Varying(inner):
+            case layouts.Packed(element, False):
+                self._elements(element, value)
+            case layouts.Packed(inner) | layouts.Varying(inner):
                 self.write(inner, value)
+            case layouts.Pickle():
+                write_pickle(value, view)
             case _ if sized := SIZED.get(type(layout)):
                 sized[1](layout, value, view)
             case layouts.BinaryRow() | layouts.BinaryArray() | layouts.BinaryMap():

@@ -31,6 +31,7 @@ from savepoint_formats.values.masks import (
     read_tagged,
     read_union,
 )
+from savepoint_formats.values.pickle_values import read_pickle
 from savepoint_formats.values.pojo_values import read_pojo
 from savepoint_formats.values.undecoded import JAVA_REASON
 from savepoint_formats.values.variants import read_variant
@@ -123,8 +124,12 @@ class ValueReader:
                 return {"timestamp": moments.read_timestamp_millis(view), "value": self.read(value)}
             case layouts.Framed(inner):
                 return self.bounded(inner, view.read_count())
-            case layouts.Varying(inner):
+            case layouts.Packed(element, False):
+                return self._packed(element)
+            case layouts.Packed(inner) | layouts.Varying(inner):
                 return self.read(inner)
+            case layouts.Pickle():
+                return read_pickle(layout, view)
             case _ if sized := SIZED.get(type(layout)):
                 return sized[0](layout, view)
             case layouts.BinaryRow() | layouts.BinaryArray() | layouts.BinaryMap():
@@ -203,6 +208,14 @@ class ValueReader:
             values.append(self.read(element))
         if len(values) < count:
             self.take_along(f"{count - len(values)} more elements", are_elements=True)
+        return values
+
+    def _packed(self, element: Layout) -> list[Value]:
+        if can_be_empty(element):
+            raise self.view.error("elements without bytes and without a count", UndecodableError)
+        values: list[Value] = []
+        while self.view.remaining and not self.is_lost:
+            values.append(self.read(element))
         return values
 
     def known_borders(self) -> tuple[int, ...]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.audit.key_state import KeyRows
     from savepoint_database.snapshot.key_types import GivenType
+    from savepoint_database.snapshot.python_types import StateTypes
     from savepoint_database.types.class_library import DescribedClasses
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.locations.location import PathText
@@ -121,6 +122,7 @@ def history(  # noqa: PLR0913  # as Snapshot.open
     strict_paths: bool = False,
     key_types: Mapping[str, GivenType] | None = None,
     plan: PathText | None = None,
+    types: StateTypes | None = None,
 ) -> KeyHistory:
     """State of a key in a table, in all complete snapshots below a directory.
 
@@ -138,6 +140,7 @@ def history(  # noqa: PLR0913  # as Snapshot.open
         strict_paths: Follow no other path out of the directories of a savepoint and of its checkpoint.
         key_types: Uid or hash of an operator -> type of its keys, for operators whose files don't tell it.
         plan: File with the compiled plan of a SQL job.
+        types: Types of states of a PyFlink job, see ``Savepoint.open``.
 
     Returns:
         The rows of each snapshot, the oldest first.
@@ -169,6 +172,7 @@ def history(  # noqa: PLR0913  # as Snapshot.open
                     strict_paths=strict_paths,
                     key_types=key_types,
                     plan=plan,
+                    types=types,
                 )
             in_table = key_rows(opened, table, key, undescribed_subclasses)
             is_missing = False

@@ -64,7 +64,7 @@ class StateDescription:
     def of(cls, operator: str, state: State) -> StateDescription:
         return cls(
             operator,
-            state.name,
+            state.job_name,
             _kind_name(state),
             None if state.key is None else _key_type_name(state.key, state.kind),
             None if state.namespace is None else type_name(state.namespace),
@@ -288,9 +288,8 @@ def _user(operator: Operator, reference: StreamReference) -> str:
 
 def _kind_name(state: State) -> str:
     """Kind of a state to the job; says if each subtask has its own instance."""
-    return (
-        f"{state.scope.value} {state.job_kind.value}" if state.scope.is_local else state.kind.value
-    )
+    scope = f"{state.scope.value} " if state.scope.is_local else ""
+    return f"{scope}{state.job_kind.value}"
 
 
 def type_name(layout: Layout) -> str:

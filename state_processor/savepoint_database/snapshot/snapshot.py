@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_database.snapshot.description import (
@@ -26,6 +26,7 @@ from savepoint_database.snapshot.planned_operators import (
     planned_operators,
     query_nodes,
 )
+from savepoint_database.snapshot.python_types import python_types
 from savepoint_database.snapshot.retained import first_places, newest_complete
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_formats.bytes.data_view import DataInputView
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from savepoint_database.snapshot.key_types import GivenType
+    from savepoint_database.snapshot.python_types import StateTypes
     from savepoint_database.types.class_library import DescribedClasses
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import KryoClass
@@ -92,6 +94,7 @@ class Snapshot:
         strict_paths: bool = False,
         key_types: Mapping[str, GivenType] | None = None,
         plan: PathText | None = None,
+        types: StateTypes | None = None,
     ) -> Self:
         """Opens a savepoint or checkpoint of any Flink release from 1.8 on.
 
@@ -113,11 +116,15 @@ class Snapshot:
                 checkpoints of a changelog that was never materialized and has no timers.
             plan: File with the compiled plan of a SQL job, as ``COMPILE PLAN`` writes it. Operators get
                 their uids, and rows the names of the query's columns.
+            types: Uid or hash of an operator of a PyFlink job -> state -> its type in the words of PyFlink, such as
+                ``"ListState(Types.LONG())"``; ``"key"`` -> that of its keys. Or a YAML file of the same, as
+                ``savepoint types`` prints it. States without a type are shown as pickles.
 
         Raises:
             SavepointNotFoundError: Nothing is there, or a directory without ``_metadata``.
             NotASavepointError: A file of another kind is there.
             FormatError: The ``_metadata`` file is damaged, or of an unknown version.
+            DescriptionError: ``types`` has a text that is no type.
             TypeError: The path or a uid is no text, or ``uids`` is no list.
             ValueError: A uid is empty.
             PlanError: The file is no compiled plan, or none of its operators is in the savepoint.
@@ -157,12 +164,13 @@ class Snapshot:
         keys = key_serializers(key_types or {}, metadata.operators, path)
         compiled = None if plan is None else compiled_plan(plan)
         planned = {} if compiled is None else planned_operators(compiled, metadata, path)
+        told = python_types(types or {}, metadata.operators, path)
         operators = tuple(
             Operator(
                 record,
                 names.get(record.operator_id) or record.uid or uid,
                 directory,
-                kryo,
+                replace(kryo, python_types=told.get(record.operator_id, ())),
                 keys.get(record.operator_id),
                 rows,
             )

@@ -13,6 +13,7 @@ from savepoint_formats.errors import (
     StateNotFoundError,
 )
 from savepoint_formats.printable import alternatives
+from savepoint_formats.python_state.stored_forms import PREFIX, is_python_state, job_name
 from savepoint_formats.scan.read_options import checked_subclasses
 from savepoint_formats.snapshots.class_names import class_names
 from savepoint_formats.state_files.state import StateKind
@@ -67,10 +68,11 @@ class ChangedOperator(OperatorChanges):
         """The state that has this name now, or ``StateNotFoundError``."""
         states = (state for state in self.operator.catalog.states if not state.kind.is_raw)
         known = {
-            self.headers.name(state.name): state
+            job_name(self.headers.name(state.name)): state
             for state in states
             if state.name not in self.removed
         }
+        name = job_name(name)
         if name not in known:
             raise StateNotFoundError(
                 f"operator {self.operator.name} has no state {name!r}; {alternatives(name, known)}"
@@ -86,6 +88,8 @@ class ChangedOperator(OperatorChanges):
     def with_name(self, old: str, new: str) -> Self:
         """See ``SavepointWriter.rename_state``."""
         state = self.state(old)
+        if is_python_state(state.name) and not is_python_state(new):
+            new = PREFIX + new
         others = (other for other in self.operator.catalog.states if other != state)
         if new in map(self.headers.name, (other.name for other in others)):
             raise StateExistsError(

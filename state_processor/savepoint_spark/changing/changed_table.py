@@ -187,7 +187,7 @@ class ChangedTable:
         for state in self._timed():
             name = self.column_name(state)
             column = column_of(rows, name)[0]
-            columns = {_timed(name): column, name: without_times(column, state.stored)}
+            columns = {_timed(name): column, name: without_times(column, state.timed_value)}
             rows = rows.withColumns(columns)
         for change in self.changes:
             rows = change.apply(rows)
@@ -236,7 +236,7 @@ class ChangedTable:
             columns = {name: new}
             if has_times(stored) and self.is_keyed:
                 before = column_of(data, _timed(name))[0]
-                columns[_timed(name)] = with_times(new, before, stored, now_ms)
+                columns[_timed(name)] = with_times(new, before, as_records(stored), now_ms)
             return data.withColumns(columns)
 
         changed = self.with_change(TableChange(state.name, apply))

@@ -24,6 +24,7 @@ from pyspark.sql.udtf import UserDefinedTableFunction
 
 from savepoint_database.rows.row_condition import FilteredScan
 from savepoint_database.snapshot.key_types import key_types_of
+from savepoint_database.snapshot.python_types import types_of_option
 from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_database.types.spark_values import to_spark
 from savepoint_formats.errors import TableNotFoundError
@@ -105,6 +106,7 @@ class SavepointDataSource(DataSource):
             strict_paths=flag_of("strictPaths", options.get("strictPaths", "false")),
             key_types=key_types_of(options.get("keyTypes", "{}")),
             plan=options.get("plan"),
+            types=types_of_option(options.get("types", "{}")),
         )
         operator, table = savepoint.table(_table_name(savepoint, options))
         return operator.scan(table, SourceOptions.parse(options).read)

@@ -66,14 +66,8 @@ _OF_READ = tuple(field.name for field in fields(ReadOptions))
 _OWN = ("where", "split_size")
 _NAMES = (*_OF_READ, *_OWN)
 _SHOWN = (
-    "table",
-    "uids",
-    "kryoClasses",
-    "keyTypes",
-    "plan",
-    "savepoint",
-    "allowPaths",
-    "strictPaths",
+    *("table", "uids", "kryoClasses", "keyTypes", "plan", "types"),
+    *("savepoint", "allowPaths", "strictPaths"),
 )
 _OF_SAVEPOINTS = {"path", *map(str.casefold, _SHOWN)}
 """The options that select a table of a savepoint."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from savepoint_database.snapshot.key_types import GivenType
+    from savepoint_database.snapshot.python_types import StateTypes
     from savepoint_database.types.class_library import ClassToDescribe, DescribedClasses
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.locations.location import PathText
@@ -44,7 +45,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
     """
 
     @classmethod
-    def load(
+    def load(  # noqa: PLR0913  # as ``open``
         cls,
         spark: SparkSession,
         path: PathText | None = None,
@@ -55,6 +56,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
         strict_paths: bool = False,
         key_types: Mapping[str, GivenType] | None = None,
         plan: PathText | None = None,
+        types: StateTypes | None = None,
     ) -> SparkSavepoint:
         """Opens a savepoint whose tables are read as DataFrames.
 
@@ -75,6 +77,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
                 as the text ``"STRING"``. It counts if no file of the operator tells it.
             plan: File with the compiled plan of a SQL job, as ``COMPILE PLAN`` writes it. Operators get
                 their uids, and rows the names of the query's columns.
+            types: Types of states of a PyFlink job, see ``open``.
 
         Raises:
             SavepointError: As ``open`` does.
@@ -97,6 +100,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
             strict_paths=strict_paths,
             key_types=key_types,
             plan=plan,
+            types=types,
         )
         return SparkSavepoint.of(spark, opened)
 

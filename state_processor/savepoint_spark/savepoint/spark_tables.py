@@ -306,6 +306,13 @@ class SparkTables(SparkAuditVerbs, Savepoint):
             texts["keyTypes"] = key_types_json(keys)
         if self.plan is not None:
             texts["plan"] = self.plan.path
+        types = {
+            operator.id: dict(operator.kryo.python_types)
+            for operator in self.operators()
+            if operator.kryo and operator.kryo.python_types
+        }
+        if types:
+            texts["types"] = json.dumps(types)
         return {**texts, **options.texts()}
 
 

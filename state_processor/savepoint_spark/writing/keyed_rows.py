@@ -11,6 +11,7 @@ from pyspark.sql.types import ArrayType, LongType, StructType
 
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.layout import Int, Long, VoidNamespace, as_records, without_ttl
+from savepoint_formats.python_state.stored_forms import KEY_FIELD, python_key
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files.header import (
     KEYED_STATE_TYPE,
@@ -21,6 +22,7 @@ from savepoint_formats.state_files.header import (
     StateMetaInfo,
 )
 from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
 from savepoint_spark.columns import column_of, fits, fitted, shown_layout, spark_type
 from savepoint_spark.session.tasks import typed_errors
 from savepoint_spark.writing.handed_runs import RunSource
@@ -123,7 +125,7 @@ class NewState:
         if self.column is None or without_ttl(stored) == stored:
             return False
         return self.last_access is not None or not fits(
-            column_of(data, self.column)[1], spark_type(stored)
+            column_of(data, self.column)[1], spark_type(as_records(stored))
         )
 
     def expect_times(self, data: DataFrame, ttl_times: str | None) -> None:
@@ -196,6 +198,9 @@ class Key:
     def column(self, data: DataFrame) -> Column:
         """The keys, cast to their type."""
         layout = self.snapshot.layout()
+        if len(self.columns) == 1 and (inner := python_key(layout)) is not None:
+            own = fitted(data, self.columns[0], inner, "the key")
+            return F.struct(own.alias(KEY_FIELD), F.lit(ROW_KINDS[0]).alias(ROW_KIND))
         if len(self.columns) == 1:
             return fitted(data, self.columns[0], layout, "the key")
         target = spark_type(layout)

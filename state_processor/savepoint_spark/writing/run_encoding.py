@@ -182,7 +182,8 @@ class RunEncoding:
         values = self._column(batch, state.values, arrow_type(state.column_layout))
         if state.times is None:
             return stream_elements(values, state.stored)
-        return with_times(values, batch.column(state.times), state.stored)
+        timed = with_times(values, batch.column(state.times), as_records(state.stored))
+        return stream_elements(timed, state.stored)
 
 
 def given_key_groups(given: pa.Array, keys: pa.Array, max_parallelism: int) -> NDArray[np.uint16]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.errors import DamagedError, KeyTypeError, NotFoundError, StateNotFoundError
+from savepoint_formats.python_state.stored_forms import is_python_state
 from savepoint_formats.snapshots.shown import ShownAs
 from savepoint_formats.state_files.header import VALUE_SERIALIZER, BackendStateType
-from savepoint_formats.state_files.state import keyed_state
+from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.state_files.state_v2 import as_synchronous
 from savepoint_formats.tables.catalog import keyed_headers, raw_timers, registered_infos
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
-    from savepoint_formats.state_files.state import StateNames
 
 
 @dataclass(frozen=True)
@@ -60,20 +60,22 @@ class StoredTypes:
         key = key or operator.key_type
         if key is None:
             raise _unknown_key_types([operator])
-        types = cls(key, infos)
-        return types if operator.names is None else types._with_names(operator.names)
+        return cls(key, infos)._as_told(operator)
 
-    def _with_names(self, names: StateNames) -> Self:
-        layout = self.key.layout()
-        states = [keyed_state(info, layout).with_names(names) for info in self.states]
-        keys = [state.key for state in states if state.key is not None]
-        infos = (
-            info.with_serializer(VALUE_SERIALIZER, ShownAs.of(snapshot, state.stored))
-            if (snapshot := info.serializer(VALUE_SERIALIZER)) is not None
-            else info
-            for info, state in zip(self.states, states, strict=True)
-        )
-        return replace(self, key=ShownAs.of(self.key, keys[0]), states=tuple(infos))
+    def _as_told(self, operator: Operator) -> Self:
+        """The serializers with the layouts of the job, where the user or PyFlink tells them."""
+        told = {state.name: state for state in operator.catalog.states if state.kind.is_keyed}
+        has_types = operator.kryo is not None and bool(operator.kryo.python_types)
+        is_told = has_types or operator.names is not None or any(map(is_python_state, told))
+        if not is_told:
+            return self
+        infos = []
+        for info in self.states:
+            snapshot, state = info.serializer(VALUE_SERIALIZER), told[info.name]
+            assert snapshot is not None  # every state has one
+            infos.append(info.with_serializer(VALUE_SERIALIZER, ShownAs.of(snapshot, state.stored)))
+        key = key_layout(next(iter(told.values())))
+        return type(self)(ShownAs.of(self.key, key), tuple(infos))
 
 
 def expect_key_types(operators: Iterable[Operator]) -> None:

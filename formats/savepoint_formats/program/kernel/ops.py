@@ -114,6 +114,8 @@ class Op(IntEnum):
     """c -> t: as LIST, but without a count: -> t if the record ends here."""
     NEXT_DELIMITED = 46
     """c -> t if the record goes on, with a comma."""
+    NEXT_PACKED = 104
+    """c -> t if the record goes on."""
     MASK = 47
     """s n: n bits in whole bytes are the mask; s keeps the outer one."""
     UNMASK = 48

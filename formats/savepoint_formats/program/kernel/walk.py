@@ -348,18 +348,18 @@ def walk(job: Walk) -> tuple[int, int, int, int]:  # noqa: PLR0912, PLR0915 - a 
                 else:
                     store_long(kept + 8, row)
                     row = first
-            elif op == Op.NEXT_DELIMITED:
+            elif op == Op.NEXT_DELIMITED or op == Op.NEXT_PACKED:
                 row += 1
                 if position == end:
                     elements_end = row
                     row = load_native_long(kept + 8)
                     use(column, row, elements_end)
-                elif load_byte(position) != 0x2C:
+                elif op == Op.NEXT_DELIMITED and load_byte(position) != 0x2C:
                     position = REFUSED
                 elif row == capacity(column):
                     position = FULL
                 else:
-                    position += 1
+                    position += 1 if op == Op.NEXT_DELIMITED else 0
                     at = target
             elif op == Op.MASK:
                 store_long(kept + 16, mask)

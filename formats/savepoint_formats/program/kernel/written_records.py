@@ -196,7 +196,7 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
                     store_long(kept, count)
                     store_long(kept + 8, row)
                     row = first
-            elif op == Op.NEXT or op == Op.NEXT_DELIMITED:
+            elif op == Op.NEXT or op == Op.NEXT_DELIMITED or op == Op.NEXT_PACKED:
                 left = load_native_long(kept) - 1
                 if left == 0:
                     row = load_native_long(kept + 8)

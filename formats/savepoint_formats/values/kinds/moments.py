@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.errors import ValueOutOfRangeError
+from savepoint_formats.errors import UndecodableError, ValueOutOfRangeError
 from savepoint_formats.values.kinds import times
 from savepoint_formats.values.kinds.codec import NullError, ScalarCodec, fitting
 from savepoint_formats.values.kinds.times import NANOS_PER_DAY, NANOS_PER_SECOND, timestamp_unit
@@ -234,6 +234,14 @@ def millis_and_nanos(value: Value, precision: int) -> tuple[int, int]:
     return divmod(count * (NANOS_PER_SECOND // times.PER_SECOND[unit]), _NANOS_PER_MILLI)
 
 
+def _read_sql_time(view: DataInputView) -> Value:
+    millis = view.read_int()
+    if not 0 <= millis < times.SECONDS_PER_DAY * 1000:
+        view.position -= 4
+        raise view.error(f"a time of {millis} ms, outside of a day", UndecodableError)
+    return times.to_time(millis)
+
+
 SCALARS: dict[type[layouts.Layout], ScalarCodec] = {
     layouts.JavaDate: _codec(
         _read_java_date,
@@ -246,6 +254,13 @@ SCALARS: dict[type[layouts.Layout], ScalarCodec] = {
     layouts.Instant: _codec(_read_instant, _write_instant, _smallest(8, 4)),
     layouts.LocalDate: _codec(
         _read_local_date, lambda value, view: _write_days(times.from_date(value), view), _NULL_DATE
+    ),
+    layouts.SqlDate: ScalarCodec(
+        lambda view: times.to_date(view.read_int()),
+        lambda value, view: view.write_int(times.from_date(value)),
+    ),
+    layouts.SqlTime: ScalarCodec(
+        _read_sql_time, lambda value, view: view.write_int(times.from_time(value, "ms"))
     ),
     layouts.LocalTime: _codec(
         _read_nanos_of_day,

@@ -28,11 +28,13 @@ class KryoDialect:
         classes: The user's classes.
         first_id: The number of the first class that a snapshot registers: 85 with the classes of
             Flink's distribution, 10 if the job had only Flink's core.
+        python_types: States of an operator of PyFlink, and their types as the user told them.
     """
 
     version: KryoVersion
     classes: tuple[KryoClass, ...] = ()
     first_id: int = 85
+    python_types: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_5(self) -> bool:

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.errors import UndecodableError
-from savepoint_formats.values.pickled import unpickle_plain
+from savepoint_formats.python_state.pickles import unpickle_plain
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,0 +1,1 @@
+"""State of PyFlink: the layouts of its coders, its pickles, and the texts of its types."""

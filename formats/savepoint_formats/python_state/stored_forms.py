@@ -1,0 +1,138 @@
+"""State of PyFlink as Flink stores it in process mode: bytes, in states with a prefix.
+
+| in the job                    | in the savepoint                                                |
+|-------------------------------|-----------------------------------------------------------------|
+| value, reducing, aggregating  | a list of one byte array, the value by its coder                |
+| list                          | a list of byte arrays, one or more elements in each             |
+| map, broadcast                | a map of byte arrays                                            |
+| key                           | a row of one field, whose serializer is Java's                  |
+
+A state whose type nobody told may hold pickles: its frames are read as such. In thread mode states have the job's
+names and Java's serializers; only a type without one of Java is a pickle there.
+
+PyFlink: ``state_impl.RemoteKeyedStateBackend``; Flink: ``BeamStateRequestHandler``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from savepoint_formats.layout import (
+    Bytes,
+    Framed,
+    Layout,
+    MapOf,
+    MaskedStruct,
+    Nullable,
+    Packed,
+    Pickle,
+    Repeated,
+    Struct,
+    Ttl,
+    parts,
+    rebuilt,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PREFIX = "python-state-"
+
+KEY_FIELD = "$key"
+"""Name of the only field of a key, which readers see without the row around it."""
+
+_UNTOLD = Pickle(is_open=True)
+
+
+def is_python_state(name: str) -> bool:
+    """Whether PyFlink registered the state of this name."""
+    return name.startswith(PREFIX)
+
+
+def job_name(name: str) -> str:
+    """Name of a state in its job."""
+    return name.removeprefix(PREFIX)
+
+
+def as_python_key(key: Layout, told: Layout | None = None) -> Layout:
+    """A key of PyFlink: its row has one field, with a name that readers never see.
+
+    ``told`` has the names of fields, which no savepoint has. Raises ``ValueError`` if it has other fields.
+    """
+    match key, told:
+        case MaskedStruct((_,), (MaskedStruct() as row,), True), MaskedStruct(names, fields):
+            if len(row.fields) != len(fields):
+                raise ValueError(
+                    f"they have {len(row.fields)} fields, and their type {len(fields)}"
+                )
+            return MaskedStruct((KEY_FIELD,), (replace(row, names=names),), has_kind=True)
+        case MaskedStruct(("f0",), fields, True), _:
+            return MaskedStruct((KEY_FIELD,), fields, has_kind=True)
+        case _:
+            return key
+
+
+def python_key(key: Layout) -> Layout | None:
+    """The key of the job; None if the key is none of PyFlink."""
+    match key:
+        case MaskedStruct((name,), (inner,), True) if name == KEY_FIELD:
+            return inner
+        case _:
+            return None
+
+
+def as_python_timer(timer: Layout, key: Layout) -> Layout:
+    """A timer of PyFlink, which has a key of this layout in it."""
+    match timer:
+        case Struct((_, "key", _), (timestamp, _, namespace)):
+            return replace(timer, fields=(timestamp, key, namespace))
+        case _:
+            return timer
+
+
+def as_python_state(stored: Layout, told: Layout | None) -> Layout:
+    """A state of bytes with the content that the user told; as pickles if nobody did."""
+    match stored, told:
+        case Repeated(Ttl(Bytes())), Repeated(frame):
+            return Repeated(Ttl(frame))
+        case Repeated(Ttl(Bytes())), None:
+            return Repeated(Ttl(Framed(Packed(_UNTOLD))))
+        case Repeated(Bytes()), Repeated():
+            return told
+        case Repeated(Bytes()), None:
+            return Repeated(Framed(Packed(_UNTOLD)))
+        case MapOf(Bytes(), Nullable(Ttl(Bytes()))), MapOf(key, Nullable(value)):
+            return MapOf(key, Nullable(Ttl(value)))
+        case MapOf(Bytes(), Nullable(Bytes())), MapOf():
+            return told
+        case MapOf(Bytes(), Nullable(Ttl(Bytes()))), None:
+            return MapOf(Framed(_UNTOLD), Nullable(Ttl(Framed(_UNTOLD))))
+        case MapOf(Bytes(), Nullable(Bytes())), None:
+            return MapOf(Framed(_UNTOLD), Nullable(Framed(_UNTOLD)))
+        case _:
+            return stored
+
+
+def as_thread_state(stored: Layout, told: Layout) -> Layout:
+    """A state of thread mode: its byte arrays are pickles, unless the job has byte arrays."""
+    if any(part == Bytes() for part in _all_parts(told)):
+        return stored
+    return rebuilt(stored, lambda part: Pickle() if part == Bytes() else part)
+
+
+def _all_parts(layout: Layout) -> Iterator[Layout]:
+    for part in parts(layout):
+        yield part
+        yield from _all_parts(part)
+
+
+def as_python_entry(
+    key: Layout | None, value: Layout, told: Layout | None
+) -> tuple[Layout, Layout]:
+    """Key and value of broadcast state."""
+    match as_python_state(MapOf(Bytes(), Nullable(Bytes())), told):
+        case MapOf(python_key, Nullable(python_value)) if key == value == Bytes():
+            return python_key, python_value
+        case _:
+            return key or value, value
