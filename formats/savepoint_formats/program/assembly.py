@@ -14,8 +14,9 @@ from savepoint_formats.program.kernel import KRYO_OPS
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.kryo_assembly import assemble_graph
 from savepoint_formats.program.kryo_classes import ClassTable
-from savepoint_formats.program.listing import PER_RECORD, Draft, Listing
+from savepoint_formats.program.listing import PER_RECORD, Draft, InexpressibleError, Listing
 from savepoint_formats.program.program import Program, Storage
+from savepoint_formats.program.scala_assembly import assemble_scala
 from savepoint_formats.program.sql_assembly import assemble_section
 from savepoint_formats.values import state_entries as entries
 from savepoint_formats.values.arrow_types import ROW_KIND, is_nullable_key
@@ -68,10 +69,6 @@ _NULLABLE_BYTES: dict[type[Layout], tuple[Op, float]] = {
     layouts.BigInteger: (Op.BIG_INTEGER, _DIGITS_DENSITY),
     layouts.BigDecimal: (Op.BIG_DECIMAL, _DIGITS_DENSITY),
 }
-
-
-class InexpressibleError(Exception):
-    """No program can read the layout, unless it ends its record."""
 
 
 def program(
@@ -178,6 +175,9 @@ class Assembly(Listing):
                 self._tagged(layout, draft, is_last)
             case layouts.Pojo():
                 self._pojo(layout, draft, is_last)
+            case layouts.CaseClass() | layouts.Coproduct() | layouts.OfScala():
+                if self._writes or not assemble_scala(layout, draft, self):
+                    raise InexpressibleError
             case layouts.Framed(inner):
                 self._framed(inner, draft)
             case layouts.Varying(inner):

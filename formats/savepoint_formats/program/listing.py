@@ -48,6 +48,10 @@ class Draft:
     is_of_graph: bool = False
 
 
+class InexpressibleError(Exception):
+    """No program can read the layout, unless it ends its record."""
+
+
 class Listing:
     """Instructions and columns; slots without a column are numbered from -1 down at first."""
 

@@ -28,6 +28,7 @@ from savepoint_formats.values.kryo.object_values import DescribedObject, read_kr
 from savepoint_formats.values.kryo.structs import ALONG, has_others
 from savepoint_formats.values.masks import read_masked_list, read_masked_struct
 from savepoint_formats.values.pojo_values import read_pojo
+from savepoint_formats.values.scala_values import SCALA_LAYOUTS, read_scala
 from savepoint_formats.values.undecoded import JAVA_REASON
 from savepoint_formats.values.variants import read_variant
 
@@ -141,6 +142,8 @@ class ValueReader:
                 return self._java_object()
             case layouts.Opaque():
                 return self.undecoded(layout.note)
+            case _ if isinstance(layout, SCALA_LAYOUTS):
+                return read_scala(layout, self)
             case _:
                 raise TypeError(f"{layout!r} is no layout")
 
