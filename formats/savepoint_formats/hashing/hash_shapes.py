@@ -36,9 +36,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.bytes.data_view import utf16_units
-from savepoint_formats.hashing.java_hash import PRODUCT_SEED
-from savepoint_formats.key_groups.ranges import finish_words, mix_word, mix_words
+from savepoint_formats.hashing.java_hash import PRODUCT_SEED, product_start
+from savepoint_formats.key_groups.ranges import finish_words, mix_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,10 +111,7 @@ FAMILIES = (
 
 def product_of(name: str) -> HashFamily:
     """Case classes since Scala 2.13, which hash the class name first, without package and owner."""
-    code = 0
-    for unit in utf16_units(name):
-        code = (31 * code + unit) & 0xFFFFFFFF
-    start = mix_word(PRODUCT_SEED, code)
+    start = product_start(name)
     return HashFamily(f"{_PRODUCT} of {name}", start, 1, Mix.MURMUR, booleans=(BOXED,))
 
 

@@ -20,7 +20,9 @@ All sums and products wrap to 32 bits; fold(x) is the low half of a long, xor it
 | TimestampData                         | 31 x (fold of the milliseconds) + nanoseconds          |
 | Struct f0, f1...: a tuple             | 31-chain of the fields from the first                  |
 | Struct _1, _2...: a case class        | MurmurHash3 of the fields                              |
+| CaseClass, of Scala 2.13 and 3        | MurmurHash3 of its name and the fields                 |
 | Nullable, flag 1 = present: an Option | as a case class; None is the text "None"               |
+| OfScala: an Option, an Either         | as the case classes Some, Left and Right               |
 | MaskedStruct: a Row                   | 31 x kind + deep 31-chain of the fields                |
 | Tagged left, right: an Either         | that of the value                                      |
 | Repeated: a list                      | 31-chain of the elements, from 1                       |
@@ -75,6 +77,8 @@ NONE_HASH = 2433880
 """The hash code of Scala's ``None``: that of its name."""
 
 PRODUCT_SEED = 0xCAFEBABE
+_SIDES = ("Left", "Right")
+_NULLS = (layouts.Marker, layouts.Nullable, layouts.OfScala)
 _MURMUR_SEED = 42
 _YEAR_BITS = 0xFFFFF800
 
@@ -85,7 +89,7 @@ def java_hash(layout: Layout, value: Value) -> int:  # noqa: PLR0912 - the table
     Raises:
         UnstableHashError: The hash code depends on more than the value, or on code of the user.
     """
-    if value is None and not isinstance(layout, layouts.Marker | layouts.Nullable):
+    if value is None and not isinstance(layout, _NULLS):
         return 0
     rule = _RULES.get(type(layout))
     if rule is not None:
@@ -101,6 +105,17 @@ def java_hash(layout: Layout, value: Value) -> int:  # noqa: PLR0912 - the table
             return _signed(_chain((java_hash(*field) for field in _fields(layout, value)), 0))
         case layouts.Struct(names) if is_case_class(names):
             return _product_hash([_scala_hash(*field) for field in _fields(layout, value)])
+        case layouts.CaseClass(class_name):
+            fields = [_scala_hash(*field) for field in _fields(layout, value)]
+            return _product_hash(fields, product_start(class_name))
+        case layouts.OfScala(layouts.Nullable(inner, False)):
+            return _option_hash(inner, value, product_start("Some"))
+        case layouts.OfScala(layouts.Tagged(_, names, fields)):
+            index = 0 if value[names[0]] is not None else 1
+            code = _scala_hash(fields[index], value[names[index]])
+            return _product_hash([code], product_start(_SIDES[index]))
+        case layouts.ScalaValue("Uuid"):
+            return java_hash(layouts.Kryo("java.util.UUID"), value)
         case layouts.MaskedStruct():
             return _row_hash(layout, value)
         case layouts.Tagged(_, ("left", "right") as names, fields):
@@ -254,7 +269,7 @@ def is_case_class(names: tuple[str, ...]) -> bool:
 
 
 def _fields(
-    layout: layouts.Struct | layouts.MaskedStruct, value: dict[str, Value]
+    layout: layouts.Struct | layouts.MaskedStruct | layouts.CaseClass, value: dict[str, Value]
 ) -> Iterator[tuple[Layout, Value]]:
     for name, field in zip(layout.names, layout.fields, strict=True):
         yield field, value[name]
@@ -287,13 +302,21 @@ def _deep_hash(layout: Layout, value: Value) -> int:
             return 31 + java_hash(layout, value)
 
 
-def _option_hash(inner: Layout, value: Value) -> int:
-    return NONE_HASH if value is None else _product_hash([_scala_hash(inner, value)])
+def product_start(class_name: str) -> int:
+    """The state before the fields of a case class since Scala 2.13, which hashes its name first.
+
+    That is the name of the declaration, without its package and the objects around it.
+    """
+    return mix_word(PRODUCT_SEED, _text_hash(class_name.replace("$", ".").rpartition(".")[2]))
 
 
-def _product_hash(field_hashes: list[int]) -> int:
+def _option_hash(inner: Layout, value: Value, start: int = PRODUCT_SEED) -> int:
+    return NONE_HASH if value is None else _product_hash([_scala_hash(inner, value)], start)
+
+
+def _product_hash(field_hashes: list[int], start: int = PRODUCT_SEED) -> int:
     """Scala's ``MurmurHash3.productHash``, which case classes and tuples have."""
-    state = PRODUCT_SEED
+    state = start
     for code in field_hashes:
         state = mix_word(state, code & _WORD)
     return _signed(finish(state ^ len(field_hashes)))

@@ -24,6 +24,7 @@ from savepoint_formats.hashing.java_hash import (
     PRODUCT_SEED,
     is_case_class,
     is_tuple,
+    product_start,
 )
 from savepoint_formats.hashing.scalar_hashes import SCALAR_HASHES, one_by_one, scalar_hashes
 from savepoint_formats.hashing.unstable_hashes import (
@@ -125,6 +126,8 @@ def _hashes(layout: Layout, column: pa.Array) -> Hashes:
             return np.full(len(column), NULL_VALUE if marker is None else 0, np.int32)
         case layouts.Nullable(inner, is_null):
             return _hashes(inner, column) if is_null else _option_hashes(inner, column)
+        case layouts.OfScala(layouts.Nullable(inner, False)):
+            return _option_hashes(inner, column, product_start("Some"))
     return _of_present(column, partial(_hashes_of_values, layout))
 
 
@@ -147,6 +150,9 @@ def _hashes_of_values(layout: Layout, column: pa.Array) -> Hashes:  # noqa: PLR0
             return _chained((_hashes(*field) for field in _fields(layout, column)), len(column), 0)
         case layouts.Struct(names) if is_case_class(names):
             return _product_hashes([_scala_hashes(*field) for field in _fields(layout, column)])
+        case layouts.CaseClass(class_name):
+            fields = [_scala_hashes(*field) for field in _fields(layout, column)]
+            return _product_hashes(fields, product_start(class_name))
         case layouts.MaskedStruct():
             return _row_hashes(layout, column)
         case layouts.Tagged(_, ("left", "right")):
@@ -165,7 +171,11 @@ def _hashes_of_values(layout: Layout, column: pa.Array) -> Hashes:  # noqa: PLR0
             return _content_hashes(layout, column)
         case layouts.Kryo(class_name) if class_name in KRYO_LAYOUTS:
             return _hashes(KRYO_LAYOUTS[class_name], column)
-        case layouts.Kryo("java.util.UUID"):
+        case (
+            layouts.Kryo("java.util.UUID")
+            | layouts.ScalaValue("Uuid")
+            | layouts.OfScala(layouts.Tagged())
+        ):
             return one_by_one(layout, column)
         case layouts.Kryo("java.time.Duration"):
             return _hashes(layouts.Instant(), precise_times(column.view(pa.timestamp("ns", "UTC"))))
@@ -183,7 +193,8 @@ def _columns(names: Iterable[str], column: pa.StructArray) -> list[pa.Array]:
 
 
 def _fields(
-    layout: layouts.Struct | layouts.MaskedStruct | layouts.Tagged, column: pa.StructArray
+    layout: layouts.Struct | layouts.MaskedStruct | layouts.Tagged | layouts.CaseClass,
+    column: pa.StructArray,
 ) -> Iterator[tuple[Layout, pa.Array]]:
     return zip(layout.fields, _columns(layout.names, column), strict=True)
 
@@ -225,14 +236,14 @@ def _deep_hashes_of_values(layout: Layout, column: pa.Array) -> Hashes:
             return 31 + _hashes(layout, column)
 
 
-def _option_hashes(inner: Layout, column: pa.Array) -> Hashes:
-    codes = _product_hashes([_scala_hashes(inner, column)])
+def _option_hashes(inner: Layout, column: pa.Array, start: int = PRODUCT_SEED) -> Hashes:
+    codes = _product_hashes([_scala_hashes(inner, column)], start)
     return np.where(_is_valid(column), codes, np.int32(NONE_HASH))
 
 
-def _product_hashes(fields: Sequence[Hashes]) -> Hashes:
+def _product_hashes(fields: Sequence[Hashes], start: int = PRODUCT_SEED) -> Hashes:
     """Scala's ``MurmurHash3.productHash``, which case classes and tuples have."""
-    state = np.full(len(fields[0]), PRODUCT_SEED, np.uint32)
+    state = np.full(len(fields[0]), start, np.uint32)
     for codes in fields:
         state = mix_words(state, codes.view(np.uint32))
     return finish_words(state ^ np.uint32(len(fields))).view(np.int32)
