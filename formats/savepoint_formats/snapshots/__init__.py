@@ -7,6 +7,7 @@ from savepoint_formats.snapshots import (  # noqa: F401  # they register what th
     avro,
     basic,
     composite,
+    flinkx,
     kryo,
     legacy,
     pojo,
