@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots.snapshot import SnapshotView
 
 FLINKX = "org.apache.flinkx.api.serializer."
-_UUID = "org.apache.flinkx.api.mapper.UuidMapper"
+UUID_MAPPER = "org.apache.flinkx.api.mapper.UuidMapper"
 _ORDERINGS = (
     *("Boolean", "Byte", "Char", "Short", "Int", "Long", "Float", "FloatIeee", "Double"),
     *("DoubleIeee", "BigInt", "BigDecimal", "String"),
@@ -147,7 +147,7 @@ def _sorted_set(snapshot: TypeSerializerSnapshot) -> Layout:
 
 
 def _mapped(snapshot: TypeSerializerSnapshot) -> Layout:
-    if snapshot["mapper"] == _UUID:
+    if snapshot["mapper"] == UUID_MAPPER:
         return ScalaValue("Uuid")
     return OfScala(snapshot["target"].layout())
 
