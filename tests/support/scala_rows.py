@@ -16,12 +16,17 @@ import pyarrow as pa
 
 from savepoint_formats.values.kinds import times
 from savepoint_formats.values.kinds.precise_times import is_precise
+from state_processor import Savepoint
 from support.sample_rows import in_order
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from state_processor import Savepoint
+    from pyspark.sql import SparkSession
+
+    from savepoint_spark.savepoint.writer import SavepointWriter
+    from state_processor import KryoClass
 
     Rows = list[dict[str, Any]]
 
@@ -189,3 +194,17 @@ def stored_states(
             key_type = table.column("key").type
             states[field.name] = field.type, key_type, [{"key": k, "value": v} for k, v in rows]
     return states
+
+
+UIDS = ("by-string", "by-int", "by-case-class")
+
+
+def old_savepoint(
+    spark: SparkSession, corpus: Path, without: Sequence[str], classes: Sequence[KryoClass] = ()
+) -> SavepointWriter:
+    """The savepoint of Flink's API for Scala, without some states of the operator ``by-string``."""
+    path = str(corpus / "scala/flinkscala-1.20.5-hashmap-canonical/savepoint")
+    writer = Savepoint.load(spark, path, uids=UIDS, kryo_classes=classes).writer()
+    for state in without:
+        writer = writer.remove_state("by-string", state)
+    return writer
