@@ -207,6 +207,13 @@ class _ToJava:
         if snapshot.class_name == f"{BASE}MapSerializerSnapshot":
             key, value = snapshot.nested
             return snapshot.with_fields(nested=(self.of(key), self.field(value)))
+        if snapshot.class_name == f"{BASE}ListSerializerSnapshot":
+            (element,) = snapshot.nested
+            if element.class_name == _OPTION:
+                raise _refused(
+                    "a list state of options: Flink reads a list state up to its first null",
+                    "migrate it by --scala flinkx",
+                )
         if snapshot.class_name == f"{BASE}GenericArraySerializerSnapshot":
             (element,) = map(self.of, snapshot.nested)
             component = _component(element, snapshot["component"])

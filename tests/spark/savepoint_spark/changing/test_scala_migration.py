@@ -70,6 +70,8 @@ def test_what_the_target_does_not_have_is_named_with_the_way_out(
     assert "state 'try-ok': flink-scala-api has no ScalaTrySerializerSnapshot" in text
     with pytest.raises(MigrationError, match="savepoint migrate --scala"):
         old.migrate("2.2")
+    with pytest.raises(MigrationError, match="'list-opt': a list state of options"):
+        old.migrate("2.2", scala="row")
     with pytest.raises(
         MigrationError, match=r"sc\.Address has 2 fields without names: describe it"
     ):
