@@ -48,7 +48,7 @@ _CASE_CLASSES = tuple(
 )
 _OPTION = f"{_OLD}ScalaOptionSerializerSnapshot"
 _TUPLE = re.compile(r"scala\.Tuple\d+")
-_BUILT = re.compile(r"CanBuildFrom\[(?:scala\.collection\.)?(?P<package>\w+\.)*(?P<name>\w+)")
+_BUILT = re.compile(r"CanBuildFrom\[(?:\w+\.)*(?P<name>\w+)")
 _SETS = ("Set", "HashSet", "ListSet", "SortedSet", "TreeSet", "BitSet")
 _IMMUTABLE = ("List", "Vector", "Seq", "Set")
 _MUTABLE = {"Buffer": "Buffer", "ArrayBuffer": "Buffer", "Queue": "Queue", "Set": "Set"}
@@ -88,7 +88,7 @@ def _collection_name(snapshot: Snapshot) -> tuple[bool, str]:
     match = _BUILT.search(snapshot["builder_code"])
     if match is None:
         return False, "Traversable"
-    return "mutable." in snapshot["builder_code"][: match.end()], match["name"]
+    return re.search(r"\bmutable\.", match[0]) is not None, match["name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +243,7 @@ class _ToJava:
         if self.target == "row":
             return constructed.row_of(list(map(self.field, snapshot.nested)))
         if _TUPLE.match(class_name):
-            return constructed.tuple_of(list(map(replace(self, in_pojo=False).of, snapshot.nested)))
+            return constructed.tuple_of(list(map(self.of, snapshot.nested)))
         described = self.classes.get(class_name)
         count = len(snapshot.nested)
         if described is None or len(described.fields) != count:

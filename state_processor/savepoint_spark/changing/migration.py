@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self, TypeVar
 
-import pyarrow as pa
-
 from savepoint_formats.compatibility.facts import operator_facts
 from savepoint_formats.compatibility.releases import Crossing
 from savepoint_formats.compatibility.rules import Verdict, all_findings
@@ -23,10 +21,9 @@ from savepoint_formats.errors import (
     MigrationError,
     SchemaChangeError,
     UndecodableError,
-    UnstableHashError,
     within,
 )
-from savepoint_formats.hashing.key_hash import key_hashes
+from savepoint_formats.layout import Pojo
 from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
 from savepoint_formats.pass_through.recoded_entries import RecodedStates, entry_layouts
 from savepoint_formats.snapshots.extracted import Extraction
@@ -35,7 +32,6 @@ from savepoint_formats.snapshots.from_scala import without_scala_api
 from savepoint_formats.snapshots.subclasses import kryo_in, with_subclasses
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.state import keyed_state
-from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo_collections import collection_places
 from savepoint_formats.values.recoding import Recoding, holds_kryo
@@ -204,7 +200,8 @@ class _Planning:
             has_other_keys = self._changes(self.types.key)
             if remaining:
                 key = self._noted("keys", self._migrated_key, self.types.key)
-                moves_keys = self._without_scala(self.types.key) != self.types.key
+                is_changed = key != self.types.key and not holds_kryo(self.types.key.layout())
+                moves_keys = self.scala is not None and is_changed
             for info in remaining:
                 if has_other_keys or any(
                     self._changes(entry.snapshot) for _, entry in info.serializers
@@ -246,17 +243,13 @@ class _Planning:
             raise MigrationError(str(error)) from error
 
     def _migrated_key(self, key: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
-        """The serializer of keys; their hash codes must be known if their class changes."""
+        """The serializer of keys; case classes become no POJOs, whose hash codes are not known."""
         migrated = self._migrated(key, None)
-        if self._without_scala(key) != key:
-            layout = migrated.layout()
-            try:
-                key_hashes(layout, pa.nulls(1, arrow_type(layout)))
-            except UnstableHashError as error:
-                raise MigrationError(
-                    f"{error}, which decides on key groups: migrate by --scala flinkx or row, whose"
-                    " hash codes are known"
-                ) from error
+        if isinstance(migrated.layout(), Pojo) and self._without_scala(key) != key:
+            raise MigrationError(
+                "they would be POJOs, whose hashCode decides on key groups and is not known: migrate"
+                " by --scala flinkx or row"
+            )
         return migrated
 
     def _known(self, snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
