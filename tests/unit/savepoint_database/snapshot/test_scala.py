@@ -18,6 +18,7 @@ from support.scala_rows import (
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.pass_through.recoded_entries import entry_layouts
 from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.values.recoding import holds_kryo
 from savepoint_formats.values.state_entries import EntryReader, EntryWriter
 from savepoint_spark.changing.stored_rows import stored_chunks
 from state_processor import Savepoint
@@ -60,6 +61,8 @@ def test_every_value_is_written_as_the_job_wrote_it(corpus: Path, case: str) -> 
             for chunk in stored_chunks(operator, state.name):
                 _, layout = entry_layouts(chunk.state)
                 assert layout is not None
+                if holds_kryo(layout):
+                    continue
                 for value in chunk.entries.values.to_pylist():
                     reader = EntryReader(DataInputView(value), operator.kryo)
                     count += check_rewritten(layout, reader, value, state.name)
@@ -71,7 +74,7 @@ def check_rewritten(layout: Layout, reader: EntryReader, data: bytes, state: str
     value = reader.read(layout)
     target = DataOutputView()
     EntryWriter(target).write(layout, value)
-    is_whole = value is not None if state == "map-int-opt" else True
+    is_whole = value is not None if state in ("map-int-opt", "map-unit") else True
     is_whole &= state != "opts" or value["_3"] is not None
     assert not is_whole or target.to_bytes() == data[: target.position], state
     return is_whole
