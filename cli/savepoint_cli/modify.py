@@ -19,6 +19,7 @@ from savepoint_cli.terminal import progress
 from savepoint_database.types.class_library import ClassLibrary
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_formats.printable import printable
+from savepoint_formats.snapshots.from_scala import ScalaTarget
 from savepoint_spark.savepoint.changes import FlinkRelease
 from savepoint_spark.session.session import task_count
 
@@ -321,12 +322,19 @@ def classes(
     callback=options.pairs("OLD=NEW"),
     help="A class that has another name in the job of Flink 2.x. Repeatable.",
 )
+@click.option(
+    "--scala",
+    type=click.Choice(get_args(ScalaTarget)),
+    help="What state of Flink's own API for Scala becomes: of flink-scala-api (flinkx), or of Java,"
+    " with case classes as POJOs or rows.",
+)
 @writes
 def migrate(
     writer: SavepointWriter,
     target: FlinkRelease,
     skip_state: tuple[str, ...],
     rename_classes: dict[str, str],
+    scala: ScalaTarget | None,
 ) -> SavepointWriter:
     """Copy the savepoint of Flink 1.x at PATH to OUT, as Flink 2.x restores it.
 
@@ -342,7 +350,7 @@ def migrate(
         if not slash:
             raise click.UsageError(f"--skip-state {skipped}: expected OPERATOR/STATE")
         writer = writer.remove_state(operator, state)
-    return writer.migrate(target, rename_classes=rename_classes)
+    return writer.migrate(target, rename_classes=rename_classes, scala=scala)
 
 
 @options.inspection()

@@ -75,6 +75,16 @@ VARIANTS: list[dict[str, Any]] = [
 """Values of SQL's VARIANT, with what is shown of them."""
 
 
+DURATIONS = st.sampled_from(["1 day", "-8 minutes", "0 seconds", f"{(1 << 63) - 1} nanoseconds"])
+ZONED = st.datetimes().map(
+    lambda moment: (
+        moment.replace(microsecond=0).isoformat()
+        + (f".{moment.microsecond:06}000" if moment.microsecond else "")
+    )
+)
+"""Local times, as texts of times with an offset or a zone begin."""
+
+
 def pairs(key: Strategy, value: Strategy) -> Strategy:
     return st.lists(st.tuples(key.filter(lambda drawn: drawn is not None), value), max_size=3)
 
@@ -117,6 +127,12 @@ SCALARS: list[tuple[Layout, Strategy]] = [
     (layouts.Variant(), st.sampled_from(VARIANTS)),
     (layouts.PackedTexts(), st.lists(TEXTS, max_size=3)),
     (layouts.NullCount(), st.integers(0, (1 << 31) - 1)),
+    (layouts.ScalaValue("Uuid"), st.uuids().map(str)),
+    (layouts.ScalaValue("Duration"), or_null(DURATIONS | st.just("Duration.Inf"))),
+    (layouts.ScalaValue("FiniteDuration"), DURATIONS),
+    (layouts.ScalaValue("ZoneOffset"), or_null(st.sampled_from(["Z", "+01:00", "-17:59:59"]))),
+    (layouts.ScalaValue("OffsetDateTime"), or_null(ZONED.map(lambda text: f"{text}+01:30"))),
+    (layouts.ScalaValue("ZonedDateTime"), or_null(ZONED.map(lambda text: f"{text}[Asia/Tokyo]"))),
 ]
 
 SQL_SCALARS: list[tuple[LogicalType, Strategy]] = [
@@ -314,6 +330,39 @@ def pojo(fields: list[Any]) -> tuple[Layout, Strategy]:
     return with_subclass, st.one_of([of_class(*one, given) for one, given in classes])
 
 
+def case_class(fields: list[Any]) -> tuple[Layout, Strategy]:
+    names = names_of(fields)
+    parts = tuple(layout for layout, _ in fields)
+    return layouts.CaseClass("a.C", names, parts, len(fields)), or_null(structs(fields))
+
+
+def coproduct(fields: list[Any]) -> tuple[Layout, Strategy]:
+    """A case object, a case class, and a value of another kind."""
+    layout, values = fields[-1]
+    record, records = struct(fields)
+    assert isinstance(record, Struct)
+    parts = (layouts.Marker(None), layouts.CaseClass("a.C", record.names, record.fields), layout)
+    sealed = layouts.Coproduct(("a.N$", "a.C", "a.V"), parts)
+    columns = {"$class": None} | dict.fromkeys(pojo_columns(sealed).layouts)
+    of_value = values.map(lambda value: {"$class": "a.V"} | own_value(sealed, value))
+    return sealed, st.one_of(
+        st.just(columns | {"$class": "a.N$"}),
+        records.map(lambda row: columns | {"$class": "a.C"} | row),
+        of_value.map(lambda row: columns | row),
+    )
+
+
+def own_value(sealed: layouts.Coproduct, value: Any) -> dict[str, Any]:
+    own = pojo_columns(sealed).of_class["a.V", sealed.fields[2]]
+    return dict(zip(own, [value] if own else [], strict=True))
+
+
+def of_scala(fields: list[Any]) -> tuple[Layout, Strategy]:
+    layout, values = repeated(fields)
+    is_nullable = len(fields) % 2 == 0
+    return layouts.OfScala(layout, is_nullable), or_null(values) if is_nullable else values
+
+
 def time_to_live(fields: list[Any]) -> tuple[Layout, Strategy]:
     layout, values = fields[0]
     parts = {"timestamp": timestamps("ms", is_utc=True), "value": values}
@@ -351,6 +400,9 @@ COMPOSITES = [
     tagged,
     union,
     pojo,
+    case_class,
+    coproduct,
+    of_scala,
     time_to_live,
     framed,
     packed,

@@ -65,4 +65,8 @@ EXAMPLES: list[Layout] = [
     layouts.Pickle(),
     layouts.SqlDate(),
     layouts.SqlTime(),
+    layouts.CaseClass("shop.Key", ("_1",), (INT,), 4),
+    layouts.Coproduct(("shop.A$", "shop.B"), (layouts.Marker(None), INT)),
+    layouts.OfScala(layouts.Repeated(INT), is_nullable=True),
+    layouts.ScalaValue("Duration"),
 ]

@@ -40,6 +40,8 @@ _LONG = 0xFFFFFFFFFFFFFFFF
 _SIGN = 0x80000000
 
 _TRUE, _FALSE = 1231, 1237
+_SIDES = ("Left", "Right")
+_NULLS = (layouts.Marker, layouts.Nullable, layouts.OfScala)
 _MURMUR_SEED = 42
 _YEAR_BITS = 0xFFFFF800
 
@@ -50,7 +52,7 @@ def java_hash(layout: Layout, value: Value) -> int:  # noqa: PLR0912 - the table
     Raises:
         UnstableHashError: The hash code depends on more than the value, or on code of the user.
     """
-    if value is None and not isinstance(layout, layouts.Marker | layouts.Nullable):
+    if value is None and not isinstance(layout, _NULLS):
         return 0
     rule = _RULES.get(type(layout))
     if rule is not None:
@@ -66,6 +68,17 @@ def java_hash(layout: Layout, value: Value) -> int:  # noqa: PLR0912 - the table
             return _signed(_chain((java_hash(*field) for field in _fields(layout, value)), 0))
         case layouts.Struct(names) if is_case_class(names):
             return _product_hash([_scala_hash(*field) for field in _fields(layout, value)])
+        case layouts.CaseClass(class_name):
+            fields = [_scala_hash(*field) for field in _fields(layout, value)]
+            return _product_hash(fields, product_start(class_name))
+        case layouts.OfScala(layouts.Nullable(inner, False)):
+            return _option_hash(inner, value, product_start("Some"))
+        case layouts.OfScala(layouts.Tagged(_, names, fields)):
+            index = 0 if value[names[0]] is not None else 1
+            code = _scala_hash(fields[index], value[names[index]])
+            return _product_hash([code], product_start(_SIDES[index]))
+        case layouts.ScalaValue("Uuid"):
+            return java_hash(layouts.Kryo("java.util.UUID"), value)
         case layouts.MaskedStruct():
             return _row_hash(layout, value)
         case layouts.Tagged(_, ("left", "right") as names, fields):
@@ -209,7 +222,7 @@ def _date_time_hash(value: Value) -> int:
 
 
 def _fields(
-    layout: layouts.Struct | layouts.MaskedStruct, value: dict[str, Value]
+    layout: layouts.Struct | layouts.MaskedStruct | layouts.CaseClass, value: dict[str, Value]
 ) -> Iterator[tuple[Layout, Value]]:
     for name, field in zip(layout.names, layout.fields, strict=True):
         yield field, value[name]
@@ -242,13 +255,17 @@ def _deep_hash(layout: Layout, value: Value) -> int:
             return 31 + java_hash(layout, value)
 
 
-def _option_hash(inner: Layout, value: Value) -> int:
-    return NONE_HASH if value is None else _product_hash([_scala_hash(inner, value)])
+def product_start(class_name: str) -> int:
+    return mix_word(PRODUCT_SEED, _text_hash(class_name.replace("$", ".").rpartition(".")[2]))
 
 
-def _product_hash(field_hashes: list[int]) -> int:
+def _option_hash(inner: Layout, value: Value, start: int = PRODUCT_SEED) -> int:
+    return NONE_HASH if value is None else _product_hash([_scala_hash(inner, value)], start)
+
+
+def _product_hash(field_hashes: list[int], start: int = PRODUCT_SEED) -> int:
     """Scala's ``MurmurHash3.productHash``, which case classes and tuples have."""
-    state = PRODUCT_SEED
+    state = start
     for code in field_hashes:
         state = mix_word(state, code & _WORD)
     return _signed(finish(state ^ len(field_hashes)))

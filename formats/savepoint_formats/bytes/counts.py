@@ -18,7 +18,7 @@ def can_be_empty(layout: Layout) -> bool:
     match layout:
         case layouts.Marker(value):
             return value is None
-        case layouts.Varying(inner):
+        case layouts.Varying(inner) | layouts.OfScala(inner):
             return can_be_empty(inner)
         case layouts.FixedBytes(size):
             return size == 0

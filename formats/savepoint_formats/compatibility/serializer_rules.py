@@ -106,12 +106,12 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
     ),
     Rule(
         "scala",
-        Verdict.NOT_RESTORABLE,
+        Verdict.AFTER_MIGRATION,
         made_by_1_to_2,
         _of_class(_SCALA),
         "Flink 2 has no API for Scala, and so not the class of this serializer snapshot",
-        "move the state to types of Java before you leave Flink 1; or read it here, and write the"
-        " operator anew",
+        "savepoint migrate --scala writes it for flink-scala-api (flinkx), or for a job in Java, as"
+        " POJOs (pojo) or rows (row)",
         f"{NOTES_2_0} (Scala DataStream API)",
     ),
     Rule(

@@ -39,9 +39,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.bytes.data_view import utf16_units
 from savepoint_formats.errors import UnstableHashError
-from savepoint_formats.hashing.key_hash import PRODUCT_SEED, as_scala_numbers, key_hashes
+from savepoint_formats.hashing.key_hash import (
+    PRODUCT_SEED,
+    as_scala_numbers,
+    key_hashes,
+    product_start,
+)
 from savepoint_formats.hashing.unstable_hashes import check_field_of_case_class
 from savepoint_formats.key_groups.ranges import finish_words, mix_words
 from savepoint_formats.layout import rebuilt
@@ -184,11 +188,9 @@ FAMILIES = (
 
 def product_of(name: str) -> HashFamily:
     """Case classes since Scala 2.13, which hash the class name first, without package and owner."""
-    code = 0
-    for unit in utf16_units(name):
-        code = (31 * code + unit) & 0xFFFFFFFF
-    start = int(mix_words(np.uint32(PRODUCT_SEED), np.array([code], np.uint32))[0])
-    return HashFamily(f"{_PRODUCT} of {name}", start, 1, Mix.MURMUR, booleans=(BOXED,))
+    return HashFamily(
+        f"{_PRODUCT} of {name}", product_start(name), 1, Mix.MURMUR, booleans=(BOXED,)
+    )
 
 
 @dataclass(frozen=True, slots=True)

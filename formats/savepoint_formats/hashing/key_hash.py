@@ -20,7 +20,9 @@ All sums and products wrap to 32 bits; fold(x) is the low half of a long, xor it
 | TimestampData                         | 31 x (fold of the milliseconds) + nanoseconds          |
 | Struct f0, f1...: a tuple             | 31-chain of the fields from the first                  |
 | Struct _1, _2...: a case class        | MurmurHash3 of the fields                              |
+| CaseClass, of Scala 2.13 and 3        | MurmurHash3 of its name and the fields                 |
 | Nullable, flag 1 = present: an Option | as a case class; None is the text "None"               |
+| OfScala: an Option, an Either         | as the case classes Some, Left and Right               |
 | MaskedStruct: a Row                   | 31 x kind + deep 31-chain of the fields                |
 | Tagged left, right: an Either         | that of the value                                      |
 | Repeated: a list                      | 31-chain of the elements, from 1                       |
@@ -49,6 +51,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.data_view import utf16_units
 from savepoint_formats.errors import HashCodeError, UnstableHashError
 from savepoint_formats.hashing.scalar_hashes import (
     SCALAR_HASHES,
@@ -176,6 +179,8 @@ def _hashes(layout: Layout, column: pa.Array) -> Hashes:
             return np.full(len(column), NULL_VALUE if marker is None else 0, np.int32)
         case layouts.Nullable(inner, is_null):
             return _hashes(inner, column) if is_null else _option_hashes(inner, column)
+        case layouts.OfScala(layouts.Nullable(inner, False)):
+            return _option_hashes(inner, column, product_start("Some"))
     return _of_present(column, partial(_hashes_of_values, layout))
 
 
@@ -198,6 +203,11 @@ def _hashes_of_values(layout: Layout, column: pa.Array) -> Hashes:  # noqa: PLR0
             return _chained((_hashes(*field) for field in _fields(layout, column)), len(column), 0)
         case layouts.Struct(names) if is_case_class(names):
             return _product_hashes([_scala_hashes(*field) for field in _fields(layout, column)])
+        case layouts.CaseClass(class_name):
+            fields = [_scala_hashes(*field) for field in _fields(layout, column)]
+            return _product_hashes(fields, product_start(class_name))
+        case layouts.OfScala(layouts.Tagged() as either):
+            return _either_hashes(either, column)
         case layouts.MaskedStruct():
             return _row_hashes(layout, column)
         case layouts.Tagged(_, ("left", "right")):
@@ -216,7 +226,7 @@ def _hashes_of_values(layout: Layout, column: pa.Array) -> Hashes:  # noqa: PLR0
             return _content_hashes(layout, column)
         case layouts.Kryo(class_name) if class_name in KRYO_LAYOUTS:
             return _hashes(KRYO_LAYOUTS[class_name], column)
-        case layouts.Kryo("java.util.UUID"):
+        case layouts.Kryo("java.util.UUID") | layouts.ScalaValue("Uuid"):
             return uuid_hashes(column)
         case layouts.Kryo("java.time.Duration"):
             return _hashes(layouts.Instant(), precise_times(column.view(pa.timestamp("ns", "UTC"))))
@@ -244,7 +254,8 @@ def _columns(names: Iterable[str], column: pa.StructArray) -> list[pa.Array]:
 
 
 def _fields(
-    layout: layouts.Struct | layouts.MaskedStruct | layouts.Tagged, column: pa.StructArray
+    layout: layouts.Struct | layouts.MaskedStruct | layouts.Tagged | layouts.CaseClass,
+    column: pa.StructArray,
 ) -> Iterator[tuple[Layout, pa.Array]]:
     return zip(layout.fields, _columns(layout.names, column), strict=True)
 
@@ -286,14 +297,35 @@ def _deep_hashes_of_values(layout: Layout, column: pa.Array) -> Hashes:
             return 31 + _hashes(layout, column)
 
 
-def _option_hashes(inner: Layout, column: pa.Array) -> Hashes:
-    codes = _product_hashes([_scala_hashes(inner, column)])
+def product_start(class_name: str) -> int:
+    """The state before the fields of a case class since Scala 2.13, which hashes its name first.
+
+    That is the name of the declaration, without its package and the objects around it.
+    """
+    code = 0
+    for unit in utf16_units(class_name.replace("$", ".").rpartition(".")[2]):
+        code = (31 * code + unit) & 0xFFFFFFFF
+    return int(mix_words(np.uint32(PRODUCT_SEED), np.array([code], np.uint32))[0])
+
+
+def _either_hashes(either: layouts.Tagged, column: pa.StructArray) -> Hashes:
+    """Hash codes of Scala's Left and Right, which are case classes."""
+    (left, lefts), (right, rights) = _fields(either, column)
+    return np.where(
+        _is_valid(lefts),
+        _product_hashes([_scala_hashes(left, lefts)], product_start("Left")),
+        _product_hashes([_scala_hashes(right, rights)], product_start("Right")),
+    )
+
+
+def _option_hashes(inner: Layout, column: pa.Array, start: int = PRODUCT_SEED) -> Hashes:
+    codes = _product_hashes([_scala_hashes(inner, column)], start)
     return np.where(_is_valid(column), codes, np.int32(NONE_HASH))
 
 
-def _product_hashes(fields: Sequence[Hashes]) -> Hashes:
+def _product_hashes(fields: Sequence[Hashes], start: int = PRODUCT_SEED) -> Hashes:
     """Scala's ``MurmurHash3.productHash``, which case classes and tuples have."""
-    state = np.full(len(fields[0]), PRODUCT_SEED, np.uint32)
+    state = np.full(len(fields[0]), start, np.uint32)
     for codes in fields:
         state = mix_words(state, codes.view(np.uint32))
     return finish_words(state ^ np.uint32(len(fields))).view(np.int32)

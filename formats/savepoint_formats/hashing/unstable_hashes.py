@@ -41,6 +41,12 @@ def _reason(layout: Layout) -> str:
             return "a list, a set or an array; their hash codes differ"
         case layouts.Struct(names):
             return f"a structure of {', '.join(names)} has a hash code of its own making"
+        case layouts.CaseClass(class_name, ()):
+            return f"{class_name} is a case class without fields"
+        case layouts.OfScala() | layouts.Coproduct():
+            return (
+                "a collection, a sealed trait or a mapped class of Scala, whose hash codes differ"
+            )
         case layouts.Opaque("", reason):
             return f"the type of the keys is not known: {reason}"
         case layouts.Pojo(class_name) | layouts.Kryo(class_name) | layouts.Opaque(class_name):

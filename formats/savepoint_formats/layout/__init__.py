@@ -62,6 +62,7 @@ from savepoint_formats.layout.layout_facts import (
     written_kryo,
 )
 from savepoint_formats.layout.node import Layout, node
+from savepoint_formats.layout.scala_nodes import CaseClass, Coproduct, OfScala, ScalaValue
 from savepoint_formats.layout.single_values import (
     BigDecimal,
     BigInteger,

@@ -141,11 +141,15 @@ class MaskedStruct(Layout):
 
 @node
 class Tagged(Layout):
-    """u8 tag, then the alternative of that tag. One column per alternative; all but one are null."""
+    """u8 tag, then the alternative of that tag. One column per alternative; all but one are null.
+
+    ``length`` is the size that the serializer claims; see ``serializer_length``.
+    """
 
     tags: tuple[int, ...]
     names: tuple[str, ...]
     fields: tuple[Layout, ...]
+    length: int = -1
 
 
 @node

@@ -20,9 +20,10 @@ from savepoint_formats.layout.composites import (
 )
 from savepoint_formats.layout.general import Kryo, KryoClass, NamedClass, Opaque
 from savepoint_formats.layout.node import Layout
+from savepoint_formats.layout.scala_nodes import CaseClass, Coproduct, OfScala, ScalaValue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 
 def parts(layout: Layout) -> Iterator[Layout]:
@@ -119,13 +120,13 @@ def with_open_pojos(layout: Layout) -> Layout:
     match layout:
         case Pojo():
             return replace(layout, is_open=True)
-        case Nullable(inner) | Framed(inner) | Varying(inner):
+        case Nullable(inner) | Framed(inner) | Varying(inner) | OfScala(inner):
             return replace(layout, inner=with_open_pojos(inner))
         case Repeated(element):
             return replace(layout, element=with_open_pojos(element))
         case Ttl(value) | MapOf(_, value):
             return replace(layout, value=with_open_pojos(value))
-        case Struct() | Tagged():
+        case Struct() | Tagged() | CaseClass():
             return replace(layout, fields=tuple(map(with_open_pojos, layout.fields)))
         case _:
             return layout
@@ -221,6 +222,8 @@ _LENGTHS: dict[type[Layout], int] = {
     single_values.VoidNamespace: 0,
 }
 
+_SCALA_LENGTHS = {"ZoneOffset": 4, "OffsetDateTime": 17, "FiniteDuration": 12}
+
 
 def serializer_length(layout: Layout) -> int:
     """The result of ``TypeSerializer.getLength``: the bytes of each value, or -1 if they vary.
@@ -240,8 +243,24 @@ def serializer_length(layout: Layout) -> int:
         case Struct(_, fields):
             lengths = [serializer_length(part) for part in fields]
             return VARIABLE if VARIABLE in lengths else sum(lengths)
+        case Tagged():
+            return layout.length
+        case OfScala(inner):
+            return serializer_length(inner)
+        case CaseClass():
+            return 4 + layout.padding if layout.padding else VARIABLE
+        case Coproduct(_, fields):
+            return common_length(fields)
+        case ScalaValue(form):
+            return _SCALA_LENGTHS.get(form, VARIABLE)
         case _:
             return _LENGTHS.get(type(layout), VARIABLE)
+
+
+def common_length(fields: Sequence[Layout]) -> int:
+    """The ``serializer_length`` of all alternatives, without their tag; -1 if they differ."""
+    lengths = set(map(serializer_length, fields))
+    return lengths.pop() if len(lengths) == 1 else VARIABLE
 
 
 def varying(layout: Layout) -> Layout:

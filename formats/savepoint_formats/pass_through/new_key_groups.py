@@ -65,13 +65,15 @@ class NewKeyGroups:
         self._places: dict[str, KeyPlaces] = {}
         self._programs: dict[Layout, Program] = {}
 
-    def of(self, piece: StatePiece) -> KeyGroups:
+    def of(self, piece: StatePiece, *, is_checked: bool = False) -> KeyGroups:
         """The key group of each entry in the new savepoint.
+
+        If max parallelism stays, they stay too, and hash codes are needed only if ``is_checked``.
 
         Raises ``UnstableHashError`` if hash codes are unknown or not those of Flink, and
         ``HashCodeError`` if ``hash_keys`` does not return one per key.
         """
-        if self._before == self._after:
+        if self._before == self._after and not is_checked:
             return piece.key_groups
         with within(f"state {piece.state.name!r}"):
             chunk, keys, hashes = self._hashed_piece(piece)

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import within
 from savepoint_formats.layout import MapOf, Nullable, Repeated
+from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.program.recoded_columns import BulkRecoding
 from savepoint_formats.state_files.state import StateKind, key_layout, namespace_layout
 from savepoint_formats.values.named_values import Renaming, may_name_classes, with_new_names
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from savepoint_formats.layout import Layout
+    from savepoint_formats.pass_through.new_key_groups import KeyGroups
     from savepoint_formats.snapshots.class_names import ClassRename
     from savepoint_formats.state_files.state import State
     from savepoint_formats.state_files.state_piece import StatePiece
@@ -50,13 +52,15 @@ def entry_layouts(state: State) -> tuple[Layout, Layout | None]:
 class RecodedStates:
     """New states by name, with the Kryo that wrote their objects and the one that will read them.
 
-    ``renames`` apply to all states, in order.
+    ``renames`` apply to all states, in order. With ``moves_keys`` the class of keys changes, and with it
+    their hash codes.
     """
 
     states: Mapping[str, State]
     reads: KryoDialect
     writes: KryoDialect
     renames: tuple[ClassRename, ...] = ()
+    moves_keys: bool = False
 
     def entries(self, piece: StatePiece) -> StoredEntries:
         """Encodes entries again if needed; errors as of ``recoded``.
@@ -70,6 +74,14 @@ class RecodedStates:
                 entries = self._recoded(entries, state, new)
                 state, kryo = new, self.writes
             return _renamed(entries, state, kryo, self.renames) if self.renames else entries
+
+    def key_groups(self, piece: StatePiece, new: StoredEntries, count: int) -> KeyGroups:
+        """The key group of each new entry, out of ``count``, if the class of keys has changed.
+
+        Raises ``UnstableHashError`` if hash codes are unknown.
+        """
+        moved = replace(piece, state=self.states[piece.state.name], entries=new)
+        return NewKeyGroups(count, count, self.writes, None).expected(moved)
 
     def _recoded(self, entries: StoredEntries, state: State, new: State) -> StoredEntries:
         (old_key, old_value), (new_key, new_value) = map(entry_layouts, (state, new))

@@ -115,8 +115,11 @@ def _runs(
     for piece in pieces:
         if not len(piece.entries):
             continue
-        groups = new_key_groups.of(piece)
+        moves = target.recoded is not None and target.recoded.moves_keys
+        groups = new_key_groups.of(piece, is_checked=moves)
         entries = piece.entries if target.recoded is None else target.recoded.entries(piece)
+        if target.recoded is not None and moves:
+            groups = target.recoded.key_groups(piece, entries, target.max_parallelism)
         yield runs(entries, groups, target.state_ids[piece.state.name], prefix)
 
 

@@ -19,6 +19,7 @@ from savepoint_formats.program.general_path import (
     BESIDE_SQL,
     EMPTY_ELEMENTS,
     NOT_DESCRIBED,
+    OF_SCALA,
     WHY,
     InexpressibleError,
 )
@@ -28,6 +29,7 @@ from savepoint_formats.program.kryo_assembly import assemble_graph
 from savepoint_formats.program.kryo_classes import ClassTable
 from savepoint_formats.program.listing import PER_RECORD, Draft, Listing
 from savepoint_formats.program.program import Program, Storage
+from savepoint_formats.program.scala_assembly import assemble_scala
 from savepoint_formats.program.sql_assembly import assemble_section
 from savepoint_formats.values import state_entries as entries
 from savepoint_formats.values.arrow_types import ROW_KIND, is_nullable_key
@@ -194,6 +196,9 @@ class Assembly(Listing):
                 assemble_union(layout, draft, self, is_last=is_last)
             case layouts.Pojo():
                 assemble_pojo(layout, draft, self, is_last=is_last)
+            case layouts.CaseClass() | layouts.Coproduct() | layouts.OfScala():
+                if self.writes or not assemble_scala(layout, draft, self):
+                    raise InexpressibleError(draft.path, OF_SCALA)
             case layouts.Framed(inner):
                 self._framed(inner, draft)
             case layouts.Packed(element, False) if is_last and not can_be_empty(element):

@@ -275,7 +275,7 @@ def _pieces(column: Column, array: pa.Array, records: list[int]) -> pa.LargeBina
     assert layout is not None
     if isinstance(layout, _RAW) and array.type in (OBJECT_TYPE, UNDECODED_TYPE):
         return array.field("bytes").cast(pa.large_binary())
-    if program(layout, written_dialect(layout)).columns[0].storage != Storage.PIECES:
+    if written_program(layout).columns[0].storage != Storage.PIECES:
         return _inner_records(column, array, records)
     # If the layout knows no null, the kernel writes a flag for it.
     is_flagged = column.is_nullable and not knows_null(layout)

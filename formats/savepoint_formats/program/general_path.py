@@ -18,10 +18,13 @@ IN_ITSELF = "an object of a class inside itself"
 NOT_WRITTEN = "a collection that is read, but never written"
 WRITTEN_SUBCLASSES = "a value of a subclass that is written"
 WRITTEN_NULLS = "a null of a union of several types that is written"
+OF_SCALA = "a class or collection of Scala that is written, or that has no program"
 WHY: dict[type[Layout], str] = {
     layouts.JavaObject: "Java's serialization",
     layouts.Opaque: "bytes that only their serializer knows",
     layouts.Variant: "SQL's VARIANT, whose value is JSON",
+    layouts.Pickle: "a pickle of Python",
+    layouts.ScalaValue: "a value of Scala without a program",
     layouts.PackedTexts: "an array of texts, which only old jobs have",
     layouts.NullCount: "a count of nulls, which no job keeps",
     layouts.Enum: "an enum whose constants the snapshot does not name",

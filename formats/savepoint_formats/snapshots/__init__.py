@@ -7,6 +7,7 @@ from savepoint_formats.snapshots import (  # they register what they know
     avro,
     basic,
     composite,
+    flinkx,
     kryo,
     legacy,
     pojo,

@@ -18,7 +18,8 @@
 | FixedBytes, Bytes                         | binary                                            |
 | Variant                                   | struct<json: utf8, metadata: binary, value: binary> |
 | Marker, VoidNamespace                     | null                                              |
-| Nullable(x), Framed(x), Varying(x)        | the type of x                                     |
+| Nullable(x), Framed(x), Varying(x),       | the type of x                                     |
+| OfScala(x)                                |                                                   |
 | Repeated, MaskedRepeated, BlockRepeated,  | list                                              |
 | Packed                                    |                                                   |
 | PackedTexts                               | list<utf8>                                        |
@@ -28,6 +29,9 @@
 | Struct                                    | struct                                            |
 | MaskedStruct                              | struct; with a kind, the last field is $row_kind  |
 | Tagged                                    | struct of the alternatives, all null but for one  |
+| CaseClass                                 | struct                                            |
+| Coproduct                                 | struct, see ``pojo_columns``                      |
+| ScalaValue                                | utf8                                              |
 | IndexedUnion                              | the same without Avro's null, which is a null     |
 |                                           | struct; null and one other branch: that branch    |
 | Pojo                                      | struct, see ``pojo_columns`` for subclasses;      |
@@ -94,6 +98,7 @@ _SCALARS: dict[type[Layout], pa.DataType] = {
     layouts.Int: pa.int32(),
     layouts.Long: pa.int64(),
     layouts.Float: pa.float32(),
+    layouts.ScalaValue: pa.utf8(),
     layouts.Double: pa.float64(),
     layouts.Char: pa.utf8(),
     layouts.Enum: pa.utf8(),
@@ -171,6 +176,7 @@ def _arrow_type(layout: Layout, depth: int) -> pa.DataType:  # noqa: PLR0912 - a
             | layouts.Framed(inner)
             | layouts.Packed(inner, True)
             | layouts.Varying(inner)
+            | layouts.OfScala(inner)
         ):
             return _arrow_type(inner, depth)
         case (
@@ -192,8 +198,11 @@ def _arrow_type(layout: Layout, depth: int) -> pa.DataType:  # noqa: PLR0912 - a
             layouts.Struct(names, fields)
             | layouts.MaskedStruct(names, fields)
             | layouts.Tagged(_, names, fields)
+            | layouts.CaseClass(_, names, fields)
         ):
             return _struct(names, fields, depth)
+        case layouts.Coproduct():
+            return pa.struct(_class_columns(layout, depth))
         case layouts.IndexedUnion():
             return _union_type(layout, depth)
         case layouts.Pojo():
@@ -266,7 +275,7 @@ def is_nullable_key(key: Layout) -> bool:
     rare to change the type of every such map; it is an error.
     """
     match key:
-        case layouts.Framed(inner) | layouts.Varying(inner):
+        case layouts.Framed(inner) | layouts.Varying(inner) | layouts.OfScala(inner):
             return is_nullable_key(inner)
         case _:
             return isinstance(key, layouts.Nullable | layouts.Marker | layouts.VoidNamespace)
@@ -308,11 +317,15 @@ def _with_kind(struct: pa.DataType) -> pa.DataType:
 
 def _pojo_type(layout: layouts.Pojo, depth: int) -> pa.DataType:
     if has_subclasses(layout):
-        columns = pojo_columns(layout).layouts
-        fields = [pa.field(CLASS, pa.utf8()), *_struct(columns, columns.values(), depth)]
+        fields = _class_columns(layout, depth)
     else:
         fields = list(_struct(layout.names, layout.fields, depth))
     return pa.struct([*fields, pa.field(UNDECODED, UNDECODED_TYPE)] if layout.is_open else fields)
+
+
+def _class_columns(layout: layouts.Pojo | layouts.Coproduct, depth: int) -> list[pa.Field]:
+    columns = pojo_columns(layout).layouts
+    return [pa.field(CLASS, pa.utf8()), *_struct(columns, columns.values(), depth)]
 
 
 def _deeper(depth: int) -> int:

@@ -57,6 +57,7 @@ CLASSES_OF_LAYOUTS: dict[type[Layout], tuple[str, ...]] = {
     layouts.LocalTime: ("java.time.LocalTime",),
     layouts.LocalDateTime: ("java.time.LocalDateTime",),
     layouts.Bytes: ("[B",),
+    layouts.ScalaValue: ("java.util.UUID",),
 }
 """Layout of single values -> the classes of their objects."""
 

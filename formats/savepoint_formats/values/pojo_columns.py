@@ -1,10 +1,10 @@
-"""Columns of a POJO if values of subclasses lie beside its own.
+"""Columns of a POJO if values of subclasses lie beside its own, and of a sealed trait of Scala.
 
 The columns of a POJO without subclasses are its fields. Otherwise the struct begins with ``$class``, the
 class of each value. Then come the POJO's own fields, then those that its subclasses add, registered
 ones first. Fields of the same name and layout share a column. A field whose name another layout has
 is called ``name@Subclass``, after the last part of the class' name (the whole name if that is taken
-too). A subclass that is no POJO has one column, ``$value``.
+too). A subclass that is no POJO and no case class has one column, ``$value``; a case object has none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from savepoint_formats.layout import Pojo
+from savepoint_formats.layout import CaseClass, Coproduct, Marker, Pojo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,8 +38,8 @@ class PojoColumns:
 
 
 @lru_cache(maxsize=256)
-def pojo_columns(layout: Pojo) -> PojoColumns:
-    """The columns of a POJO that has subclasses."""
+def pojo_columns(layout: Pojo | Coproduct) -> PojoColumns:
+    """The columns of a POJO that has subclasses, or of a sealed trait."""
     layouts: dict[str, Layout] = {}
     of_class: dict[tuple[str, Layout], tuple[str, ...]] = {}
     for class_name, class_layout in pojo_classes(layout):
@@ -56,13 +56,17 @@ def has_subclasses(layout: Pojo) -> bool:
 
 def class_fields(layout: Layout) -> tuple[tuple[str, Layout], ...]:
     """Name and layout of each field of a class."""
-    if isinstance(layout, Pojo):
+    if isinstance(layout, Marker):
+        return ()
+    if isinstance(layout, Pojo | CaseClass):
         return tuple(zip(layout.names, layout.fields, strict=True))
     return ((VALUE, layout),)
 
 
-def pojo_classes(layout: Pojo) -> tuple[tuple[str, Layout], ...]:
+def pojo_classes(layout: Pojo | Coproduct) -> tuple[tuple[str, Layout], ...]:
     """Name and layout of each class: the POJO's own, registered subclasses, and others."""
+    if isinstance(layout, Coproduct):
+        return tuple(zip(layout.classes, layout.fields, strict=True))
     return (layout.class_name, layout), *layout.registered, *layout.unregistered
 
 

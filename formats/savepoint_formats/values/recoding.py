@@ -31,6 +31,7 @@ from savepoint_formats.values.pojo_values import (
     NO_SUBCLASS,
     subclass_of,
 )
+from savepoint_formats.values.scala_recoding import recode_scala
 from savepoint_formats.values.separable_parts import Times, parts_of
 from savepoint_formats.values.state_entries import (
     DELIMITER,
@@ -125,6 +126,8 @@ class ValueWalk:
         if old == new and not self.enters(old):
             self.copy(old)
             return
+        if old != new and recode_scala(self, old, new):
+            return
         match old, new:
             case layouts.Kryo(), _:
                 self.kryo(old, new)
@@ -183,11 +186,28 @@ class ValueWalk:
 
     def copy(self, layout: Layout) -> None:
         """A value that stays as it is."""
-        start, reader = self.view.position, EntryReader(self.view, self.reads)
+        start = self.view.position
+        self.skip(layout)
+        self.target.write_bytes(self.view.buffer[start : self.view.position])
+
+    def skip(self, layout: Layout) -> None:
+        """A value that is not written."""
+        reader = EntryReader(self.view, self.reads)
         reader.read(layout)
         if reader.is_lost:
             raise self.view.error(reader.reason, UndecodableError)
-        self.target.write_bytes(self.view.buffer[start : self.view.position])
+
+    def recoded_apart(self, old: Layout, new: Layout) -> bytes:
+        """The next value, which is not written to the target."""
+        target, self.target = self.target, DataOutputView()
+        self.recode(old, new)
+        content, self.target = self.target.to_bytes(), target
+        return content
+
+    def described_fields(self, class_name: str) -> tuple[str, ...]:
+        """The fields of a described class, in the order of the description."""
+        classes = {described.class_name: described for described in self._writes.classes}
+        return tuple(field.name for field in classes[class_name].fields)
 
     def _look_into(self, number: int, node: KryoNode | None) -> None:
         for element in [] if node is None else elements_of(node):
@@ -244,14 +264,13 @@ class ValueWalk:
         self.recode(layout, dict((*new.registered, *new.unregistered))[name])
 
     def _framed(self, old: Layout, new: Layout) -> None:
-        view, target = self.view, self.target
-        self.view, self.target = view.read_view(view.read_count()), DataOutputView()
-        self.recode(old, new)
+        view = self.view
+        self.view = view.read_view(view.read_count())
+        content = self.recoded_apart(old, new)
         self.view.expect_end()
-        content = self.target.to_bytes()
-        self.view, self.target = view, target
-        target.write_int(len(content))
-        target.write_bytes(content)
+        self.view = view
+        self.target.write_int(len(content))
+        self.target.write_bytes(content)
 
     def _suffixed(self, old: Layout, new: Layout) -> None:
         start, begin = self.view.position, self.target.position

@@ -8,6 +8,7 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.layout import Layout, Pojo, node, serializer_length
 from savepoint_formats.values.masks import read_mask
 from savepoint_formats.values.pojo_values import IS_NULL, NO_SUBCLASS, subclass_of
+from savepoint_formats.values.scala_values import read_arity, read_index, reads_null
 from savepoint_formats.values.sizes import least_size
 from savepoint_formats.values.state_entries import EntryReader, NullableRest
 
@@ -88,8 +89,23 @@ def parts_of(  # noqa: PLR0912 - the table of layouts
             return (inner,) if view.read_count() == view.remaining else None
         case layouts.Varying(inner):
             return (inner,)
+        case layouts.CaseClass() | layouts.Coproduct() | layouts.OfScala():
+            return _scala_parts(layout, view)
         case _:
             return None
+
+
+def _scala_parts(
+    layout: layouts.CaseClass | layouts.Coproduct | layouts.OfScala, view: DataInputView
+) -> Sequence[Layout] | None:
+    match layout:
+        case layouts.CaseClass():
+            return layout.fields[: read_arity(layout, view)]
+        case layouts.Coproduct():
+            index = read_index(layout, view)
+            return () if index is None else (layout.fields[index],)
+        case layouts.OfScala(inner):
+            return () if reads_null(layout, view) else (inner,)
 
 
 def _pojo_parts(layout: Pojo, view: DataInputView) -> Sequence[Layout] | None:

@@ -21,6 +21,8 @@ _LEAST: dict[type[Layout], int] = {
     layouts.BinaryMap: 12,
     layouts.Packed: 0,
     layouts.Pickle: 1,
+    layouts.CaseClass: 4,
+    layouts.Coproduct: 1,
 }
 
 
@@ -35,7 +37,7 @@ def least_size(layout: Layout) -> int:
             return 8 + least_size(value)
         case layouts.Framed(inner):
             return 4 + least_size(inner)
-        case layouts.Varying(inner):
+        case layouts.Varying(inner) | layouts.OfScala(inner):
             return least_size(inner)
         case layouts.BinaryRow(_, types):
             return null_size(len(types)) + 8 * len(types)

@@ -20,6 +20,7 @@ from savepoint_formats.values.masks import (
 )
 from savepoint_formats.values.pickle_values import write_pickle
 from savepoint_formats.values.pojo_values import write_pojo
+from savepoint_formats.values.scala_values import SCALA_LAYOUTS, is_nullable_form, write_scala
 from savepoint_formats.values.variants import write_variant
 
 if TYPE_CHECKING:
@@ -106,6 +107,8 @@ class ValueWriter:
                 self.is_lost = write_kryo_value(layout, value, view)
             case layouts.Kryo() | layouts.JavaObject() | layouts.Opaque():
                 self._raw(layout, value)
+            case _ if isinstance(layout, SCALA_LAYOUTS):
+                write_scala(layout, value, self)
             case _:
                 raise TypeError(f"{layout!r} is no layout")
 
@@ -181,6 +184,10 @@ _WITH_NULL = (
     layouts.Framed,
     layouts.Varying,
     layouts.IndexedUnion,
+    layouts.CaseClass,
+    layouts.Coproduct,
+    layouts.OfScala,
+    layouts.ScalaValue,
 )
 
 
@@ -192,10 +199,14 @@ def _is_typed(layout: Layout) -> bool:
 def has_null(layout: Layout) -> bool:
     """Whether null is a value of the layout."""
     match layout:
-        case layouts.Framed(inner) | layouts.Varying(inner):
+        case layouts.OfScala(_, True):
+            return True
+        case layouts.Framed(inner) | layouts.Varying(inner) | layouts.OfScala(inner):
             return has_null(inner)
         case layouts.IndexedUnion(_, branches):
             return any(map(has_null, branches))
+        case layouts.ScalaValue():
+            return is_nullable_form(layout)
         case _:
             scalar = SCALARS.get(type(layout))
             is_nullable = scalar is not None and scalar.is_nullable

@@ -33,6 +33,7 @@ from savepoint_formats.values.masks import (
 )
 from savepoint_formats.values.pickle_values import read_pickle
 from savepoint_formats.values.pojo_values import read_pojo
+from savepoint_formats.values.scala_values import SCALA_LAYOUTS, read_scala
 from savepoint_formats.values.undecoded import JAVA_REASON
 from savepoint_formats.values.variants import read_variant
 
@@ -150,6 +151,8 @@ class ValueReader:
                 return self._java_object()
             case layouts.Opaque():
                 return self.undecoded(layout.note)
+            case _ if isinstance(layout, SCALA_LAYOUTS):
+                return read_scala(layout, self)
             case _:
                 raise TypeError(f"{layout!r} is no layout")
 

@@ -32,6 +32,7 @@ STABLE: frozenset[type[Layout]] = frozenset(
         *(layouts.Nullable, layouts.Repeated, layouts.MaskedRepeated, layouts.BlockRepeated),
         *(layouts.Struct, layouts.MaskedStruct, layouts.Tagged, layouts.Pojo, layouts.Ttl),
         *(layouts.Framed, layouts.Varying, layouts.IndexedUnion),
+        *(layouts.CaseClass, layouts.Coproduct, layouts.OfScala, layouts.ScalaValue),
         *(layouts.BinaryRow, layouts.BinaryArray),
     }
 )
@@ -58,6 +59,8 @@ def expect_stable(layout: Layout) -> None:
         # Sets have the layout of lists with nulls.
         case layouts.Repeated(layouts.Nullable(_, True)):
             _refuse("a set, whose elements have no order, or a list that looks the same")
+        case layouts.OfScala(layouts.Repeated()):
+            _refuse("a collection of Scala, which may be a set, whose elements have no order")
         case layouts.BinaryRow(_, types):
             for logical_type in types:
                 _expect_stable_type(logical_type)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
+    from savepoint_formats.snapshots.from_scala import ScalaTarget
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
     from savepoint_spark.changing.local_write import Merge
@@ -152,14 +153,14 @@ class ChangedOperator(OperatorChanges):
         tables = tuple(table.without_keys(keys) for table in self.tables)
         return replace(self, deleted=deleted, added=added, tables=tables)
 
-    def with_migration(self) -> Self:
+    def with_migration(self, scala: ScalaTarget | None = None) -> Self:
         """See ``SavepointWriter.migrate``."""
         if self.has_new_values or self.is_local:
             raise MigrationError(
                 f"operator {self.operator.name} has local state, or gets other values or fields:"
                 " write that first, and migrate what it has written"
             )
-        return replace(self, migration=migration_of(self.operator, self.removed))
+        return replace(self, migration=migration_of(self.operator, self.removed, scala))
 
     def with_rows(
         self, name: str, data: DataFrame, ttl_times: Literal["now"] | None = None

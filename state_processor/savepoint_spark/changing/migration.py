@@ -1,7 +1,8 @@
 """The states of an operator that Flink 1.x wrote, for Flink 2.x.
 
 Objects of Kryo are written for Kryo 5, and collections for which 2.x has serializers with these.
-All else passes through as bytes. ``collection_elements`` tells the types of elements.
+State of Flink's API for Scala is written for another API. All else passes through as bytes.
+``collection_elements`` tells the types of elements.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ from savepoint_formats.errors import (
     UndecodableError,
     within,
 )
+from savepoint_formats.layout import Pojo
 from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
 from savepoint_formats.pass_through.recoded_entries import RecodedStates, entry_layouts, recoded
 from savepoint_formats.snapshots.extracted import Extraction
 from savepoint_formats.snapshots.flink_2 import of_flink_2
+from savepoint_formats.snapshots.from_scala import without_scala_api
 from savepoint_formats.snapshots.pojo import kryo_in, with_subclasses
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.state import keyed_state
@@ -47,13 +50,14 @@ from savepoint_spark.changing.stored_rows import stored_chunks
 from savepoint_spark.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.compatibility.facts import StateFacts
     from savepoint_formats.compatibility.rules import Finding
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.snapshots.from_scala import ScalaTarget
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_formats.values.kryo_collections import CollectionPlace
     from savepoint_spark.changing.stored_elements import Step
@@ -75,7 +79,8 @@ class Migration:
 
     ``key`` is None without keyed state. ``infos`` has the new headers of keyed states, ``elements``
     the old and new forms of operator states; both only of states that are written anew. ``reads``
-    is the Kryo that wrote the objects, ``writes`` the one that will read them.
+    is the Kryo that wrote the objects, ``writes`` the one that will read them. With ``moves_keys``
+    the class of keys changes.
     """
 
     key: TypeSerializerSnapshot | None
@@ -83,6 +88,7 @@ class Migration:
     elements: Mapping[str, tuple[NewOperatorState, NewOperatorState]]
     reads: KryoDialect
     writes: KryoDialect
+    moves_keys: bool = False
 
     @property
     def recoded(self) -> RecodedStates | None:
@@ -91,7 +97,7 @@ class Migration:
             return None
         key = self.key.layout()
         states = {name: keyed_state(info, key) for name, info in self.infos.items()}
-        return RecodedStates(states, self.reads, self.writes)
+        return RecodedStates(states, self.reads, self.writes, moves_keys=self.moves_keys)
 
     @property
     def touched(self) -> frozenset[str]:
@@ -114,11 +120,21 @@ class Migration:
         return partial(recoded, old=old, new=new, reads=self.reads, writes=self.writes)
 
 
-def migration_of(operator: Operator, removed: frozenset[str]) -> Migration | None:
-    """The migration of an operator's states; None if nothing changes. ``MigrationError`` names all problems."""
-    planning = _Planning.of(operator, removed)
+def migration_of(
+    operator: Operator, removed: frozenset[str], scala: ScalaTarget | None = None
+) -> Migration | None:
+    """The migration of an operator's states; None if nothing in them changes.
+
+    ``scala`` is the API that gets state of Flink's API for Scala.
+
+    Raises:
+        MigrationError: A collection or serializer is unknown. The message names all such states.
+        SavepointError: A file can't be read.
+    """
+    planning = replace(_Planning.of(operator, removed), scala=scala)
+    healed = HEALED_BY_MIGRATION | ({"scala"} if scala else set())
     with within(f"operator {operator.name}"):
-        planning.problems.extend(_refusals(operator, removed))
+        planning.problems.extend(_refusals(operator, removed, healed))
         migration = planning.migration()
         if planning.problems:
             raise MigrationError("; ".join(planning.problems))
@@ -157,6 +173,7 @@ class _Planning:
     kryo: KryoDialect
     written: Extraction
     extraction: Extraction
+    scala: ScalaTarget | None = None
     problems: list[str] = field(default_factory=list)
     unknown: list[tuple[str, CollectionPlace]] = field(default_factory=list)
 
@@ -175,12 +192,14 @@ class _Planning:
 
     def migration(self) -> Migration:
         """The migration of all states that are not refused."""
-        infos, key = {}, None
+        infos, key, moves_keys = {}, None, False
         if self.types is not None:
             remaining = [info for info in self.types.states if info.name not in self.removed]
             has_other_keys = self._changes(self.types.key)
             if remaining:
-                key = self._noted("keys", lambda key: self._migrated(key, None), self.types.key)
+                key = self._noted("keys", self._migrated_key, self.types.key)
+                is_changed = key != self.types.key and not holds_kryo(self.types.key.layout())
+                moves_keys = self.scala is not None and is_changed
             for info in remaining:
                 if has_other_keys or any(
                     self._changes(entry.snapshot) for _, entry in info.serializers
@@ -192,7 +211,7 @@ class _Planning:
                 states = self._noted(f"state {name!r}", self._element_states, (state, state))
                 elements[name] = states
         writes = KryoDialect(KryoVersion.V5_6, self.kryo.classes)
-        return Migration(key, infos, elements, self.kryo, writes)
+        return Migration(key, infos, elements, self.kryo, writes, moves_keys)
 
     def _noted(self, what: str, make: Callable[[ItemT], ItemT], item: ItemT) -> ItemT:
         """The new form; where it is refused, the old one and a problem."""
@@ -207,10 +226,29 @@ class _Planning:
     def _changes(self, snapshot: TypeSerializerSnapshot) -> bool:
         """Whether values lie in another way in Flink 2.x, or nobody can say."""
         try:
-            known = self._known(snapshot)
+            known = self._without_scala(self._known(snapshot))
         except MigrationError:
             return True
         return known != snapshot or holds_kryo(known.layout())
+
+    def _without_scala(self, snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
+        """A serializer without Flink's API for Scala."""
+        if self.scala is None:
+            return snapshot
+        try:
+            return without_scala_api(snapshot, self.scala, self.kryo.classes)
+        except SchemaChangeError as error:
+            raise MigrationError(str(error)) from error
+
+    def _migrated_key(self, key: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
+        """The serializer of keys; case classes become no POJOs, whose hash codes are not known."""
+        migrated = self._migrated(key, None)
+        if isinstance(migrated.layout(), Pojo) and self._without_scala(key) != key:
+            raise MigrationError(
+                "they would be POJOs, whose hashCode decides on key groups and is not known: migrate"
+                " by --scala flinkx or row"
+            )
+        return migrated
 
     def _known(self, snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
         """A serializer as Flink 1.x would have it after meeting all subclasses."""
@@ -267,21 +305,23 @@ class _Planning:
             )
         elements = [known[number] for number in range(len(places))]
         try:
-            return of_flink_2(snapshot, elements, self.extraction)
+            return self._without_scala(of_flink_2(snapshot, elements, self.extraction))
         except SchemaChangeError as error:
             raise MigrationError(str(error)) from error
 
 
-def _refusals(operator: Operator, removed: frozenset[str]) -> Iterator[str]:
+def _refusals(
+    operator: Operator, removed: frozenset[str], healed: Collection[str]
+) -> Iterator[str]:
     """Reasons why states of an operator can't be migrated; reads its files."""
     known = operator.record, operator.uid, operator.catalog, operator.kryo
     facts, _ = operator_facts(operator.directory, *known, Glance(None))
     for state in facts.states:
         if state.name not in removed:
-            yield from (f"state {state.name!r}: {reason}" for reason in _reasons(state))
+            yield from (f"state {state.name!r}: {reason}" for reason in _reasons(state, healed))
 
 
-def _reasons(state: StateFacts) -> Iterator[str]:
+def _reasons(state: StateFacts, healed: Collection[str]) -> Iterator[str]:
     for name in state.subclasses:
         yield (
             f"it has values of {name}, a subclass of a POJO that neither a serializer nor a"
@@ -290,8 +330,8 @@ def _reasons(state: StateFacts) -> Iterator[str]:
         )
     if state.unseen:
         yield f"it can't be looked at for subclasses of POJOs that nobody knows: {state.unseen}"
-    findings = dict.fromkeys(filter(_is_refused, _findings(state)))
-    for finding in findings:
+    refused = (finding for finding in _findings(state) if _is_refused(finding, healed))
+    for finding in dict.fromkeys(refused):
         yield ": ".join(filter(None, [finding.where, f"{finding.reason}; {finding.advice}"]))
 
 
@@ -301,5 +341,5 @@ def _findings(state: StateFacts) -> Iterator[Finding]:
         yield from all_findings(SERIALIZER_RULES, use, _CROSSING)
 
 
-def _is_refused(finding: Finding) -> bool:
-    return finding.rule not in HEALED_BY_MIGRATION and finding.verdict not in _PASSING
+def _is_refused(finding: Finding, healed: Collection[str]) -> bool:
+    return finding.rule not in healed and finding.verdict not in _PASSING

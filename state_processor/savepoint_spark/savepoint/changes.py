@@ -10,6 +10,7 @@ from savepoint_formats.errors import MigrationError, OperatorExistsError
 from savepoint_formats.hashing.hash_shapes import HashShape
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_formats.metadata.flink_versions import is_of_flink_2
+from savepoint_formats.snapshots.from_scala import ScalaTarget
 from savepoint_spark import changing
 from savepoint_spark.savepoint.planned_operator import PlannedOperator, combined, id_and_uid
 from savepoint_spark.savepoint.state_changes import StateChanges
@@ -316,7 +317,11 @@ class SavepointChanges(StateChanges):
         )
 
     def migrate(
-        self, target: FlinkRelease = "2.2", *, rename_classes: Mapping[str, str] | None = None
+        self,
+        target: FlinkRelease = "2.2",
+        *,
+        rename_classes: Mapping[str, str] | None = None,
+        scala: ScalaTarget | None = None,
     ) -> SavepointWriter:
         """Makes a savepoint of Flink 1.x one that Flink 2.x restores with the same classes.
 
@@ -338,6 +343,10 @@ class SavepointChanges(StateChanges):
                 all of them.
             rename_classes: Class -> its name in the job of Flink 2.x, as for ``rename_class``, in
                 order. Descriptions of classes have the old names.
+            scala: The API that gets state of Flink's API for Scala, which Flink 2 doesn't have:
+                ``flinkx`` (flink-scala-api), or Java with case classes as POJOs (``pojo``) or rows
+                (``row``). Names of fields for POJOs come from ``kryo_classes``. Without it, such
+                state is refused.
 
         Raises:
             ValueError: There is no such release, or Flink 2.x wrote the savepoint.
@@ -353,6 +362,9 @@ class SavepointChanges(StateChanges):
         if target not in get_args(FlinkRelease):
             releases = ", ".join(get_args(FlinkRelease))
             raise ValueError(f"no release {target!r} to migrate to, only {releases}")
+        if scala is not None and scala not in get_args(ScalaTarget):
+            targets = ", ".join(get_args(ScalaTarget))
+            raise ValueError(f"no API {scala!r} for state of Scala, only {targets}")
         writer = self.writer()
         if is_of_flink_2(writer.metadata_version):
             raise ValueError("Flink 2.x has written this savepoint: there is nothing to migrate")
@@ -366,7 +378,7 @@ class SavepointChanges(StateChanges):
         migrated, problems = [], []
         for planned in writer.operators:
             try:
-                migrated.append(planned.migrated())
+                migrated.append(planned.migrated(scala))
             except MigrationError as error:
                 problems.append(str(error))
         if problems:
