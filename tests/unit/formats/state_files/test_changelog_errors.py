@@ -27,7 +27,9 @@ from savepoint_formats.state_files.changelog import StateChangeOperation as Oper
 class TestErrors:
     def test_name_a_state_that_was_not_registered(self) -> None:
         handle = changelog(in_memory([put("a", 1)]), base=(plain_base(),))
-        with pytest.raises(FormatError, match="a change of state 0, which nothing before it describes"):
+        with pytest.raises(
+            FormatError, match="a change of state 0, which nothing before it describes"
+        ):
             found_in(handle, PLAIN)
 
     def test_name_a_change_that_a_state_has_not(self) -> None:
