@@ -9,8 +9,7 @@ import click
 
 from savepoint_cli import options
 from savepoint_formats.compatibility.operator_rules import BACKENDS
-from savepoint_formats.compatibility.releases import TARGETS, release_text
-from savepoint_formats.compatibility.rules import Verdict, worst
+from savepoint_formats.compatibility.rules import TARGETS, Verdict, release_text, worst
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

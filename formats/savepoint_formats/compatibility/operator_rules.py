@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.compatibility.releases import (
+from savepoint_formats.compatibility.rules import (
+    Rule,
+    Verdict,
     always,
     knows_hashes,
     knows_uids,
     on,
     to_another,
 )
-from savepoint_formats.compatibility.rules import Rule, Verdict
 from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle, KeyedHandleType
 
 if TYPE_CHECKING:

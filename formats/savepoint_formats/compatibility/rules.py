@@ -2,14 +2,125 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from savepoint_formats.metadata import MetadataVersion
+from savepoint_formats.metadata.flink_versions import FLINK_2, newest_known
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from savepoint_formats.compatibility.releases import Crossing
+    from savepoint_formats.metadata.flink_versions import FlinkVersionRange, Release
+
+
+TARGETS: tuple[Release, ...] = ((1, 18), (1, 19), (1, 20), (2, 0), (2, 1), (2, 2), (2, 3))
+"""The releases that the rules know."""
+
+_RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.\d+)?")
+
+
+def release(text: str) -> Release:
+    """The release of a text such as ``2.2`` or ``2.2.1``; else ``ValueError``."""
+    match = _RELEASE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no release of Flink, expected one such as 2.2")
+    return int(match[1]), int(match[2])
+
+
+def target_release(text: str) -> Release:
+    """The release of a text, if the rules know it; else ``ValueError``."""
+    target = release(text)
+    if target not in TARGETS:
+        known = ", ".join(map(release_text, TARGETS))
+        raise ValueError(f"the rules know nothing of Flink {text}; they know {known}")
+    return target
+
+
+def is_flink_2(number: Release) -> bool:
+    """Whether it is a release of Flink 2, which has another Kryo than Flink 1."""
+    return number >= FLINK_2
+
+
+def release_text(number: Release) -> str:
+    """The release as a text."""
+    return ".".join(map(str, number))
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """The upgrade of a snapshot from one release to another.
+
+    Attributes:
+        written: The releases that may have written it.
+        metadata_version: The version of its ``_metadata``.
+        target: The release that will restore it.
+        backend: The state backend of the restoring job; empty if nobody has said.
+        is_nameless: Whether no operator has a name, though this ``_metadata`` has room for names.
+    """
+
+    written: FlinkVersionRange
+    metadata_version: int
+    target: Release
+    backend: str = ""
+    is_nameless: bool = False
+
+    @property
+    def is_back(self) -> bool:
+        """Whether only releases newer than the target can have written it."""
+        return self.target < self.written.oldest
+
+
+def always(_crossing: Crossing) -> bool:
+    """Holds for all releases."""
+    return True
+
+
+def from_1_to_2(crossing: Crossing) -> bool:
+    """Whether Flink 1 wrote the snapshot, and Flink 2 will restore it."""
+    return crossing.written.newest < FLINK_2 <= crossing.target
+
+
+def made_by_1_to_2(crossing: Crossing) -> bool:
+    """Whether a job of Flink 1 made the state that Flink 2 will restore, migrated or not.
+
+    Flink 2 stores the names of operators, Flink 1 does not. So a snapshot for Flink 2 without names was
+    migrated. Migration changes only the bytes of Kryo.
+    """
+    is_migrated = crossing.is_nameless and crossing.target >= FLINK_2
+    return is_migrated or from_1_to_2(crossing)
+
+
+def to_another(crossing: Crossing) -> bool:
+    """Whether another release than the target may have written the snapshot."""
+    return not crossing.written.oldest == crossing.written.newest == crossing.target
+
+
+def on(*backends: str) -> Callable[[Crossing], bool]:
+    """Whether the job has one of these state backends; ``""`` means that nobody has said."""
+    return lambda crossing: crossing.backend in backends
+
+
+def is_too_new(crossing: Crossing) -> bool:
+    """Whether the target does not know the version of ``_metadata``."""
+    return crossing.metadata_version > newest_known(crossing.target)
+
+
+def is_back_only(crossing: Crossing) -> bool:
+    """Whether the target is older, but knows the version of ``_metadata``."""
+    return crossing.is_back and not is_too_new(crossing)
+
+
+def knows_uids(crossing: Crossing) -> bool:
+    """Whether ``_metadata`` has room for uids."""
+    return crossing.metadata_version >= MetadataVersion.OPERATOR_NAMES
+
+
+def knows_hashes(crossing: Crossing) -> bool:
+    """Whether ``_metadata`` has only the hashes of uids."""
+    return not knows_uids(crossing)
 
 
 class Verdict(StrEnum):

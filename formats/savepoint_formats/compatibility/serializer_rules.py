@@ -9,8 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.compatibility.releases import always, from_1_to_2, made_by_1_to_2, to_another
-from savepoint_formats.compatibility.rules import Rule, Verdict
+from savepoint_formats.compatibility.rules import (
+    Rule,
+    Verdict,
+    always,
+    from_1_to_2,
+    made_by_1_to_2,
+    to_another,
+)
 from savepoint_formats.layout import FLINK_2_COLLECTIONS
 from savepoint_formats.snapshots.kryo import KRYO
 from savepoint_formats.snapshots.legacy import LEGACY_VERSION

@@ -12,7 +12,9 @@ from savepoint_formats.compatibility.operator_rules import (
     STATE_V2,
     UPGRADING,
 )
-from savepoint_formats.compatibility.releases import (
+from savepoint_formats.compatibility.rules import (
+    Rule,
+    Verdict,
     always,
     from_1_to_2,
     is_back_only,
@@ -21,7 +23,6 @@ from savepoint_formats.compatibility.releases import (
     on,
     to_another,
 )
-from savepoint_formats.compatibility.rules import Rule, Verdict
 from savepoint_formats.compatibility.serializer_rules import NOTES_2_0
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from savepoint_formats.entries.stored_entries import runs
 from savepoint_formats.key_groups.ranges import KeyGroupRange, prefix_size
 from savepoint_formats.pass_through.divided_entries import DividedEntries
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
-from savepoint_formats.scan.splits import check_subtasks, pieces_of
+from savepoint_formats.scan.splits import check_subtasks, ranges_of_handle
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
@@ -137,7 +137,9 @@ class StoredStates:
         """Settings for reading the files."""
         return SourceSettings(self.record.max_parallelism, self.kryo)
 
-    def stretches(self, size: int, borders: Collection[int] = ()) -> tuple[KeyGroupRange, ...]:
+    def key_group_ranges(
+        self, size: int, borders: Collection[int] = ()
+    ) -> tuple[KeyGroupRange, ...]:
         """Ranges of key groups of about ``size`` bytes, ascending; a large key group is alone.
 
         A range begins at each of the ``borders``. Raises ``FormatError`` if subtasks have wrong key
@@ -149,9 +151,9 @@ class StoredStates:
             handle = subtask.managed_keyed_state or raw_keyed_handle(subtask)
             if handle is None:
                 continue
-            for piece in pieces_of(handle, handle.key_groups, size):
-                inner = sorted(border for border in borders if piece.start < border <= piece.end)
-                starts = [piece.start, *inner, piece.end + 1]
+            for whole in ranges_of_handle(handle, handle.key_groups, size):
+                inner = sorted(border for border in borders if whole.start < border <= whole.end)
+                starts = [whole.start, *inner, whole.end + 1]
                 ranges += [KeyGroupRange(start, end - 1) for start, end in pairwise(starts)]
         return tuple(sorted(ranges, key=lambda key_groups: key_groups.start))
 

@@ -139,12 +139,12 @@ def reasons(layout: Layout, *, is_heap: bool = False) -> dict[str, str] | None:
     return {REASON: "; ".join(texts)} if texts else None
 
 
-def pieces_of(
+def ranges_of_handle(
     handle: KeyedStateHandle, wanted: KeyGroupRange, size: int
 ) -> Iterator[KeyGroupRange]:
     """Divides key groups into ranges of about equal bytes, at most about ``size``."""
     sizes = key_group_sizes(handle)
-    yield from even_pieces(wanted, sizes[wanted.start - handle.key_groups.start :], size)
+    yield from even_ranges(wanted, sizes[wanted.start - handle.key_groups.start :], size)
 
 
 def key_group_sizes(handle: KeyedStateHandle) -> Sizes:
@@ -164,7 +164,7 @@ def key_group_sizes(handle: KeyedStateHandle) -> Sizes:
     return borders[1:] - borders[:-1]
 
 
-def even_pieces(wanted: KeyGroupRange, sizes: Sizes, size: int) -> Iterator[KeyGroupRange]:
+def even_ranges(wanted: KeyGroupRange, sizes: Sizes, size: int) -> Iterator[KeyGroupRange]:
     """Ranges of about equal bytes, at most ``size`` unless a key group is larger.
 
     ``sizes`` are those of the wanted key groups, and maybe of more behind them.
@@ -230,7 +230,7 @@ class KeyedPlan:
                     yield KeyedSplit(subtask.index, managed, part, share)
             if raw is not None and has_timers:
                 for wanted in self.key_filter.parts(raw.key_groups):
-                    for part in pieces_of(raw, wanted, self.size):
+                    for part in ranges_of_handle(raw, wanted, self.size):
                         yield RawKeyedSplit(subtask.index, raw, part)
 
     def _parts(self, handle: KeyedStateHandle) -> Iterator[tuple[KeyGroupRange, Share]]:
@@ -251,7 +251,7 @@ class KeyedPlan:
                             yield KeyGroupRange(group, group), Share(index, count)
                 else:
                     part = KeyGroupRange(groups[0], groups[-1])
-                    for piece in even_pieces(part, sizes[part.start - start :], self.size):
+                    for piece in even_ranges(part, sizes[part.start - start :], self.size):
                         yield piece, WHOLE
 
     def _sizes(self, handle: KeyedStateHandle) -> tuple[Sizes, int]:

@@ -17,7 +17,7 @@ from savepoint_formats.layout import Opaque
 from savepoint_formats.program.spans import Spans
 from savepoint_formats.scan.operator_scan import PIECE_SIZE
 from savepoint_formats.scan.scan import TableScan
-from savepoint_formats.scan.splits import check_subtasks, pieces_of
+from savepoint_formats.scan.splits import check_subtasks, ranges_of_handle
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_handles, stored_source
 from savepoint_formats.state_files.header import OperatorBackendHeader
@@ -67,7 +67,7 @@ class WeighedOperator:
             (number, key_groups)
             for number, subtask in enumerate(self.operator.subtasks)
             for handle in keyed_handles(subtask)[:1]
-            for key_groups in pieces_of(handle, handle.key_groups, RANGE_SIZE)
+            for key_groups in ranges_of_handle(handle, handle.key_groups, RANGE_SIZE)
         ]
 
     def keyed(self, states: Iterable[State], parts: Iterable[Part] | None = None) -> KeyedCounts:

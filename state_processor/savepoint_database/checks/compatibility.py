@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.compatibility.facts import SnapshotFacts, operator_facts
 from savepoint_formats.compatibility.operator_rules import BACKENDS, OPERATOR_RULES
-from savepoint_formats.compatibility.releases import (
+from savepoint_formats.compatibility.rules import (
     Crossing,
+    Finding,
+    Verdict,
+    all_findings,
     from_1_to_2,
     release,
     release_text,
     target_release,
+    worst,
 )
-from savepoint_formats.compatibility.rules import Finding, Verdict, all_findings, worst
 from savepoint_formats.compatibility.seen_subclasses import Glance
 from savepoint_formats.compatibility.serializer_rules import SERIALIZER_RULES
 from savepoint_formats.compatibility.state_rules import SNAPSHOT_RULES, STATE_RULES

@@ -18,7 +18,7 @@ from savepoint_formats.checks.rocksdb_faults import foreign_tables, rocksdb_faul
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.metadata import IncrementalHandle
 from savepoint_formats.metadata.references import keyed_streams
-from savepoint_formats.scan.splits import pieces_of
+from savepoint_formats.scan.splits import ranges_of_handle
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_handles, stored_source
 from savepoint_formats.state_files.state import key_layout
@@ -118,7 +118,7 @@ class OperatorContents:
                 if not self._is_readable(streams):
                     continue
                 size = sum(max(stream.size, 0) for stream in streams)
-                for key_groups in pieces_of(handle, handle.key_groups, PART_SIZE):
+                for key_groups in ranges_of_handle(handle, handle.key_groups, PART_SIZE):
                     own_size = size * len(key_groups) // len(handle.key_groups)
                     yield Part(self, number, KeyedEntries(place, key_groups), own_size)
 

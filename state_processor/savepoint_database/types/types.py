@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint_database.types.type_table import COMPOUND_TYPES, PLAIN_TYPES
-from savepoint_formats.compatibility.releases import is_flink_2, release
+from savepoint_formats.compatibility.rules import is_flink_2, release
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.logical_type_text import parse_logical_type

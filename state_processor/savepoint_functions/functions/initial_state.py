@@ -126,7 +126,7 @@ class InitialState:
         self, borders: Sequence[int], ids: Mapping[str, int] | None, reached: Mapping[str, int]
     ) -> InitialTask:
         """The state for tasks that begin with the key groups of ``borders``; see ``InitialTask``."""
-        splits = self.stored.stretches(SPLIT_SIZE, borders) if self.names else ()
+        splits = self.stored.key_group_ranges(SPLIT_SIZE, borders) if self.names else ()
         places = {state.new.name: place for place, state in enumerate(self.states)}
         of_state = {name: places[name] for name in self.names}
         passed = None if ids is None else {name: ids[name] for name in self.names}

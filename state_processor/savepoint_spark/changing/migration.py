@@ -12,8 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from savepoint_formats.compatibility.facts import operator_facts
-from savepoint_formats.compatibility.releases import Crossing
-from savepoint_formats.compatibility.rules import Verdict, all_findings
+from savepoint_formats.compatibility.rules import Crossing, Verdict, all_findings
 from savepoint_formats.compatibility.seen_subclasses import Glance
 from savepoint_formats.compatibility.serializer_rules import HEALED_BY_MIGRATION, SERIALIZER_RULES
 from savepoint_formats.compatibility.state_rules import STATE_RULES

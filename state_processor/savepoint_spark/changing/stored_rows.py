@@ -13,7 +13,12 @@ from savepoint_formats.errors import within
 from savepoint_formats.metadata import KeyGroupsHandle
 from savepoint_formats.pass_through.copied_sections import StoredSections
 from savepoint_formats.pass_through.stored_states import PassThrough, raw_timer_runs, stored_runs
-from savepoint_formats.scan.splits import SPLIT_SIZE, check_subtasks, key_group_sizes, pieces_of
+from savepoint_formats.scan.splits import (
+    SPLIT_SIZE,
+    check_subtasks,
+    key_group_sizes,
+    ranges_of_handle,
+)
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.tables.catalog import raw_keyed_handle
@@ -141,7 +146,7 @@ def _splits(operator: Operator) -> Iterator[_Split]:
         managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
         for handle, is_raw in ((managed, False), (raw, True)):
             if handle is not None:
-                for key_groups in pieces_of(handle, handle.key_groups, SPLIT_SIZE):
+                for key_groups in ranges_of_handle(handle, handle.key_groups, SPLIT_SIZE):
                     yield _Split(subtask.index, handle, is_raw, key_groups)
 
 

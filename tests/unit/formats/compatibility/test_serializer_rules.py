@@ -10,8 +10,15 @@ from support.hand_made import LONG, snapshot, utf
 from support.serializer_snapshots import RUNTIME, composite, optional_map, pojo
 
 from savepoint_formats.compatibility.facts import SerializerUse, uses_of
-from savepoint_formats.compatibility.releases import TARGETS, Crossing, release, target_release
-from savepoint_formats.compatibility.rules import Verdict, all_findings, worst
+from savepoint_formats.compatibility.rules import (
+    TARGETS,
+    Crossing,
+    Verdict,
+    all_findings,
+    release,
+    target_release,
+    worst,
+)
 from savepoint_formats.compatibility.serializer_rules import SERIALIZER_RULES
 from savepoint_formats.metadata.flink_versions import FlinkVersionRange
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView, TypeSerializerSnapshot

@@ -11,8 +11,7 @@ from support.state_v2 import savepoint_v2
 
 from savepoint_formats.compatibility.facts import OperatorFacts, StateFacts
 from savepoint_formats.compatibility.operator_rules import OPERATOR_RULES
-from savepoint_formats.compatibility.releases import Crossing
-from savepoint_formats.compatibility.rules import Verdict, all_findings
+from savepoint_formats.compatibility.rules import Crossing, Verdict, all_findings
 from savepoint_formats.compatibility.state_rules import SNAPSHOT_RULES, STATE_RULES
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.metadata import OperatorState, RelativeFile, SubtaskState

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from savepoint_formats.compatibility.releases import TARGETS, Crossing, is_too_new
+from savepoint_formats.compatibility.rules import TARGETS, Crossing, is_too_new
 from savepoint_formats.metadata import CheckpointMetadata, FlinkVersionRange, MetadataVersion
 
 VERSIONS = range(MetadataVersion.OLDEST, MetadataVersion.NEWEST + 1)

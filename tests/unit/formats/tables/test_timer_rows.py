@@ -13,7 +13,7 @@ from savepoint_formats.metadata import (
     KeyGroupsHandle,
     RelativeFile,
 )
-from savepoint_formats.scan.splits import key_group_sizes, pieces_of
+from savepoint_formats.scan.splits import key_group_sizes, ranges_of_handle
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def test_pieces_have_as_many_key_groups_each(size: int, expected: list[tuple[int
         KeyGroupRangeOffsets(key_groups, (0,) * 10),
         RelativeFile("file", 1000),
     )
-    found = pieces_of(handle, key_groups, size)
+    found = ranges_of_handle(handle, key_groups, size)
     assert [(piece.start, piece.end) for piece in found] == expected
 
 
@@ -79,5 +79,5 @@ def test_pieces_have_as_many_bytes_each_where_a_handle_says_where_key_groups_beg
         RelativeFile("file", 1000),
     )
     assert key_group_sizes(handle).tolist() == [50, 0, 800, 10, 40, 0]
-    pieces = pieces_of(handle, key_groups, 450)
+    pieces = ranges_of_handle(handle, key_groups, 450)
     assert [(piece.start, piece.end) for piece in pieces] == [(0, 2), (3, 5)]
