@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from savepoint_spark.changing.stored_elements import Step, StoredElements
     from savepoint_spark.writing.operator_rows import ElementRows, NewOperatorState
 
-
 _MANY = 1 << 16
 """Elements of operator state that are read together."""
 
