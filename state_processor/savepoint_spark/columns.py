@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
-
 _ARROW_TYPES = {
     "BinaryType": pa.binary(),
     "BooleanType": pa.bool_(),
@@ -66,7 +65,6 @@ _ARROW_TYPES = {
     "TimestampType": pa.timestamp("us", "UTC"),
 }
 """Spark's types without inner types, by their names."""
-
 
 # The default kind of a row in a changelog of SQL.
 _INSERT = "+I"

@@ -30,14 +30,12 @@ if TYPE_CHECKING:
 
     from savepoint_database.audit.key_state import KeyRows, KeyState
 
-
 MOST_ITEMS = 500
 MOST_LETTERS = 4000
 MOST_LINES = 5000
 _CELL_ITEMS = 10
 _CELL_LETTERS = 48
 _HEX_WIDTH = 16
-
 
 _MOST_ROWS = 100
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.description import SavepointDescription
     from savepoint_formats.statistics.distribution import Distribution
 
-
 # Notebooks style tables by three selectors; ours need more to take precedence.
 _OF_REPORT = ".savepoint-report" * 4
 _STYLE = """

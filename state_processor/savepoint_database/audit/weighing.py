@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     Count = Callable[[WeighedOperator, Sequence[State]], KeyedCounts]
 
-
 TOP = 10
 """Number of largest keys to list."""
 
@@ -54,7 +53,6 @@ SPANS = 60
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
-
 
 _LARGE_KEY = 0.1
 _UNEVEN = 1.5

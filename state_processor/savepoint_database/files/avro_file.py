@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from savepoint_database.files.table_format import FileSplit
 
-
 Json = Any
 
 _SCALARS: tuple[tuple[pa.DataType, Json], ...] = (
@@ -71,7 +70,6 @@ _PLAIN = {
     "enum": pa.utf8(),
     "fixed": pa.binary(),
 }
-
 
 _ROWS = 10_000
 _MAGIC = b"Obj\x01"

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.scan.splits import Split
 
-
 # Limits of the rows that are encoded at once, in Parquet a row group.
 _TABLE_SIZE = 64 << 20
 _TABLE_ROWS = 1 << 20

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from savepoint_database.files.table_format import FileSplit
 
-
 _CHUNK_SIZE = 8 << 20
 
 # The largest row, so that a file without ends of lines does not fill the memory.

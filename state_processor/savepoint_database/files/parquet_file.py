@@ -13,7 +13,6 @@ from savepoint_database.files.table_format import FileSplit
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-
 _SPLIT_SIZE = 64 << 20
 # Read ahead per column. A row group as a whole may be larger than memory.
 _BUFFER_SIZE = 1 << 20

@@ -37,10 +37,8 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
 
-
 SchemaForm = Literal["ddl", "avro", "json-schema", "pyflink", "spark"]
 FORMS: tuple[str, ...] = get_args(SchemaForm)
-
 
 _PYFLINK_TYPES: dict[type[Layout], str] = {
     layouts.Boolean: "BOOLEAN",

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _HEXADECIMAL = "^([0-9A-Fa-f]{2})*$"
 
-
 _LONGEST_SHOWN = 100
 
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.scan.splits import Split
 
-
 _NO_COLUMN = re.compile(r'Referenced (?:column|table) "([^"]+)" not found')
 # Expressions that may mean any column without its name: COLUMNS('f.*'), #1.
 _UNNAMED = {"STAR", "POSITIONAL_REFERENCE"}

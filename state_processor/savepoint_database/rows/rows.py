@@ -22,12 +22,10 @@ if TYPE_CHECKING:
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.scan.scan import TableScan
 
-
 Rows = list[dict[str, Any]]
 
 _ACCESS = pa.timestamp("ms", "UTC")
 _HUGE = pa.decimal128(38, 0)
-
 
 PAGE_ROWS = 50
 KEPT_SIZE = 16 << 20

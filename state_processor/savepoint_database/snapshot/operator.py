@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     Uids = Mapping[str, str | None]
 
-
 FEWEST_DIGITS = 4
 """Fewest digits of a hash that name an operator, as in git."""
 

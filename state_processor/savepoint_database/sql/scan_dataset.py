@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.scan.scan import TableScan
 
-
 Keys = frozenset[Any] | None
 """Keys, possibly more than fulfil a condition, never fewer; None for all."""
 

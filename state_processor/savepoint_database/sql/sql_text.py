@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.sql_tables import SqlTable, SqlTables
 
-
 _LISTED = pa.schema({"name": pa.utf8(), "table": pa.utf8(), "problem": pa.utf8()})
 
 
@@ -55,7 +54,6 @@ _TOKENIZERS: dict[Dialect, type[Tokenizer]] = {
     Dialect.DUCKDB: _DuckDbTokens,
     Dialect.SPARK: _SparkTokens,
 }
-
 
 _SPARK_QUERIES = {
     "(",

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     DescribedClasses = Iterable[KryoClass] | str | os.PathLike[str]
     """Results of ``kryo_class``, or the path of a file that describes classes."""
 
-
 _FOLDERS = ("", "BOOT-INF/classes/")
 _OF_OTHERS = ("java.", "javax.", "scala.", "org.apache.flink.")
 """Prefixes of classes that are known, or not a job's own."""

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     Convert = Callable[[Any], Any]
 
-
 BATCH_ROWS = 10_000
 
 _MAX_NANO_SECONDS = (1 << 63) // times.NANOS_PER_SECOND

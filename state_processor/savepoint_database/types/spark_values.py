@@ -52,10 +52,8 @@ if TYPE_CHECKING:
     from savepoint_database.types.nested_arrays import ConvertLeaf
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
-
 PARTS = pa.struct({SECONDS: pa.int64(), NANOS: pa.int32()})
 """A time with nanoseconds as a struct of Spark."""
-
 
 _MICROS_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _LIMITS = np.iinfo(np.int64)

@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
     from savepoint_spark.writing.operator_rows import ElementRows
 
-
 VALUE = "value"
 
 

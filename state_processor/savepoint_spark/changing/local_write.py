@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     Merge: TypeAlias = "str | Callable[[Any, Any], Any] | Merging"
     """A rule by its name, a function of two values, or an object with such a function ``merge``."""
 
-
 LOCAL_RUNS = f"{RUNS}, {SUBTASK} INT"
 _LOCAL_RUN_SCHEMA = RUN_SCHEMA.append(pa.field(SUBTASK, pa.int32()))
 

@@ -45,14 +45,11 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
     from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots.struct_edit import StructEdit
     from savepoint_formats.state_files.state import State
     from savepoint_spark.changing.changed_table import ChangedTable
 
-
 TIMESTAMP, VALUE = "timestamp", "value"
-
 
 UNCHANGEABLE = (
     "a value is of a subclass of a POJO that no snapshot describes, which has the fields of the POJO,"

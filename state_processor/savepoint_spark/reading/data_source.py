@@ -46,11 +46,9 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.path_rules import PathRules
     from savepoint_formats.scan.scan import TableScan
 
-
 logger = logging.getLogger("state_processor")
 
 FORMAT = "savepoint"
-
 
 FUNCTION = "savepoint_metadata"
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from savepoint_spark.savepoint.writer import SavepointWriter
     from savepoint_spark.writing.write_context import StateTransformation
 
-
 SnapshotFormat = Literal["canonical"]
 """The formats to which ``convert`` can bring a snapshot."""
 

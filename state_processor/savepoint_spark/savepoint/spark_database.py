@@ -42,9 +42,7 @@ if TYPE_CHECKING:
     from savepoint_database.types.timer_dates import Times
     from savepoint_spark.savepoint.spark_tables import SparkTables
 
-
 _BASES = "savepoint_tables"
-
 
 # Limit for a row of Spark, which is several times in memory on its way.
 _STORED_SIZE = 1 << 26

@@ -32,7 +32,6 @@ _TRACEBACK = b"Traceback (most recent call last):"
 _UNWANTED = b"BrokenPipeError: "
 _MOST_LINES = 50
 
-
 JAVA_DIED = (
     "the Java that Spark runs on has died, perhaps because the machine has no memory left: give it"
     " another limit by the setting spark.driver.memory, or split the work"

@@ -36,7 +36,6 @@ done
 exec "{java}" "$@"
 """
 
-
 # Java 21 refuses an archive for a class path as long as Spark's.
 _RELEASES = (17,)
 

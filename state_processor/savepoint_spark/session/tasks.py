@@ -31,7 +31,6 @@ _RAISED = re.compile(r"^([A-Za-z_][\w.]*): (.*)$", re.MULTILINE)
 _MESSAGE = re.compile(r"^: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
 _AT = re.compile(r"(.*) at byte (-?\d+): (.*)")
 
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

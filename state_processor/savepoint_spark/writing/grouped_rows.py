@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from savepoint_spark.writing.handed_runs import MakeRuns, RunSource
 
-
 _NUMBER = "number of the merged window"
 
 

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from savepoint_spark.writing.handed_runs import RunRow, RunSource
     from savepoint_spark.writing.write_context import WriteContext
 
-
 # A row of runs may have megabytes. By default Spark gathers 64 MB of rows, in memory that grows by
 # doubling. Small batches reuse their memory, and are faster as well.
 _BATCH_SIZE = 1 << 20
@@ -65,7 +64,6 @@ WRITTEN_SCHEMA = pa.schema(
         "offsets": pa.list_(pa.int64()),
     }
 )
-
 
 _BYTES_PER_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
 _NO_LIMIT = 2**31 - 1

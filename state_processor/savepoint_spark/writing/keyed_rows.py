@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
 
-
 # Flink: InternalTimeServiceManagerImpl.
 _TIMERS = "_timer_state/"
 
