@@ -22,6 +22,7 @@ from savepoint_formats.program.kernel.key_lookup import (
 )
 from savepoint_formats.program.kernel.kryo_objects import GRAPH_SIZE, NAME_TABLE
 from savepoint_formats.program.kernel.kryo_walk import (
+    DIGIT_OPS,
     KRYO_OPS,
     OTHER_OPS,
     PASSED,
@@ -30,6 +31,7 @@ from savepoint_formats.program.kernel.kryo_walk import (
     survey_graphs_among_others,
     walk_kryo,
     walk_kryo_among_others,
+    walk_kryo_with_digits,
 )
 from savepoint_formats.program.kernel.plain_texts import walk_texts
 from savepoint_formats.program.kernel.portions import PortionsJob, copy_portions, find_portions
@@ -50,12 +52,14 @@ from savepoint_formats.program.kernel.written_records import (
     WrittenGraphs,
     write_graphs,
     write_graphs_among_others,
+    write_graphs_with_digits,
     write_records,
 )
 
 __all__ = [
     "BAD_SIZE",
     "CUT",
+    "DIGIT_OPS",
     "DONE",
     "EMPTY",
     "ENTRY_SIZE",
@@ -101,9 +105,11 @@ __all__ = [
     "walk_fixed",
     "walk_kryo",
     "walk_kryo_among_others",
+    "walk_kryo_with_digits",
     "walk_texts",
     "write_graphs",
     "write_graphs_among_others",
+    "write_graphs_with_digits",
     "write_records",
     "write_runs",
 ]
