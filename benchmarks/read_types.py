@@ -1,6 +1,7 @@
 """How fast state of each type becomes Arrow, out of real files, on one core.
 
     python benchmarks/read_types.py [--keys 1000000 5000000 20000000] [--rounds 3] [--only text]
+    python benchmarks/read_types.py --general
 
 Each savepoint has a long as key, and one value state, or list or map state, of a type; max
 parallelism 128, one subtask. ``long and text`` has two value states, and is read with each number
@@ -15,6 +16,8 @@ What is there is not made again. Both must be equal row by row when they are mad
 process (user and system), the least of all rounds, files in the system's cache. MB are those of
 the canonical file for both forms, so that MB/s of the two compare; ``file MB`` is what the native
 one has on the disk.
+
+``--general`` measures the forms that go value by value instead: see ``general_forms.py``.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import general_forms
 import numpy as np
 from customers import MAX_PARALLELISM, TABLE, UID
 from make_savepoint import METADATA, size_of
@@ -302,7 +306,11 @@ def main() -> None:
     parser = sizes_parser(__doc__, keys=1_000_000)
     parser.add_argument("--rounds", type=int, default=3, help="readings after the first")
     parser.add_argument("--only", nargs="+", choices=[case.name for case in CASES], help="types")
+    parser.add_argument("--general", action="store_true", help="what goes value by value")
     arguments = parser.parse_args()
+    if arguments.general:
+        general_forms.report()
+        return
     savepoints = list(measured(arguments))
     for savepoint in savepoints:
         savepoint.make()

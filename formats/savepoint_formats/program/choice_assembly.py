@@ -97,8 +97,7 @@ def _branch(
 def assemble_tagged(layout: Tagged, draft: Draft, assembly: Assembly, *, is_last: bool) -> None:
     """Emits a column per alternative."""
     drafts = assembly.fields(draft, layout.names)
-    assembly.emit(Op.TAG, 0, len(layout.tags))
-    cases = [assembly.emit(Op.CASE, tag) for tag in layout.tags]
+    cases = _tag(layout.tags, assembly)
     choices = [
         _branch(case, field, [column], assembly, is_last=is_last)
         for case, field, column in zip(cases, layout.fields, drafts, strict=True)

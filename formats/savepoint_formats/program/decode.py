@@ -25,6 +25,7 @@ from savepoint_formats.program.kernel import (
     walk_fixed,
     walk_kryo,
     walk_kryo_among_others,
+    walk_kryo_with_digits,
     walk_texts,
 )
 from savepoint_formats.program.program import Storage
@@ -130,7 +131,7 @@ class GraphMemory:
     """Memory for object graphs of Kryo, and the walk that knows the values beside them."""
 
     def __init__(self, classes: GraphClasses) -> None:
-        self.walk = walk_kryo_among_others if classes.has_others else walk_kryo
+        self.walk = (walk_kryo, walk_kryo_with_digits, walk_kryo_among_others)[classes.kernel]
         self._table = classes.with_addresses()
         self._held = classes
         self._memory = np.empty(GRAPH_SIZE, np.uint8)

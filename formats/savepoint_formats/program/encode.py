@@ -26,6 +26,7 @@ from savepoint_formats.program.kernel import (
     WrittenGraphs,
     write_graphs,
     write_graphs_among_others,
+    write_graphs_with_digits,
     write_records,
 )
 from savepoint_formats.program.program import Storage
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
 _SLACK = 16
 """Bytes behind the data, because zeros are written in whole words."""
+
+_KERNELS = (write_graphs, write_graphs_with_digits, write_graphs_among_others)
 
 _NO_ROWS = np.empty(0, np.int64)
 
@@ -146,7 +149,7 @@ class _WrittenGraphs:
     """Memory for objects of Kryo, and the kernel that knows the values beside them."""
 
     def __init__(self, classes: GraphClasses) -> None:
-        self.write = write_graphs_among_others if classes.has_others else write_graphs
+        self.write = _KERNELS[classes.kernel]
         self._held = classes
         self._table = classes.with_addresses()
         self._memory = np.zeros(NAME_TABLE + 8 * len(self._table), np.uint8)

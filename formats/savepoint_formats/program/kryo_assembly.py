@@ -20,7 +20,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint_formats.layout import TypeArgument
-from savepoint_formats.program.general_path import IN_ITSELF, NOT_WRITTEN, OF_NO_COLUMN
+from savepoint_formats.program.general_path import (
+    IN_ITSELF,
+    NOT_WRITTEN,
+    OF_A_ZONE,
+    OF_NO_COLUMN,
+)
 from savepoint_formats.program.kernel.kryo_objects import (
     ARRAY,
     BY_CLASS,
@@ -45,7 +50,7 @@ from savepoint_formats.values.kryo.collections import (
     SINGLE_ENTRIES,
     SINGLE_LISTS,
 )
-from savepoint_formats.values.kryo.known_classes import KRYO_TYPES, known_classes
+from savepoint_formats.values.kryo.known_classes import DECLARED_TYPES, KRYO_TYPES, known_classes
 from savepoint_formats.values.kryo.lists import final_class, inner_arguments
 from savepoint_formats.values.kryo.scala import SCALA, SCALA_LISTS, SCALA_NONE, SCALA_ONE
 from savepoint_formats.values.kryo.structs import (
@@ -174,7 +179,8 @@ class _GraphAssembly:
             fields = [((name,), lambda: self._fields(described, draft, (*around, name)))]
             self._object(draft, lead, fields)
         elif single is None or described is not None or self._is_foreign(name):
-            self._null(name, draft, lead, IN_ITSELF if described else OF_NO_COLUMN)
+            with_text = OF_A_ZONE if name in DECLARED_TYPES else OF_NO_COLUMN
+            self._null(name, draft, lead, IN_ITSELF if described else with_text)
         else:
             if self._writes and name in NEVER_NULL_CLASSES:
                 self._expect(draft, before=True)

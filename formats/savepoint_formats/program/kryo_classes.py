@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.program.kernel import KRYO_OPS, OTHER_OPS
+from savepoint_formats.program.kernel import DIGIT_OPS, KRYO_OPS, OTHER_OPS
 from savepoint_formats.program.kernel.kryo_objects import CLASS_SIZE, SINGLE, TRACKED
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.kryo_singles import SINGLES
@@ -30,12 +30,12 @@ class GraphClasses:
     Attributes:
         names: The bytes of all names.
         table: Four numbers per class, see ``kryo_objects``; the name is a position in ``names``.
-        has_others: Whether the program has ``OTHER_OPS``.
+        kernel: 2 if the program has ``OTHER_OPS``, 1 if it has ``DIGIT_OPS``, else 0.
     """
 
     names: npt.NDArray[np.uint8]
     table: npt.NDArray[np.int64]
-    has_others: bool
+    kernel: int
 
     def with_addresses(self) -> npt.NDArray[np.int64]:
         """The table with addresses of names; they are valid while this object lives."""
@@ -81,7 +81,7 @@ class ClassTable:
         if Op.GRAPH not in ops:
             return None
         names = np.frombuffer(bytes(self._names), np.uint8)
-        has_others = not ops <= KRYO_OPS - OTHER_OPS
+        kernel = 2 if not ops <= KRYO_OPS - OTHER_OPS else int(not ops.isdisjoint(DIGIT_OPS))
         return GraphClasses(
-            names, np.array(self._rows, np.int64).reshape(-1, CLASS_SIZE // 8), has_others
+            names, np.array(self._rows, np.int64).reshape(-1, CLASS_SIZE // 8), kernel
         )

@@ -15,6 +15,7 @@ from savepoint_formats.program.kernel.hash_codes import HashJob, hash_bytes, has
 from savepoint_formats.program.kernel.key_lookup import EMPTY, KeyRowsJob, assign_rows
 from savepoint_formats.program.kernel.kryo_objects import GRAPH_SIZE, NAME_TABLE
 from savepoint_formats.program.kernel.kryo_walk import (
+    DIGIT_OPS,
     KRYO_OPS,
     OTHER_OPS,
     PASSED,
@@ -23,6 +24,7 @@ from savepoint_formats.program.kernel.kryo_walk import (
     survey_graphs_among_others,
     walk_kryo,
     walk_kryo_among_others,
+    walk_kryo_with_digits,
 )
 from savepoint_formats.program.kernel.portions import (
     PortionsJob,
@@ -48,5 +50,6 @@ from savepoint_formats.program.kernel.written_records import (
     WrittenGraphs,
     write_graphs,
     write_graphs_among_others,
+    write_graphs_with_digits,
     write_records,
 )

@@ -85,21 +85,23 @@ def read_single(
     if position < 0 or count == 0:
         use(column, row, used(column, row))
         return position
-    if op == Op.COUNTED_BYTES:
-        return append_bytes(column, row, position, end, count - 1)
-    return _append_digits(column, row, position, end, count - 1, op == Op.EXACT_NUMBER)
+    return append_bytes(column, row, position, end, count - 1)
 
 
 @part
-def _append_digits(
-    column: int, row: int, position: int, end: int, size: int, has_scale: bool
-) -> int:
-    """A number as its digits."""
+def read_digits(op: int, column: int, row: int, position: int, end: int) -> int:
+    """A number as its digits; where the next value begins, or REFUSED or FULL."""
+    count, position = kryo_varint(position, end)
+    set_valid(column, row, count > 0)
+    if position < 0 or count == 0:
+        use(column, row, used(column, row))
+        return position
+    size = count - 1
     behind = position + size
-    if behind > end or size < 0:
+    if behind > end:
         return REFUSED
     scale = 0
-    if has_scale:
+    if op == Op.EXACT_NUMBER:
         scale, behind = read_number(ZIGZAG, behind, end, 0)
     if behind < 0:
         return REFUSED

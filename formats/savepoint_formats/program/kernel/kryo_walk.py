@@ -30,6 +30,7 @@ from savepoint_formats.program.kernel.kryo_objects import (
 )
 from savepoint_formats.program.kernel.kryo_single_values import (
     read_cut_clock,
+    read_digits,
     read_single,
     store_part,
 )
@@ -68,6 +69,9 @@ OTHER_OPS = KRYO_OPS - {
 }
 """Instructions that only the kernels ``..._among_others`` have."""
 
+DIGIT_OPS = frozenset({Op.WHOLE_NUMBER, Op.EXACT_NUMBER})
+"""Instructions that the kernels ``walk_kryo`` and ``write_graphs`` lack, which compile fastest."""
+
 
 class Graphs(NamedTuple):
     """Addresses that reading objects of Kryo needs."""
@@ -78,14 +82,20 @@ class Graphs(NamedTuple):
 
 @entry
 def walk_kryo(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:
-    """Walks as ``walk`` does."""
-    return _walk(job, graphs, None, 0, None)
+    """Walks as ``walk`` does, without ``DIGIT_OPS`` and ``OTHER_OPS``."""
+    return _walk(job, graphs, None, None, 0, None)
+
+
+@entry
+def walk_kryo_with_digits(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:
+    """Walks records that may have ``DIGIT_OPS``."""
+    return _walk(job, graphs, None, 0, 0, None)
 
 
 @entry
 def walk_kryo_among_others(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:
     """Walks records that may have ``OTHER_OPS``; takes longer to compile."""
-    return _walk(job, graphs, 0, 0, None)
+    return _walk(job, graphs, 0, 0, 0, None)
 
 
 @entry
@@ -122,7 +132,7 @@ def _survey(job: Walk, graphs: Graphs, others: int | None, tables: int, ended: i
             0,
         )
         store_long(graphs.memory + FOUND, -1)
-        status, _, _, _ = _walk(alone, graphs, others, None, tables)
+        status, _, _, _ = _walk(alone, graphs, others, None, None, tables)
         what = PASSED if status == DONE else load_native_long(graphs.memory + FOUND)
         store_long(ended + 16 * record, what)
         store_long(ended + 16 * record + 8, load_native_long(graphs.memory + FOUND + 8) - job.data)
@@ -131,7 +141,12 @@ def _survey(job: Walk, graphs: Graphs, others: int | None, tables: int, ended: i
 
 @part
 def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
-    job: Walk, graphs: Graphs, others: int | None, reads: int | None, tables: int | None
+    job: Walk,
+    graphs: Graphs,
+    others: int | None,
+    digits: int | None,
+    reads: int | None,
+    tables: int | None,
 ) -> tuple[int, int, int, int]:
     """Walks; code that needs an argument that is None is not compiled.
 
@@ -139,6 +154,7 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
         job: Records to walk.
         graphs: Memory for objects of Kryo.
         others: None if there are no ``OTHER_OPS``.
+        digits: None if there are no ``DIGIT_OPS``.
         reads: None if graphs are passed over, not read.
         tables: What is in the classes of graphs that are passed over.
     """
@@ -186,9 +202,16 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
                     at = ops + OP_SIZE * following
                 elif op >= Op.NUMBER:
                     behind = load_native_long(graph + BEHIND)
-                    position = read_single(
-                        op, graph, column, seconds, row, argument, position, end, is_5
-                    )
+                    if digits is None:
+                        position = read_single(
+                            op, graph, column, seconds, row, argument, position, end, is_5
+                        )
+                    elif op == Op.WHOLE_NUMBER or op == Op.EXACT_NUMBER:
+                        position = read_digits(op, column, row, position, end)
+                    else:
+                        position = read_single(
+                            op, graph, column, seconds, row, argument, position, end, is_5
+                        )
                     if behind:
                         store_long(graph + BEHIND, 0)
                         position = behind if position >= 0 else position

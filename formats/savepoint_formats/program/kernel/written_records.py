@@ -54,7 +54,11 @@ from savepoint_formats.program.kernel.written_kryo import (
     write_number,
     write_object,
 )
-from savepoint_formats.program.kernel.written_singles import write_cut_clock, write_single
+from savepoint_formats.program.kernel.written_singles import (
+    write_cut_clock,
+    write_kryo_digits,
+    write_single,
+)
 from savepoint_formats.program.kernel.written_texts import write_varint
 from savepoint_formats.program.kernel.written_values import alternative, write_value
 
@@ -88,24 +92,30 @@ def write_records(job: RecordsJob) -> tuple[int, int, int]:
 
     Returns the status, its record, and the column of the instruction that refused.
     """
-    return _write(job, None, 0)
+    return _write(job, None, 0, None)
 
 
 @entry
 def write_graphs(job: RecordsJob, graphs: WrittenGraphs) -> tuple[int, int, int]:
-    """Writes records with objects of Kryo and without ``OTHER_OPS``."""
-    return _write(job, graphs, None)
+    """Writes records with objects of Kryo, without ``DIGIT_OPS`` and ``OTHER_OPS``."""
+    return _write(job, graphs, None, None)
+
+
+@entry
+def write_graphs_with_digits(job: RecordsJob, graphs: WrittenGraphs) -> tuple[int, int, int]:
+    """Writes records with objects of Kryo that may have ``DIGIT_OPS``."""
+    return _write(job, graphs, None, 0)
 
 
 @entry
 def write_graphs_among_others(job: RecordsJob, graphs: WrittenGraphs) -> tuple[int, int, int]:
     """Writes any records; takes longest to compile."""
-    return _write(job, graphs, 0)
+    return _write(job, graphs, 0, 0)
 
 
 @part
 def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
-    job: RecordsJob, graphs: WrittenGraphs | None, others: int | None
+    job: RecordsJob, graphs: WrittenGraphs | None, others: int | None, digits: int | None
 ) -> tuple[int, int, int]:
     """Writes; code that needs an argument that is None is not compiled."""
     ops, columns, registers = job.ops, job.columns, job.registers
@@ -288,6 +298,12 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
                 elif op == Op.NEW:
                     store_byte(position, 1)
                     position += 1
+                elif digits is None:
+                    position = write_single(
+                        op, graphs.memory, column, seconds, row, argument, position, is_5
+                    )
+                elif op == Op.WHOLE_NUMBER or op == Op.EXACT_NUMBER:
+                    position = write_kryo_digits(op, column, row, position, is_5)
                 else:
                     position = write_single(
                         op, graphs.memory, column, seconds, row, argument, position, is_5

@@ -87,6 +87,12 @@ def write_single(
         char_size, code = code_point(start, start + size) if size else (0, 0)
         is_one = char_size > 0 and char_size == size and code < 0x10000
         return write_number(SHORT, position, code, is_5) if is_one else REFUSED
+    return REFUSED
+
+
+@part
+def write_kryo_digits(op: int, column: int, row: int, position: int, is_5: int) -> int:
+    """The mirror of ``read_digits``."""
     is_exact = op == Op.EXACT_NUMBER
     behind, scale = write_digits(column, row, position + 1, _MAX_SCALE if is_exact else 0)
     if behind < 0:

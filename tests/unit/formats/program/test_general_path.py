@@ -71,9 +71,9 @@ def test_a_field_of_a_known_class_has_a_program_or_a_reason(
 ) -> None:
     root = kryo_class(ROOT, {"a": name})
     layout = Kryo(ROOT, classes=(root,))
-    row = CLASSES[name]
-    is_read = name in DECLARED_TYPES and row.value is not None
-    expected = set() if is_read else {reasons.OF_NO_COLUMN}
+    expected = {reasons.OF_NO_COLUMN}
+    if name in DECLARED_TYPES:
+        expected = set() if CLASSES[name].value is not None else {reasons.OF_A_ZONE}
     assert whys(layout, KryoDialect(version, (root,))) == expected
 
 
