@@ -7,7 +7,7 @@ Subtasks may have different states in a different order. Equal headers are parse
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -120,7 +120,12 @@ class OperatorCatalog:
             reader.add(_raw_state(StateKind.COORDINATOR))
         keyed = sum(size for is_keyed, size in _sizes(operator) if is_keyed)
         others = sum(size for is_keyed, size in _sizes(operator) if not is_keyed)
-        states = tuple(state.as_told(kryo).with_names(names) for state in reader.states.values())
+        # Sections of raw timers tell their own keys, which no type of PyFlink changes.
+        raw = None if kryo is None else replace(kryo, python_types=())
+        states = tuple(
+            state.as_told(raw if state.name in reader.raw_timers else kryo).with_names(names)
+            for state in reader.states.values()
+        )
         return cls(states, keyed, others, tuple(reader.problems))
 
 
@@ -137,6 +142,7 @@ class _CatalogReader:
     states: dict[tuple[bool, bool, str], State]
     problems: list[CatalogProblem]
     seen: set[bytes]
+    raw_timers: set[str] = field(default_factory=set)
     key: Layout | None = None
     given_key: Layout | None = None
 
@@ -204,6 +210,7 @@ class _CatalogReader:
         services = TimerServices.of(data, file.path, section, self.kryo)
         for service in services.services:
             for domain in DOMAINS:
+                self.raw_timers.add(service.state_name(domain))
                 yield service.queue(domain)
         if services.problem:
             yield State(RAW_TIMERS, StateKind.RAW_KEYED, Opaque("", services.problem))

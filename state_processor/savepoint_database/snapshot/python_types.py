@@ -19,10 +19,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import yaml
-
 from savepoint_database.snapshot.operator import id_called
-from savepoint_database.types.yaml_section import YamlSection
 from savepoint_formats.errors import DescriptionError
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.python_state.job_source import KEY, job_types
@@ -72,6 +69,8 @@ def types_of_file(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
 
 def types_of_text(text: str, file: str) -> dict[str, dict[str, str]]:
     """As ``types_of_file``, of the content of a file."""
+    from savepoint_database.types.yaml_section import YamlSection  # noqa: PLC0415  # YAML is slow
+
     whole = YamlSection.of_text(text, file)
     return {
         uid: {state: section.text(state) for state in section.fields}
@@ -97,6 +96,8 @@ def described_job_types(source: str, file: str) -> str:
     Raises:
         DescriptionError: The source is no Python, or names no state.
     """
+    import yaml  # noqa: PLC0415  # it is slow
+
     return str(
         yaml.safe_dump(job_types(source, file), sort_keys=False, allow_unicode=True, width=1000)
     )
