@@ -18,7 +18,7 @@
     │   ├── SavepointExistsError, OperatorExistsError, StateExistsError, EmptySavepointError
     │   ├── SchemaChangeError, RescaleError, ConversionError, MigrationError
     │   ├── MergeError, NotMergeableError, HashCodeError, UnstableHashError, UnstableKeyError
-    │   ├── InexactTimeError, DescriptionError, MissingPackageError
+    │   ├── InexactTimeError, DescriptionError, MissingPackageError, EndlessTimersError
     │   └── AmbiguousOperatorError *, KeyTypeError *, ConditionError *, QueryError *
     ├── UsageError, of which are all errors with a *
     ├── JobError
@@ -282,6 +282,10 @@ class OverlappingWindowsError(WriteError):
 
 class RescaleError(RefusedError):
     """An operator with state that only Flink can spread over other subtasks."""
+
+
+class EndlessTimersError(RefusedError):
+    """A function registers timers that are due at once, again and again."""
 
 
 class ConversionError(RefusedError):

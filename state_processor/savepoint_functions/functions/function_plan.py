@@ -120,6 +120,7 @@ class FunctionPlan(KeyedFunctionPlan):
         keeps_state: bool,
         initial: Operator | None = None,
         broadcast: HeldBroadcast | None = None,
+        out_of_orderness_ms: int = 0,
     ) -> Self:
         """The function, after ``open`` of a copy has registered its states.
 
@@ -130,8 +131,10 @@ class FunctionPlan(KeyedFunctionPlan):
             ColumnTypeError: The keys of two inputs are of different types.
             UnstableKeyError: Equal keys may have different bytes.
             ValueError: A column gives the key groups of only one input; or the function has timers
-                in namespaces, and its timers fire.
+                in namespaces, and its timers fire; or the out-of-orderness is negative.
         """
+        if out_of_orderness_ms < 0:
+            raise ValueError(f"out_of_orderness_ms={out_of_orderness_ms}, expected 0 or more")
         first = inputs[0].key
         for keyed_input in inputs:
             keyed_input.check()
@@ -150,8 +153,16 @@ class FunctionPlan(KeyedFunctionPlan):
             first.key_groups is not None or initial is not None,
         )
         copy: KeyedFunction = cloudpickle.loads(cloudpickle.dumps(function))  # type: ignore[no-untyped-call]
+        fires_between = options.fires_between_rows(has_initial=initial is not None) and all(
+            keyed_input.timestamps is not None for keyed_input in inputs
+        )
         task = FunctionTask(
-            function, rows, options.for_function(function), keeps_state, broadcast=broadcast
+            function,
+            rows,
+            options.for_function(function),
+            keeps_state,
+            broadcast=broadcast,
+            out_of_orderness_ms=out_of_orderness_ms if fires_between else None,
         )
         states = tuple(
             FunctionState.of(descriptor, first.snapshot, namespace)

@@ -133,7 +133,8 @@ class MixedModeJob:
         row_types(settings.schema, function)
         StreamFunction(function, live, settings).check()
         if initial is not None:
-            _expect_whole(_rows(past, function, rows.options, initial), settings.max_parallelism)
+            plan = _rows(past, function, rows.options, initial, settings)
+            _expect_whole(plan, settings.max_parallelism)
         # Spark may have another working directory than this process.
         place = absolute(directory).rstrip("/")
         expect_path(place)
@@ -189,7 +190,7 @@ class MixedModeJob:
         settings, spark = self.settings, self.backlog[0].data.sparkSession
         result = BacklogResult.find(spark, self.directory, settings.uid)
         if result is None:
-            rows = _rows(self.backlog, self.function, self.options, self.initial)
+            rows = _rows(self.backlog, self.function, self.options, self.initial, settings)
             backlog = Backlog(rows, settings.schema, settings.out_of_orderness_ms)
             result = backlog.run(
                 self.directory,
@@ -213,8 +214,16 @@ def _rows(
     function: ProcessFunction,
     options: ExecutionOptions,
     initial: Operator | None,
+    settings: OperatorSettings,
 ) -> FunctionPlan:
-    return FunctionPlan.of(backlog, function, options, keeps_state=True, initial=initial)
+    return FunctionPlan.of(
+        backlog,
+        function,
+        options,
+        keeps_state=True,
+        initial=initial,
+        out_of_orderness_ms=settings.out_of_orderness_ms,
+    )
 
 
 def _expect_whole(rows: FunctionPlan, max_parallelism: int) -> None:

@@ -112,8 +112,8 @@ def test_a_run_has_rows_and_a_savepoint_in_the_place_of_the_old_one(
         initial=yesterday.operator("counts"),
         watermark=4,
     )
-    # Words 0, 1 and 2 have had rows; the timers of 0 to 4 are due.
-    counts = {(f"wörd {number}", number, 11 if number in (0, 1, 2) else 10) for number in range(5)}
+    # Words 0, 1 and 2 have had rows, before which their timers have fired; those of 0 to 4 are due.
+    counts = {(f"wörd {number}", number, 10) for number in range(5)}
     assert set(map(tuple, run.output.collect())) == counts
     path = str(tmp_path / "2026-11-22")
     written = yesterday.with_operator("counts", run.state).write(path)
@@ -163,7 +163,7 @@ def test_a_backlog_goes_on_and_a_stream_wants_no_state_that_it_would_lose(
     backlog = Backlog.of(today, Counts(), COLUMNS, initial=initial, out_of_orderness_ms=990)
     result = backlog.run(str(tmp_path / "backlog"), "counts")
     # The watermark is 1002 - 990 - 1.
-    fired = {(f"wörd {number}", number, 10 + (number < 3)) for number in range(12)}
+    fired = {(f"wörd {number}", number, 10) for number in range(12)}
     assert set(map(tuple, result.output.collect())) == fired
     assert state_of(result.savepoint)["wörd 0"] == (11, "of wörd 0")
     assert len(timers_of(result.savepoint)) == KEYS - 12 + 3
@@ -173,3 +173,40 @@ def test_a_backlog_goes_on_and_a_stream_wants_no_state_that_it_would_lose(
     settings = OperatorSettings("counts", COLUMNS)
     with pytest.raises(ValueError, match="state 'note', which the function does not register"):
         MixedModeJob.of(today, live, Counts(), settings, str(tmp_path / "job"), initial=initial)
+
+
+@pytest.mark.parametrize(
+    ("settings", "counts"),
+    [
+        ({}, [10, 11, 12]),
+        ({"execution.timers-between-rows.enabled": False}, [12, 12, 12]),
+        ({"state.backend.type": "rocksdb"}, [10, 11, 12]),
+        ({"execution.sorted-inputs.enabled": False}, [10, 11, 12]),
+    ],
+)
+def test_timers_fire_between_rows_unless_they_shall_fire_behind_them(
+    spark: SparkSession, yesterday: SparkSavepoint, settings: Any, counts: list[int]
+) -> None:
+    today = spark.createDataFrame([("wörd 0", 1000), ("wörd 0", 2000)], "word STRING, at BIGINT")
+    rows = (
+        keyed(today.coalesce(1))
+        .with_options(settings)
+        .process(Counts(), COLUMNS, initial=yesterday.operator("counts"))
+    )
+    fired = [row for row in rows.collect() if row.word == "wörd 0"]
+    assert [(row.at, row["count"]) for row in sorted(fired)] == list(
+        zip([0, 1100, 2100], counts, strict=True)
+    )
+
+
+def test_the_out_of_orderness_keeps_event_time_behind_the_rows(
+    spark: SparkSession, yesterday: SparkSavepoint
+) -> None:
+    today = spark.createDataFrame([("wörd 7", 1000), ("wörd 7", 2000)], "word STRING, at BIGINT")
+    for late, first in ((992, 10), (993, 11)):
+        rows = keyed(today).process(
+            Counts(), COLUMNS, initial=yesterday.operator("counts"), out_of_orderness_ms=late
+        )
+        assert ("wörd 7", 7, first) in set(map(tuple, rows.collect()))
+    with pytest.raises(ValueError, match="out_of_orderness_ms=-1, expected 0 or more"):
+        keyed(today).process(Counts(), COLUMNS, out_of_orderness_ms=-1)
