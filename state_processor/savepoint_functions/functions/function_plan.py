@@ -17,7 +17,7 @@ from savepoint_functions.functions.initial_state import InitialState, with_marks
 from savepoint_functions.functions.key_spans import RowTypes
 from savepoint_functions.functions.outputs import Outputs
 from savepoint_functions.functions.result_table import ResultTable
-from savepoint_functions.functions.sorted_inputs import routed, task_borders
+from savepoint_functions.functions.sorted_inputs import in_key_groups, in_order, task_borders
 from savepoint_functions.functions.state_encoding import FunctionState, StateEncoding
 from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.writing.handed_runs import RunSource
@@ -97,7 +97,8 @@ class KeyedFunctionPlan:
         whole = reduce(lambda rows, other: rows.unionAll(other), frames)
         if initial is not None:
             whole = with_marks(whole, initial)
-        return routed(whole, max_parallelism, is_sorted=is_sorted)
+        placed = in_key_groups(whole, max_parallelism)
+        return in_order(placed, self.inputs) if is_sorted else placed
 
 
 END_OF_INPUT = {TimerService.EVENT: MAX_WATERMARK, TimerService.PROCESSING: MAX_WATERMARK}
