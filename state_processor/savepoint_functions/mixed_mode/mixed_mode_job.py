@@ -98,7 +98,8 @@ class MixedModeJob:
             directory: A directory of the job alone: a local path, or a URI that Spark and pyarrow
                 both know.
             initial: The operator of a savepoint with whose state the backlog begins, as for
-                ``Backlog.of``. The function must register all its states.
+                ``Backlog.of``. States that the function does not register are copied into each
+                savepoint.
 
         Raises:
             TypeError: The function is of another kind.
@@ -134,7 +135,7 @@ class MixedModeJob:
         StreamFunction(function, live, settings).check()
         if initial is not None:
             plan = _rows(past, function, rows.options, initial, settings)
-            _expect_whole(plan, settings.max_parallelism)
+            _expect_initial(plan, settings.max_parallelism)
         # Spark may have another working directory than this process.
         place = absolute(directory).rstrip("/")
         expect_path(place)
@@ -165,7 +166,8 @@ class MixedModeJob:
             >>> running.take_savepoint("/jobs/totals/cut-over")
         """
         savepoint, watermark = self._switch(output, on_progress)
-        function = StreamFunction(self.function, self.stream, self.settings)
+        initial = None if self.initial is None else savepoint.operator(self.settings.uid)
+        function = StreamFunction(self.function, self.stream, self.settings, initial)
         query = function.query(f"{self.directory}/stream", savepoint, watermark)
         return RunningStream(
             function,
@@ -226,11 +228,11 @@ def _rows(
     )
 
 
-def _expect_whole(rows: FunctionPlan, max_parallelism: int) -> None:
-    """Raises an error for initial state that the job would lose.
+def _expect_initial(rows: FunctionPlan, max_parallelism: int) -> None:
+    """Raises an error for initial state that the job can't begin with.
 
     Raises:
-        ValueError: The backlog runs in stream mode, or the operator has other states.
+        ValueError: The backlog runs in stream mode.
         RescaleError: It has another number of key groups.
     """
     initial = rows.initial
@@ -238,12 +240,6 @@ def _expect_whole(rows: FunctionPlan, max_parallelism: int) -> None:
     if not rows.task.options.is_mixed:
         raise ValueError("a backlog in stream mode begins with nothing: run it in batch mode")
     initial.expect(max_parallelism)
-    names = sorted({state.name for state in initial.operator.catalog.states} - initial.names)
-    if names:
-        raise ValueError(
-            f"operator {initial.operator.name} has state {names[0]!r}, which the function does not"
-            " register, and a stream would not keep: leave it out with remove_state first"
-        )
 
 
 def expect_alike(backlog: Inputs, stream: Inputs) -> None:

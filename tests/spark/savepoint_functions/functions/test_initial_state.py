@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import functions as F
+from support.streamed_rows import StreamedRows
 
 from savepoint_formats.errors import RescaleError
 from savepoint_functions.mixed_mode import Backlog, MixedModeJob, OperatorSettings
@@ -156,7 +157,7 @@ def test_all_timers_fire_at_the_end_of_rows_that_leave_no_state(
     assert set(map(tuple, rows.collect())) == {(f"wörd {n}", n, 10) for n in range(KEYS)}
 
 
-def test_a_backlog_goes_on_and_a_stream_wants_no_state_that_it_would_lose(
+def test_a_backlog_goes_on_with_state_that_the_function_does_not_register(
     spark: SparkSession, yesterday: SparkSavepoint, tmp_path: Path
 ) -> None:
     today, initial = keyed(words(spark, 1000, 1003)), yesterday.operator("counts")
@@ -168,11 +169,28 @@ def test_a_backlog_goes_on_and_a_stream_wants_no_state_that_it_would_lose(
     assert state_of(result.savepoint)["wörd 0"] == (11, "of wörd 0")
     assert len(timers_of(result.savepoint)) == KEYS - 12 + 3
     assert result.savepoint.read_list_state("counts", "offsets").count() == 3
-    numbers = spark.readStream.format("rate").load()
-    live = keyed(numbers.select(F.lit("word").alias("word"), F.col("value").alias("at")))
-    settings = OperatorSettings("counts", COLUMNS)
-    with pytest.raises(ValueError, match="state 'note', which the function does not register"):
-        MixedModeJob.of(today, live, Counts(), settings, str(tmp_path / "job"), initial=initial)
+
+
+def test_a_stream_keeps_state_that_the_function_does_not_register(
+    spark: SparkSession, yesterday: SparkSavepoint, tmp_path: Path
+) -> None:
+    live = StreamedRows(tmp_path / "live", "word STRING, at BIGINT")
+    live.put([("wörd 1", 2000), ("wörd 77", 2001)])
+    job = MixedModeJob.of(
+        keyed(words(spark, 1000, 1003)),
+        keyed(live.frame(spark)),
+        Counts(),
+        OperatorSettings("counts", COLUMNS),
+        str(tmp_path / "job"),
+        initial=yesterday.operator("counts"),
+    )
+    with job.start() as running:
+        running.process_all_available()
+        running.take_savepoint(str(tmp_path / "after"))
+    after = Savepoint.load(spark, str(tmp_path / "after"), uids=["counts"])
+    expected = {f"wörd {n}": (10 + (n < 3) + (n == 1), f"of wörd {n}") for n in range(KEYS)}
+    assert state_of(after) == expected | {"wörd 77": (1, None)}
+    assert {row.value for row in after.read_list_state("counts", "offsets").collect()} == {0, 1, 2}
 
 
 @pytest.mark.parametrize(
