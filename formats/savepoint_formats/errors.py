@@ -24,7 +24,7 @@
     ├── JobError
     └── WriteError
         ├── ColumnTypeError, DuplicateKeyError, OverlappingWindowsError
-        ├── NullKeyError, KeyGroupError, SubtaskError
+        ├── NullKeyError, KeyGroupError, SubtaskError, FunctionResultError
         └── UnencodableError
             └── NullValueError
 
@@ -306,6 +306,10 @@ class SubtaskError(WriteError, ValueError):
 
 class KeyGroupError(WriteError, ValueError):
     """A row names a key group that the operator does not have."""
+
+
+class FunctionResultError(WriteError, ValueError, TypeError):
+    """A function has given rows or state that are not as it was told that they would be."""
 
 
 class NullKeyError(WriteError, ValueError):

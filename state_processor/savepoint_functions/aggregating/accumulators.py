@@ -23,7 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_database.types.python_values import given, python_values
-from savepoint_functions.functions.key_spans import row_maker, row_tuples
+from savepoint_database.types.records import record_maker
+from savepoint_functions.functions.key_spans import row_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -243,7 +244,7 @@ class ReducedRows:
     function: Callable[[Any, Any], Any]
 
     def gathered(self, groups: Groups, values: pa.Array) -> pa.Array:
-        make, convert = row_maker(tuple(self.type.names)), given(self.type)
+        make, convert = record_maker(tuple(self.type.names)), given(self.type)
 
         def reduced(value: Any, other: Any) -> Any:
             # The function may give a dict or a plain tuple, but must see a named tuple again.

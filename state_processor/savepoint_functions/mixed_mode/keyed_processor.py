@@ -23,11 +23,12 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
+from savepoint_database.types.records import record_maker
 from savepoint_database.types.user_frames import user_frames_first
 from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.backends.timers import MIN_WATERMARK
 from savepoint_functions.functions.function_calls import FunctionCalls
-from savepoint_functions.functions.key_spans import decoded_keys, python_keys, row_maker
+from savepoint_functions.functions.key_spans import decoded_keys, python_keys
 from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
 from savepoint_functions.functions.process_functions import (
     KeyedContext,
@@ -97,7 +98,7 @@ class KeyedProcessor(StatefulProcessor):
         self._backend = StoredBackend(self._task.key, self._clock)
         self._timers = TimerService(self._backend)
         self._context = KeyedContext(self._timers, _refuse_switch)
-        self._rows = [row_maker(names) for names in self._task.inputs]
+        self._rows = [record_maker(names) for names in self._task.inputs]
         self._task.function.open(KeyedRuntimeContext(self._backend))
         self._task.function.process_record_attributes(RecordAttributes(self._task.is_backlog))
         self._store: ValueState = handle.getValueState(STATE, self._backend.row_type)
