@@ -38,7 +38,7 @@ class Average:
         return accumulator["f0"] / accumulator["f1"]
 
     def merge(self, one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
-        return {name: one[name] + other[name] for name in one}
+        return tuple(map(sum, zip(one, other, strict=True)))
 
 
 AVERAGE = AggregatingStateDescriptor(
