@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark import cloudpickle
 from pyspark.sql import functions as F
 from support.streamed_rows import StreamedRows
 
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
     from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
     from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+
+# Workers do not find the modules of tests.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 COUNT = ValueStateDescriptor("count", Types.LONG())
 NOTE = ValueStateDescriptor("note", Types.STRING())
