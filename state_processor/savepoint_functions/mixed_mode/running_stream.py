@@ -190,8 +190,10 @@ class RunningStream:
 
         Raises:
             StreamingQueryException: The stream has failed.
+            SavepointError: A task has failed with it, or a process of Python has not started.
         """
-        self._running.processAllAvailable()
+        with typed_errors():
+            self._running.processAllAvailable()
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while self._is_behind() and time.monotonic() < deadline:
             time.sleep(_TICK_SECONDS / 10)
