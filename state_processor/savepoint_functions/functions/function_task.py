@@ -236,7 +236,7 @@ class KeyLoop:
         if contents is not None:
             self.backend.restore_current_key(contents)
         self._timers.begun(is_restored=contents is not None)
-        if self._is_sorted:
+        if self._is_sorted and self._fires_between:
             self._timers.set_watermark(MIN_WATERMARK)
 
     def _switch_key(self, key: Any) -> None:
