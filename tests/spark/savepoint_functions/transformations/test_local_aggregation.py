@@ -272,7 +272,7 @@ class TestRefusals:
         with pytest.raises(NullKeyError, match="1 keys of 1 are null"):
             Savepoint.create(spark).with_operator("counts", counts).write(str(tmp_path / "a"))
         with pytest.raises(NullKeyError) as raised, typed_errors():
-            counts.rows().collect()
+            rows.local_key_by("word").aggregate(n=Count()).key_by("word").rows().collect()
         assert str(raised.value).startswith("a key, or a column of it, is null: leave such rows")
         assert "\n" not in str(raised.value)
 
