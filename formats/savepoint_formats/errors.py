@@ -18,13 +18,13 @@
     │   ├── SavepointExistsError, OperatorExistsError, StateExistsError, EmptySavepointError
     │   ├── SchemaChangeError, RescaleError, ConversionError, MigrationError
     │   ├── MergeError, NotMergeableError, HashCodeError, UnstableHashError, UnstableKeyError
-    │   ├── InexactTimeError, DescriptionError, MissingPackageError
+    │   ├── InexactTimeError, DescriptionError, MissingPackageError, EndlessTimersError
     │   └── AmbiguousOperatorError *, KeyTypeError *, ConditionError *, QueryError *, PlanError *
     ├── UsageError, of which are all errors with a *
     ├── JobError
     └── WriteError
         ├── ColumnTypeError, DuplicateKeyError, OverlappingWindowsError
-        ├── NullKeyError, KeyGroupError, SubtaskError
+        ├── NullKeyError, KeyGroupError, SubtaskError, FunctionResultError
         └── UnencodableError
             └── NullValueError
 
@@ -288,6 +288,10 @@ class RescaleError(RefusedError):
     """An operator with state that only Flink can spread over other subtasks."""
 
 
+class EndlessTimersError(RefusedError):
+    """A function registers timers that are due at once, again and again."""
+
+
 class ConversionError(RefusedError):
     """An operator with state that only it can read, so that nobody can convert it."""
 
@@ -306,6 +310,10 @@ class SubtaskError(WriteError, ValueError):
 
 class KeyGroupError(WriteError, ValueError):
     """A row names a key group that the operator does not have."""
+
+
+class FunctionResultError(WriteError, ValueError, TypeError):
+    """A function has given rows or state that are not as it was told that they would be."""
 
 
 class NullKeyError(WriteError, ValueError):

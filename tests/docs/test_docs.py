@@ -65,8 +65,10 @@ def test_the_page_of_compatibility_is_what_runs_came_to() -> None:
     assert page == generator["compatibility_page"]()
 
 
-def test_the_tests_that_a_page_names_are_there() -> None:
-    named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", (ROOT / "docs/security.md").read_text())
+@pytest.mark.parametrize("page", ["security", "seeds"])
+def test_the_tests_that_a_page_names_are_there(page: str) -> None:
+    text = (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", text)
     assert len(named) > 20
     for file, test in named:
         assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), test

@@ -41,7 +41,7 @@ class Average:
         return float(accumulator["f0"] / accumulator["f1"])
 
     def merge(self, accumulator: Any, other: Any) -> Any:
-        return {name: accumulator[name] + other[name] for name in accumulator}
+        return tuple(map(sum, zip(accumulator, other, strict=True)))
 
 
 PAIR = Types.TUPLE([Types.LONG(), Types.LONG()])

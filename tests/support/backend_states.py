@@ -37,8 +37,8 @@ class Average:
     def get_result(self, accumulator: dict[str, int]) -> float:
         return accumulator["f0"] / accumulator["f1"]
 
-    def merge(self, one: dict[str, int], other: dict[str, int]) -> dict[str, int]:
-        return {name: one[name] + other[name] for name in one}
+    def merge(self, one: Any, other: Any) -> tuple[int, ...]:
+        return tuple(map(sum, zip(one, other, strict=True)))
 
 
 AVERAGE = AggregatingStateDescriptor(

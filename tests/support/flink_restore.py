@@ -109,13 +109,26 @@ class TimeWindows:
 
 
 @dataclass(frozen=True, slots=True)
+class Trace:
+    """Rows for a function of ``TraceFunction.java``, each call of which Flink tells.
+
+    Attributes:
+        does: The function: ``sessions``, ``timeouts``, ``hourly`` or ``once``.
+        events: Keys and timestamps of rows in ms; a watermark has no key.
+    """
+
+    does: str
+    events: tuple[tuple[str | None, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Operator:
     """An operator of the job that restores.
 
     Attributes:
         function: ``dump`` shows everything named here; ``fire`` is a process function that shows
             the states of a key when a timer fires; ``window`` is Flink's window operator; ``find``
-            is a process function to which keys come in.
+            is a process function to which keys come in; ``trace`` one that tells each call.
         key: The type of its keys, if it is keyed.
         keys: How many keys come in.
     """
@@ -128,6 +141,15 @@ class Operator:
     windows: TimeWindows | None = None
     function: str = "dump"
     keys: int = 0
+    trace: Trace | None = None
+
+    def as_request(self) -> dict[str, Any]:
+        """The operator as the job reads it."""
+        request = asdict(self)
+        if self.trace is not None:
+            events = [{"key": key, "at": at} for key, at in self.trace.events]
+            request["trace"] = {"does": self.trace.does, "events": events}
+        return request
 
     def real(self) -> Self:
         """With Flink's window operator instead of what only looks."""
@@ -186,6 +208,14 @@ class Restored:
 
     def ended_windows(self, uid: str) -> Rows:
         return self._rows(uid, "window", "key", "window", "contents")
+
+    def traced(self, uid: str) -> dict[str, list[tuple[Any, ...]]]:
+        """For each key its lines in their order: kind of call, timestamp, watermark and count."""
+        lines: dict[str, list[tuple[Any, ...]]] = {}
+        for row in sorted(self._of(uid, "line"), key=lambda row: int(row["line"])):
+            columns = ("line", "what", "timestamp", "watermark", "count")
+            lines.setdefault(row["key"], []).append(tuple(row[name] for name in columns))
+        return lines
 
     def found(self, uid: str) -> dict[int, int | None]:
         """For the number of each key that came in, that which the key had kept."""
@@ -266,7 +296,7 @@ class FlinkRestore:
                 "resave": None if resave is None else resave.absolute().as_uri(),
                 "format": resave_format,
                 "configuration": settings | dict(config or {}),
-                "operators": [asdict(operator) for operator in operators],
+                "operators": [operator.as_request() for operator in operators],
             },
         )
         saved = answer["savepoint"]

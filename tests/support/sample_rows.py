@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from savepoint_database.types.records import Record
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -142,8 +143,22 @@ def _told_scalar(value: Any, data_type: pa.DataType) -> Any:
 
 
 def in_order(rows: Iterable[dict[str, Any]]) -> Rows:
-    """The rows in an order that does not depend on how they were read."""
-    return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True))
+    """The rows in an order that does not depend on how they were read; structs are dicts."""
+    return sorted(map(_with_dicts, rows), key=lambda row: json.dumps(row, sort_keys=True))
+
+
+def _with_dicts(value: Any) -> Any:
+    match value:
+        case Record():
+            return {
+                name: _with_dicts(field) for name, field in zip(value._names, value, strict=True)
+            }
+        case dict():
+            return {name: _with_dicts(field) for name, field in value.items()}
+        case list() | tuple():
+            return [_with_dicts(element) for element in value]
+        case _:
+            return value
 
 
 def with_columns(rows: Rows, names: Iterable[str]) -> Rows:

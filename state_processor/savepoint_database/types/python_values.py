@@ -2,7 +2,8 @@
 
 | Arrow                          | taken by a function     | given by a function          |
 |--------------------------------|-------------------------|------------------------------|
-| struct                         | dict                    | dict, tuple or ``Row``       |
+| struct                         | ``Record``: a tuple     | dict, tuple or ``Row``       |
+|                                | with names              |                              |
 | map with plain keys            | dict                    | dict, or pairs               |
 | map with other keys            | list of pairs           | the same                     |
 | list                           | list                    | list, tuple or set           |
@@ -24,6 +25,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
+from savepoint_database.types.records import record_maker, record_type
+from savepoint_formats.errors import FunctionResultError
 from savepoint_formats.layout import MapOf
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.kinds import times
@@ -34,6 +37,7 @@ from savepoint_formats.values.plain_values import plain_values, values_with
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from savepoint_database.types.records import Record
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
 
@@ -109,10 +113,66 @@ def taken(data_type: pa.DataType) -> Convert | None:
         element = taken(data_type.value_type)
         return element and (lambda value: [_if_any(element, item) for item in value])
     if pa.types.is_struct(data_type):
-        fields = {field.name: taken(field.type) for field in data_type}
-        changed = {name: convert for name, convert in fields.items() if convert}
-        return (lambda value: _with_fields(value, changed)) if changed else None
+        make = record_maker(tuple(field.name for field in data_type))
+        fields = [taken(field.type) for field in data_type]
+        if not any(fields):
+            return lambda value: make(value.values())
+        return lambda value: make(map(_if_any, fields, value.values()))
     return None
+
+
+def shaped(data_type: pa.DataType) -> Convert | None:
+    """Converts a value that a function gives to the form that it takes; None if it stays the same.
+
+    The conversion raises ``TypeError`` or ``ValueError`` if a struct has other fields.
+    """
+    if is_precise(data_type):
+        return None
+    if pa.types.is_map(data_type):
+        keys, items = shaped(data_type.key_type), shaped(data_type.item_type)
+        return (keys or items) and (lambda value: _shaped_map(value, keys, items))
+    if pa.types.is_list(data_type):
+        element = shaped(data_type.value_type)
+        return element and (lambda value: [_if_any(element, item) for item in value])
+    if pa.types.is_struct(data_type):
+        names = tuple(field.name for field in data_type)
+        fields = [shaped(field.type) for field in data_type]
+        return partial(_shaped_struct, kind=record_type(names), fields=fields)
+    return None
+
+
+def _shaped_map(value: Any, keys: Convert | None, items: Convert | None) -> Any:
+    if not isinstance(value, dict):
+        return _pairs(value, keys, items)
+    return dict(_pairs(value.items(), keys, items))
+
+
+def _shaped_struct(value: Any, kind: type[Record], fields: list[Convert | None]) -> Any:
+    if type(value) is not kind:
+        value = _fields_of(value, kind._names)
+    elif not any(fields):
+        return value
+    return kind(*map(_if_any, fields, value))
+
+
+def _fields_of(value: Any, names: Sequence[str]) -> Sequence[Any]:
+    """The fields of a struct that a function gives; a dict or ``Row`` without one has None there.
+
+    Raises:
+        TypeError: It is no struct.
+        ValueError: It has other fields.
+    """
+    if isinstance(value, tuple) and hasattr(value, "__fields__"):
+        value = dict(zip(value.__fields__, value, strict=True))
+    if isinstance(value, dict):
+        if unknown := [name for name in value if name not in names]:
+            raise ValueError(f"no field {unknown[0]!r}; it has: {', '.join(names)}")
+        return [value.get(name) for name in names]
+    if not isinstance(value, tuple | list):
+        raise TypeError(f"a {type(value).__name__} is no tuple, dict or Row")
+    if len(value) != len(names):
+        raise ValueError(f"it has {len(value)} values, expected {len(names)}: {', '.join(names)}")
+    return value
 
 
 def _plain(array: pa.Array) -> list[Any]:
@@ -157,24 +217,24 @@ def _pairs(
     return [(_if_any(keys, key), _if_any(items, item)) for key, item in value]
 
 
-def _with_fields(value: dict[str, Any], changed: dict[str, Convert]) -> dict[str, Any]:
-    return value | {name: _if_any(convert, value[name]) for name, convert in changed.items()}
-
-
 def _if_any(convert: Convert | None, value: Any) -> Any:
     return value if convert is None or value is None else convert(value)
 
 
 class OutputRows:
-    """Makes batches of a function's rows; ``function`` names it in messages."""
+    """Makes batches of a function's rows, or of its state.
 
-    def __init__(self, schema: pa.Schema, function: str) -> None:
+    ``function`` names it in messages, and ``what`` says what each column is.
+    """
+
+    def __init__(self, schema: pa.Schema, function: str, what: str = "column") -> None:
         self._schema = schema
         self._function = function
+        self._what = what
         self._converts = [given(field.type) for field in schema]
 
     def batches(self, rows: Iterable[tuple[object, Any]]) -> Iterator[pa.RecordBatch]:
-        """Batches of rows, each with its place; ``TypeError`` or ``ValueError`` for a row that does not fit."""
+        """Batches of rows, each with its place, whose text names the key; ``FunctionResultError`` if one does not fit."""
         places: list[object] = []
         whole: list[Sequence[Any]] = []
         width = len(self._schema)
@@ -202,7 +262,7 @@ class OutputRows:
         names = self._schema.names
         if isinstance(row, tuple) and not hasattr(row, "__fields__"):
             if len(row) != len(names):
-                raise ValueError(
+                raise FunctionResultError(
                     f"{self._function} gave {len(row)} values for {place}, expected"
                     f" {len(names)}: {', '.join(names)}"
                 )
@@ -210,12 +270,12 @@ class OutputRows:
         if isinstance(row, tuple):
             row = dict(zip(row.__fields__, row, strict=True))  # type: ignore[attr-defined]
         if not isinstance(row, dict):
-            raise TypeError(
+            raise FunctionResultError(
                 f"{self._function} gave a {type(row).__name__} for {place}, expected rows, each a"
                 " dict, a tuple or a Row"
             )
         if unknown := [name for name in row if name not in names]:
-            raise ValueError(
+            raise FunctionResultError(
                 f"{self._function} gave a column {unknown[0]!r} for {place}; the schema has:"
                 f" {', '.join(names)}"
             )
@@ -235,8 +295,8 @@ class OutputRows:
             raise
         if array.null_count and not field.nullable:
             place = places[array.is_null().to_pylist().index(True)]
-            raise ValueError(
-                f"{self._function} gave null for {place} in column {field.name!r}, which is not"
+            raise FunctionResultError(
+                f"{self._function} gave null for {place} in {self._what} {field.name!r}, which is not"
                 " nullable"
             )
         return array
@@ -249,9 +309,8 @@ class OutputRows:
             try:
                 pa.array([convert(value)], field.type)
             except (TypeError, ValueError, OverflowError, AttributeError) as error:
-                kind = TypeError if isinstance(error, TypeError) else ValueError
-                raise kind(
-                    f"{self._function} gave {value!r} for {place} in column {field.name!r}, which"
+                raise FunctionResultError(
+                    f"{self._function} gave {value!r} for {place} in {self._what} {field.name!r}, which"
                     f" is {field.type}: {error}"
                 ) from error
 
@@ -303,8 +362,7 @@ def _given_map(value: Any, keys: Convert, items: Convert) -> Any:
 def _given_struct(value: Any, fields: dict[str, Convert]) -> Any:
     if value is None:
         return None
-    names: Iterable[str] = getattr(value, "__fields__", fields)
-    by_name = value if isinstance(value, dict) else dict(zip(names, value, strict=True))
-    if unknown := [name for name in by_name if name not in fields]:
-        raise ValueError(f"no field {unknown[0]!r}; it has: {', '.join(fields)}")
-    return {name: convert(by_name.get(name)) for name, convert in fields.items()}
+    values = _fields_of(value, list(fields))
+    return {
+        name: convert(field) for (name, convert), field in zip(fields.items(), values, strict=True)
+    }

@@ -22,8 +22,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_database.types.python_values import given, python_values
-from savepoint_functions.functions.key_spans import row_maker, row_tuples
+from savepoint_database.types.python_values import given, python_values, shaped
+from savepoint_database.types.records import record_maker
+from savepoint_functions.functions.key_spans import row_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -229,7 +230,8 @@ class Reduced:
     function: Callable[[Any, Any], Any]
 
     def gathered(self, groups: Groups, values: pa.Array) -> pa.Array:
-        return _column(self.type, _folded(groups, python_values(values), self.function))
+        reduce = _in_one_form(self.function, self.type)
+        return _column(self.type, _folded(groups, python_values(values), reduce))
 
     def merged(self, groups: Groups, accumulators: pa.Array) -> pa.Array:
         return self.gathered(groups, accumulators)
@@ -243,7 +245,7 @@ class ReducedRows:
     function: Callable[[Any, Any], Any]
 
     def gathered(self, groups: Groups, values: pa.Array) -> pa.Array:
-        make, convert = row_maker(tuple(self.type.names)), given(self.type)
+        make, convert = record_maker(tuple(self.type.names)), given(self.type)
 
         def reduced(value: Any, other: Any) -> Any:
             # The function may give a dict or a plain tuple, but must see a named tuple again.
@@ -264,7 +266,8 @@ class Aggregated:
 
     def gathered(self, groups: Groups, values: pa.Array) -> pa.Array:
         folded: list[Any] = [None] * groups.count
-        create, add = self.function.create_accumulator, self.function.add
+        create = _in_one_form(self.function.create_accumulator, self.type)
+        add = _in_one_form(self.function.add, self.type)
         for group, value in zip(groups.ids.tolist(), python_values(values), strict=True):
             if value is not None:
                 held = folded[group]
@@ -273,7 +276,21 @@ class Aggregated:
 
     def merged(self, groups: Groups, accumulators: pa.Array) -> pa.Array:
         held = python_values(accumulators)
-        return _column(self.type, _folded(groups, held, self.function.merge))
+        merge = _in_one_form(self.function.merge, self.type)
+        return _column(self.type, _folded(groups, held, merge))
+
+
+def _in_one_form(function: Callable[..., Any], data_type: pa.DataType) -> Callable[..., Any]:
+    """A function whose results have the form in which functions take values."""
+    shape = shaped(data_type)
+    if shape is None:
+        return function
+
+    def in_one_form(*values: Any) -> Any:
+        result = function(*values)
+        return None if result is None else shape(result)
+
+    return in_one_form
 
 
 def _folded(groups: Groups, values: list[Any], function: Callable[[Any, Any], Any]) -> list[Any]:

@@ -19,6 +19,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from savepoint_formats.errors import NullKeyError
 from savepoint_functions.aggregating.local_rows import (
     END,
     START,
@@ -42,7 +43,11 @@ if TYPE_CHECKING:
     from savepoint_spark.writing.keyed_rows import Key
 
 _EQUAL_BYTES = (StringType(), BooleanType(), BinaryType())
-_NULL_KEY = "a key, or a column of it, is null: leave such rows out"
+# Spark raises an error of its own with these words; a line like that of a task tells the class.
+_NULL_KEY = (
+    f"\n{NullKeyError.__module__}.{NullKeyError.__qualname__}: a key, or a column of it, is null:"
+    " leave such rows out\n"
+)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_database.types.spark_values import expect_valid
-from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, within
+from savepoint_formats.errors import (
+    ColumnNotFoundError,
+    ColumnTypeError,
+    FunctionResultError,
+    within,
+)
 from savepoint_functions.functions.key_spans import key_starts
 from savepoint_functions.functions.sorted_inputs import KEY as KEY_BYTES
 from savepoint_spark.writing.run_encoding import KEY
@@ -63,7 +68,7 @@ def over_batches(function: BatchFunction, states: Iterable[str]) -> KeyBatchFunc
     def over_batch(batch: KeyBatch) -> tuple[None, pa.Table]:
         made = function(batch.rows)
         if not isinstance(made, pa.Table):
-            raise TypeError(
+            raise FunctionResultError(
                 f"the function gave a {type(made).__name__}, expected a pyarrow.Table with a row per"
                 " key"
             )

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_database.types.user_frames import user_frames_first
+from savepoint_formats.errors import FunctionResultError
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.batch_function import KeyBatch, given_column, whole_keys
@@ -138,17 +139,17 @@ class BatchFunctionTask:
         return _Made(output, self._state(new_state, distinct, decoded, key_groups_in(order)))
 
     def _expected(self, given: object) -> tuple[pa.Table | None, pa.Table]:
-        """The rows and the state that a function gave. Raises ``TypeError`` for anything else."""
+        """The rows and the state that a function gave. Raises ``FunctionResultError`` for anything else."""
         match given:
             case (None | pa.Table() as output, pa.Table() as state):
                 if output is not None and self.outputs is None:
-                    raise ValueError(
+                    raise FunctionResultError(
                         f"{self._name} gave rows, but their columns are not known: add"
                         " schema='key STRING, total BIGINT'"
                     )
                 return output, state
             case _:
-                raise TypeError(
+                raise FunctionResultError(
                     f"{self._name} gave {_text(given)}, expected a tuple of two: the rows as a"
                     " pyarrow.Table, or None, and the state as a pyarrow.Table"
                 )
@@ -165,7 +166,7 @@ class BatchFunctionTask:
         Raises:
             ColumnNotFoundError: The function left out a column.
             ColumnTypeError: A column has another type.
-            ValueError: There is another column, or the keys are not those of the batch, each once.
+            FunctionResultError: There is another column, or the keys are not those of the batch, each once.
         """
         columns = {KEY: given_column(given, KEY, arrow_type(self.encoding.key))}
         columns |= {field.name: given_column(given, field.name, field.type) for field in self.types}
@@ -182,13 +183,13 @@ class BatchFunctionTask:
         """The place of each returned key among the keys of the batch.
 
         Raises:
-            ValueError: The batch doesn't have a key; or all keys must come back once, and one did
+            FunctionResultError: The batch doesn't have a key; or all keys must come back once, and one did
                 not.
         """
         places = pc.index_in(encoded, distinct)
         if places.null_count:
             key = keys[places.is_null().index(True).as_py()].as_py()
-            raise ValueError(
+            raise FunctionResultError(
                 f"{self._name} gave state of key {key!r}, which the batch does not have"
             )
         numbers: np.ndarray[tuple[int], np.dtype[np.int64]] = places.to_numpy().astype(np.int64)
@@ -198,7 +199,7 @@ class BatchFunctionTask:
         counts = np.bincount(numbers, minlength=len(distinct))
         if (counts != 1).any():
             first = int(np.flatnonzero(counts != 1)[0])
-            raise ValueError(
+            raise FunctionResultError(
                 f"{self._name} gave {counts[first]} rows of state for key {wanted[first].as_py()!r},"
                 " expected one for each key of the batch; a row of nulls clears the state of a key"
             )
@@ -206,10 +207,12 @@ class BatchFunctionTask:
 
 
 def expect_known(table: pa.Table, names: Iterable[str], what: str) -> None:
-    """Raises ``ValueError`` if a table has a column that nobody takes."""
+    """Raises ``FunctionResultError`` if a table has a column that nobody takes."""
     known = list(names)
     if others := [name for name in table.column_names if name not in known]:
-        raise ValueError(f"{what} a column {others[0]!r}; expected are: {', '.join(known)}")
+        raise FunctionResultError(
+            f"{what} a column {others[0]!r}; expected are: {', '.join(known)}"
+        )
 
 
 def _structs(rows: pa.Table, schema: pa.Schema, function: str) -> pa.StructArray:
@@ -218,13 +221,13 @@ def _structs(rows: pa.Table, schema: pa.Schema, function: str) -> pa.StructArray
     Raises:
         ColumnNotFoundError: A column is left out.
         ColumnTypeError: A column has another type.
-        ValueError: There is another column, or a null in a column that has none.
+        FunctionResultError: There is another column, or a null in a column that has none.
     """
     columns = [given_column(rows, field.name, field.type) for field in schema]
     expect_known(rows, schema.names, f"{function} gave rows with")
     for column, field in zip(columns, schema, strict=True):
         if column.null_count and not field.nullable:
-            raise ValueError(
+            raise FunctionResultError(
                 f"{function} gave null in column {field.name!r}, which is not nullable"
             )
     fields = [field.with_nullable(True) for field in schema]

@@ -20,6 +20,7 @@ DefaultT = TypeVar("DefaultT")
 
 SORTED_INPUTS = "execution.sorted-inputs.enabled"
 SORT_MEMORY = "execution.sorted-inputs.memory"
+TIMERS_BETWEEN_ROWS = "execution.timers-between-rows.enabled"
 STATE_BACKEND = "state.backend.type"
 CHECKPOINT_INTERVAL = "execution.checkpointing.interval"
 BACKLOG_INTERVAL = "execution.checkpointing.interval-during-backlog"
@@ -33,6 +34,7 @@ _KNOWN = (
     SORTED_INPUTS,
     SORT_MEMORY,
     *_OLDER_NAMES,
+    TIMERS_BETWEEN_ROWS,
     BATCH_BACKEND,
     STATE_BACKEND,
     CHECKPOINT_INTERVAL,
@@ -57,6 +59,8 @@ class ExecutionOptions:
         checkpoint_interval_ms: How often a stream has savepoints; None for only when asked for.
         backlog_interval_ms: How often a backlog has savepoints; with 0 it has none and runs in
             batch mode.
+        timers_between_rows: Whether timers fire between the rows of their key; by default they do
+            in a function that begins with the state of a savepoint.
     """
 
     is_sorted: bool = True
@@ -64,6 +68,7 @@ class ExecutionOptions:
     sort_memory: int | None = None
     checkpoint_interval_ms: int | None = None
     backlog_interval_ms: int = 0
+    timers_between_rows: bool | None = None
 
     @classmethod
     def of(cls, settings: Mapping[str, Setting]) -> Self:
@@ -88,6 +93,7 @@ class ExecutionOptions:
             _parsed(settings, SORT_MEMORY, size_in_bytes, default=None),
             _parsed(settings, CHECKPOINT_INTERVAL, milliseconds, default=None),
             _parsed(settings, BACKLOG_INTERVAL, milliseconds, default=0),
+            _parsed(settings, TIMERS_BETWEEN_ROWS, _boolean, default=None),
         )
         options._check()
         return options
@@ -96,6 +102,10 @@ class ExecutionOptions:
     def is_mixed(self) -> bool:
         """Whether a backlog runs in batch mode; if not, it is the beginning of the stream."""
         return self.backlog_interval_ms == 0
+
+    def fires_between_rows(self, *, has_initial: bool) -> bool:
+        """Whether timers fire between the rows of their key, or behind them all."""
+        return has_initial if self.timers_between_rows is None else self.timers_between_rows
 
     def for_function(self, function: KeyedFunction) -> Self:
         """The options for a function; rows of one that sorts by itself are not sorted."""

@@ -17,7 +17,7 @@ from savepoint_functions.functions.initial_state import InitialState, with_marks
 from savepoint_functions.functions.key_spans import RowTypes
 from savepoint_functions.functions.outputs import Outputs
 from savepoint_functions.functions.result_table import ResultTable
-from savepoint_functions.functions.sorted_inputs import routed, task_borders
+from savepoint_functions.functions.sorted_inputs import in_key_groups, in_order, task_borders
 from savepoint_functions.functions.state_encoding import FunctionState, StateEncoding
 from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.writing.handed_runs import RunSource
@@ -97,7 +97,8 @@ class KeyedFunctionPlan:
         whole = reduce(lambda rows, other: rows.unionAll(other), frames)
         if initial is not None:
             whole = with_marks(whole, initial)
-        return routed(whole, max_parallelism, is_sorted=is_sorted)
+        placed = in_key_groups(whole, max_parallelism)
+        return in_order(placed, self.inputs) if is_sorted else placed
 
 
 END_OF_INPUT = {TimerService.EVENT: MAX_WATERMARK, TimerService.PROCESSING: MAX_WATERMARK}
@@ -120,6 +121,7 @@ class FunctionPlan(KeyedFunctionPlan):
         keeps_state: bool,
         initial: Operator | None = None,
         broadcast: HeldBroadcast | None = None,
+        out_of_orderness_ms: int = 0,
     ) -> Self:
         """The function, after ``open`` of a copy has registered its states.
 
@@ -130,8 +132,10 @@ class FunctionPlan(KeyedFunctionPlan):
             ColumnTypeError: The keys of two inputs are of different types.
             UnstableKeyError: Equal keys may have different bytes.
             ValueError: A column gives the key groups of only one input; or the function has timers
-                in namespaces, and its timers fire.
+                in namespaces, and its timers fire; or the out-of-orderness is negative.
         """
+        if out_of_orderness_ms < 0:
+            raise ValueError(f"out_of_orderness_ms={out_of_orderness_ms}, expected 0 or more")
         first = inputs[0].key
         for keyed_input in inputs:
             keyed_input.check()
@@ -150,8 +154,16 @@ class FunctionPlan(KeyedFunctionPlan):
             first.key_groups is not None or initial is not None,
         )
         copy: KeyedFunction = cloudpickle.loads(cloudpickle.dumps(function))  # type: ignore[no-untyped-call]
+        fires_between = options.fires_between_rows(has_initial=initial is not None) and all(
+            keyed_input.timestamps is not None for keyed_input in inputs
+        )
         task = FunctionTask(
-            function, rows, options.for_function(function), keeps_state, broadcast=broadcast
+            function,
+            rows,
+            options.for_function(function),
+            keeps_state,
+            broadcast=broadcast,
+            out_of_orderness_ms=out_of_orderness_ms if fires_between else None,
         )
         states = tuple(
             FunctionState.of(descriptor, first.snapshot, namespace)

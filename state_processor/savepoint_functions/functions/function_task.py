@@ -10,14 +10,14 @@ from __future__ import annotations
 import gc
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from savepoint_database.types.python_values import OutputRows, Place
 from savepoint_database.types.user_frames import user_frames_first
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.values.value_writer import write_value
 from savepoint_functions.functions.backends import TimerService, state_backend
-from savepoint_functions.functions.backends.timers import MAX_WATERMARK
+from savepoint_functions.functions.backends.timers import MAX_WATERMARK, MIN_WATERMARK
 from savepoint_functions.functions.broadcast_functions import KeyedBroadcastContext
 from savepoint_functions.functions.execution_options import SORTED_INPUTS
 from savepoint_functions.functions.function_calls import FunctionCalls
@@ -55,7 +55,7 @@ class FunctionTask:
 
     If ``keeps_state``, a key leaves its state when it ends, timers included; if not, its timers
     fire. With a ``watermark``, in ms, event-time timers up to it fire at the end of a key that
-    leaves state.
+    leaves state. With ``out_of_orderness_ms``, timers also fire between rows, see ``KeyLoop``.
     """
 
     function: KeyedFunction
@@ -65,6 +65,12 @@ class FunctionTask:
     initial: InitialTask | None = None
     broadcast: HeldBroadcast | None = None
     watermark: int | None = None
+    out_of_orderness_ms: int | None = None
+
+    @property
+    def last_watermark(self) -> int | None:
+        """The event time in ms at the end of a key; None if no timers fire."""
+        return self.watermark if self.keeps_state else MAX_WATERMARK
 
     @user_frames_first
     def output_batches(
@@ -131,16 +137,21 @@ class KeyLoop:
 
     ``given`` and ``side_outputs`` have the rows that the function has given, and ``ended`` the
     state of ended keys, until the caller empties them.
-    """
 
-    timer_service: ClassVar[type[TimerService]] = TimerService
+    Timers that fire between rows do so by the event time that each row brings: its timestamp, less
+    the out-of-orderness, less 1 ms. It is that of the key, or with unsorted rows that of the task,
+    and it never goes back. Timers up to it fire before the row.
+    """
 
     def __init__(self, task: FunctionTask, backend: KeyedStateBackend) -> None:
         self.backend = backend
         self.ended: list[Ended] = []
         self._task = task
         self._is_sorted = task.options.is_sorted
-        self._timers = self.timer_service(backend)
+        self._fires_between = (
+            task.out_of_orderness_ms is not None and task.last_watermark is not None
+        )
+        self._timers = TimerService(backend, flows=self._fires_between)
         self.side_outputs = SideOutputs(task.function)
         self._context = self._made_context(task.broadcast)
         self._calls = FunctionCalls.of(task.function, self._context)
@@ -188,7 +199,34 @@ class KeyLoop:
             yield
 
     def _rows(self, of_key: RowsOfKey) -> Iterator[tuple[int | None, Any]]:
-        return zip(of_key.timestamps, of_key.rows, strict=False)
+        rows = zip(of_key.timestamps, of_key.rows, strict=False)
+        return self._in_event_time(of_key, rows) if self._fires_between else rows
+
+    def _in_event_time(
+        self, of_key: RowsOfKey, rows: Iterable[tuple[int | None, Any]]
+    ) -> Iterator[tuple[int | None, Any]]:
+        """The rows of a key; before each, timers fire up to the event time that it brings."""
+        timers, out_of_orderness = self._timers, self._task.out_of_orderness_ms
+        last = self._task.last_watermark
+        assert out_of_orderness is not None  # or no timers would fire between rows
+        assert last is not None
+        for row in rows:
+            timestamp = row[0]
+            if timestamp is not None:
+                watermark = min(timestamp - out_of_orderness - 1, last)
+                if watermark > timers.current_watermark():
+                    self._fire_between(of_key, timers.due(watermark=watermark))
+                    timers.set_watermark(watermark)
+            yield row
+
+    def _fire_between(self, of_key: RowsOfKey, due: Iterable[tuple[str, int]]) -> None:
+        """Fires timers of a key that has more rows."""
+        self._calls.fire(due)
+        if self._left and self._is_sorted:
+            raise self._refusal(of_key)
+        if self._left:
+            self._left.clear()
+            self._begin(of_key.key, of_key.key_bytes)
 
     def _begin(self, key: Any, key_bytes: bytes) -> None:
         self.backend.set_current_key(key, key_bytes)
@@ -196,7 +234,9 @@ class KeyLoop:
         contents = None if self._initial is None else self._initial.take(key_bytes)
         if contents is not None:
             self.backend.restore_current_key(contents)
-            self._timers.restored()
+        self._timers.begun(is_restored=contents is not None)
+        if self._is_sorted and self._fires_between:
+            self._timers.set_watermark(MIN_WATERMARK)
 
     def _switch_key(self, key: Any) -> None:
         view = DataOutputView()
@@ -240,14 +280,12 @@ class KeyLoop:
             self._end()
 
     def _end(self) -> None:
-        task = self._task
-        if not task.keeps_state:
-            self._calls.fire(
-                self._timers.due(watermark=MAX_WATERMARK, processing_time=MAX_WATERMARK)
-            )
+        watermark = self._task.last_watermark
+        if not self._task.keeps_state:
+            self._calls.fire(self._timers.due(watermark=watermark, processing_time=MAX_WATERMARK))
             return
-        if task.watermark is not None:
-            self._calls.fire(self._timers.due(watermark=task.watermark))
+        if watermark is not None:
+            self._calls.fire(self._timers.due(watermark=watermark))
         self._keep()
 
     def _keep(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise, repeat
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_database.types.python_values import python_values
+from savepoint_database.types.records import record_maker
 from savepoint_database.types.spark_values import to_python
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.program.assembly import program
@@ -27,7 +27,7 @@ from savepoint_functions.functions.sorted_inputs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -60,7 +60,7 @@ class RowTypes:
 
     def by_key(self, batches: Iterable[pa.RecordBatch]) -> Iterator[RowsOfKey]:
         """The rows of a partition by key; a key that goes on in the next batch comes again."""
-        makes = [row_maker(names) for names in self.inputs]
+        makes = [record_maker(names) for names in self.inputs]
         for batch in batches:
             if batch.num_rows:
                 yield from self._by_key(batch, makes)
@@ -129,13 +129,6 @@ def plain_list(column: pa.Array) -> list[Any]:
         values: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
         return values
     return python_values(column)
-
-
-def row_maker(names: tuple[str, ...]) -> Callable[[Iterable[Any]], Any]:
-    """Makes named tuples of values; columns whose names Python doesn't take are ``_0`` and so on."""
-    kind: Any = namedtuple("Row", list(names), rename=True)  # type: ignore[misc]  # names are data
-    # Like ``_make``, without its check of the number in Python.
-    return partial(tuple.__new__, kind)
 
 
 def row_tuples(rows: pa.StructArray) -> Iterator[tuple[Any, ...]]:

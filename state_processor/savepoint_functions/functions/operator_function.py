@@ -18,11 +18,12 @@ from pyspark.sql.types import LongType
 
 from savepoint_database.types.descriptors import ListStateDescriptor, MapStateDescriptor
 from savepoint_database.types.python_values import OutputRows
+from savepoint_database.types.records import record_maker
 from savepoint_database.types.user_frames import user_frames_first
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.backends import OperatorStateStore, processing_time
 from savepoint_functions.functions.function_calls import FunctionCalls
-from savepoint_functions.functions.key_spans import plain_list, row_maker, row_tuples
+from savepoint_functions.functions.key_spans import plain_list, row_tuples
 from savepoint_functions.functions.process_functions import (
     BroadcastContext,
     BroadcastStateBootstrapFunction,
@@ -136,7 +137,7 @@ def timed_rows(
     batches: Iterable[pa.RecordBatch], names: tuple[str, ...]
 ) -> Iterator[Iterator[tuple[int | None, Any]]]:
     """The rows without keys of a partition with their timestamps, some at a time."""
-    make = row_maker(names)
+    make = record_maker(names)
     for batch in batches:
         times, rows = plain_list(batch.column(TIMESTAMP)), row_tuples(batch.column(ROW))
         timed = zip(times, map(make, rows), strict=True)

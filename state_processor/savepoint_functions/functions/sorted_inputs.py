@@ -68,11 +68,12 @@ def row_columns(number: int, names: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class KeyedInput:
-    """Rows, their key, and the column of their timestamps."""
+    """Rows, their key, the column of their timestamps, and that which orders equal timestamps."""
 
     data: DataFrame
     key: Key
     timestamps: str | None = None
+    tie_breaker: str | None = None
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -133,6 +134,12 @@ class KeyedInput:
         nullable = [StructField(field.name, field.dataType) for field in selected.schema]
         return selected.to(StructType(nullable))
 
+    def ties(self, number: int) -> list[str]:
+        """The column of ``rows`` that orders rows with equal timestamps, if there is one."""
+        if self.tie_breaker is None:
+            return []
+        return [f"row {number} {self.data.columns.index(self.tie_breaker)}"]
+
     def _key_groups(self) -> Column | None:
         name = self.key.key_groups
         return None if name is None else fitted(self.data, name, layouts.Int(), "the key group")
@@ -153,6 +160,13 @@ def milliseconds(data: DataFrame, name: str) -> Column:
     raise ColumnTypeError(
         f"column {name!r} is {data_type.simpleString()}, expected timestamps: timestamp, or bigint in ms"
     )
+
+
+def expect_ordered(data: DataFrame, name: str) -> None:
+    """Raises ``ColumnTypeError`` for a column that Spark can't sort by."""
+    words = column_of(data, name)[1].simpleString()
+    if "map<" in words or "variant" in words:
+        raise ColumnTypeError(f"column {name!r} is {words}, which has no order: take another one")
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,16 +222,16 @@ def hashed_bits(keys: pa.BinaryArray) -> NDArray[np.int64]:
     return (hashes[:, 0] >> np.uint64(64 - _ORDER_BITS)).astype(np.int64)
 
 
-def routed(rows: DataFrame, max_parallelism: int, *, is_sorted: bool) -> DataFrame:
-    """The rows in the partitions of their keys, sorted if ``is_sorted``."""
-    placed = spread(rows, max_parallelism, F.shiftright(ORDER, _ORDER_BITS))
-    return in_order(placed) if is_sorted else placed
+def in_key_groups(rows: DataFrame, max_parallelism: int) -> DataFrame:
+    """The rows in the partitions of their keys."""
+    return spread(rows, max_parallelism, F.shiftright(ORDER, _ORDER_BITS))
 
 
-def in_order(rows: DataFrame) -> DataFrame:
+def in_order(rows: DataFrame, inputs: Iterable[KeyedInput]) -> DataFrame:
     """The rows sorted in their partitions, so that those of a key follow each other."""
     names = [name for name in (ORDER, KEY, TIMESTAMP, INPUT) if name in rows.columns]
-    return rows.sortWithinPartitions(*names)
+    ties = [name for number, of in enumerate(inputs) for name in of.ties(number)]
+    return rows.sortWithinPartitions(*names, *ties)
 
 
 def spread(rows: DataFrame, max_parallelism: int, key_group: Column | None = None) -> DataFrame:

@@ -110,7 +110,7 @@ class NamespaceTable:
 
     def batches(self, ended: Sequence[Ended], function: str) -> Iterator[pa.RecordBatch]:
         """The state of ended keys; ``function`` is a name for messages."""
-        output = OutputRows(self.schema, function)
+        output = OutputRows(self.schema, function, "state")
         if self.namespace is None:
             made = self._plain(ended, output)
         else:

@@ -2,7 +2,7 @@
 
 Rows are sorted by key, as in a bounded run. Because later rows follow, only timers up to the
 greatest watermark of the backlog fire, and the others stay timers. They fire at the end of their
-key, so that its state is written once.
+key, or between its rows if the backlog begins with the state of a savepoint.
 
 Two options are for a backlog alone:
 
@@ -92,6 +92,7 @@ class Backlog:
                 that much, and 1 ms, behind the greatest timestamp.
             initial: The operator of a savepoint with whose state the function begins, as for
                 ``transform``. Timers up to the watermark fire, also those of keys without rows.
+                They fire between the rows of their key, see ``process``.
 
         Raises:
             TypeError: The function is of another kind.
@@ -107,8 +108,6 @@ class Backlog:
         """
         keyed = keyed.rows if isinstance(keyed, KeyedStateTransformation) else keyed
         keyed.expect(function, KeyedProcessFunction)
-        if out_of_orderness_ms < 0:
-            raise ValueError(f"out_of_orderness_ms={out_of_orderness_ms}, expected 0 or more")
         if not keyed.options.is_mixed:
             raise ValueError(
                 "with savepoints during the backlog, it is no batch: run it in stream mode, or set"
@@ -118,7 +117,12 @@ class Backlog:
         expect_one_output(function)
         row_types(schema, function)
         rows = FunctionPlan.of(
-            keyed.inputs, function, keyed.options, keeps_state=True, initial=initial
+            keyed.inputs,
+            function,
+            keyed.options,
+            keeps_state=True,
+            initial=initial,
+            out_of_orderness_ms=out_of_orderness_ms,
         )
         rows.expect_no_internal_timers()
         return cls(rows, schema, out_of_orderness_ms)

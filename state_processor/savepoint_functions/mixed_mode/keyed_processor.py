@@ -23,17 +23,18 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
+from savepoint_database.types.records import record_maker
 from savepoint_database.types.user_frames import user_frames_first
+from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.backends.timers import MIN_WATERMARK
 from savepoint_functions.functions.function_calls import FunctionCalls
-from savepoint_functions.functions.key_spans import decoded_keys, python_keys, row_maker
+from savepoint_functions.functions.key_spans import decoded_keys, python_keys
 from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
 from savepoint_functions.functions.process_functions import (
     KeyedContext,
     KeyedCoProcessFunction,
     RecordAttributes,
 )
-from savepoint_functions.mixed_mode.backlog_loop import BacklogTimers
 from savepoint_functions.mixed_mode.stored_backend import KeyRow, StoredBackend, first_alarm
 from savepoint_functions.mixed_mode.stream_rows import Packet
 
@@ -95,11 +96,9 @@ class KeyedProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
         self._backend = StoredBackend(self._task.key, self._clock)
-        self._timers = BacklogTimers(self._backend)
-        # Timers in the state store were registered in other tasks.
-        self._timers.restored()
+        self._timers = TimerService(self._backend)
         self._context = KeyedContext(self._timers, _refuse_switch)
-        self._rows = [row_maker(names) for names in self._task.inputs]
+        self._rows = [record_maker(names) for names in self._task.inputs]
         self._task.function.open(KeyedRuntimeContext(self._backend))
         self._task.function.process_record_attributes(RecordAttributes(self._task.is_backlog))
         self._store: ValueState = handle.getValueState(STATE, self._backend.row_type)
@@ -170,6 +169,8 @@ class KeyedProcessor(StatefulProcessor):
     ) -> Row:
         key = packets[0].key if packets else self._key(key_bytes)
         self._backend.load(key, key_bytes, before)
+        # Timers in the state store were registered in other tasks.
+        self._timers.begun(is_restored=True)
         self._context.current_key = key
         calls = FunctionCalls.of(self._task.function, self._context)
         try:
@@ -194,7 +195,6 @@ class KeyedProcessor(StatefulProcessor):
 
         def fire_by_clock(now: int) -> None:
             calls.fire(timers.due(processing_time=now))
-            timers.look()
 
         now = timers.current_processing_time()
         fire_by_clock(now)

@@ -22,11 +22,15 @@ Flink: FLIP-327.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
+from uuid import uuid4
 
 from savepoint_formats.locations.location import Location, absolute
+from savepoint_functions.functions.backends.timers import MAX_WATERMARK
+from savepoint_functions.functions.execution_options import ExecutionOptions
 from savepoint_functions.functions.function_plan import FunctionPlan
+from savepoint_functions.functions.outputs import Outputs
 from savepoint_functions.functions.process_functions import KeyedProcessFunction
 from savepoint_functions.mixed_mode.backlog import Backlog
 from savepoint_functions.mixed_mode.backlog_result import BacklogResult
@@ -36,19 +40,21 @@ from savepoint_functions.mixed_mode.progress import STREAM, no_progress
 from savepoint_functions.mixed_mode.running_stream import RunningStream
 from savepoint_functions.mixed_mode.spark_paths import expect_path
 from savepoint_functions.mixed_mode.stream_function import OperatorSettings, StreamFunction
+from savepoint_functions.transformations.function_result import FunctionResult
 from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
 from savepoint_spark.reading.per_key import row_types
+from savepoint_spark.savepoint.savepoint import Savepoint
 from savepoint_spark.session.session import is_remote, remote_error
 
 if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
-    from savepoint_functions.functions.execution_options import ExecutionOptions
     from savepoint_functions.functions.sorted_inputs import KeyedInput
     from savepoint_functions.mixed_mode.keyed_processor import ProcessFunction
     from savepoint_functions.mixed_mode.progress import Tell
     from savepoint_functions.mixed_mode.stream_function import Output
     from savepoint_functions.transformations.process_transformation import KeyedRowsTransformation
     from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+    from savepoint_spark.savepoint.written import WrittenSavepoint
 
     Inputs = tuple[KeyedInput, ...]
 
@@ -98,7 +104,8 @@ class MixedModeJob:
             directory: A directory of the job alone: a local path, or a URI that Spark and pyarrow
                 both know.
             initial: The operator of a savepoint with whose state the backlog begins, as for
-                ``Backlog.of``. The function must register all its states.
+                ``Backlog.of``. States that the function does not register are copied into each
+                savepoint.
 
         Raises:
             TypeError: The function is of another kind.
@@ -133,7 +140,8 @@ class MixedModeJob:
         row_types(settings.schema, function)
         StreamFunction(function, live, settings).check()
         if initial is not None:
-            _expect_whole(_rows(past, function, rows.options, initial), settings.max_parallelism)
+            plan = _rows(past, function, rows.options, initial, settings)
+            _expect_initial(plan, settings.max_parallelism)
         # Spark may have another working directory than this process.
         place = absolute(directory).rstrip("/")
         expect_path(place)
@@ -163,8 +171,58 @@ class MixedModeJob:
             >>> running = job.start(ParquetOutput("/jobs/totals/rows"), print_progress)
             >>> running.take_savepoint("/jobs/totals/cut-over")
         """
-        savepoint, watermark = self._switch(output, on_progress)
-        function = StreamFunction(self.function, self.stream, self.settings)
+        return self._started(*self._switch(output, on_progress), output, on_progress)
+
+    def finish(
+        self, path: str, output: Output = no_output, on_progress: Tell | None = None
+    ) -> WrittenSavepoint:
+        """Runs the job to its end: the rows of the stream that are there now are its last ones.
+
+        Then event time is at its end, 2**63 - 1. All timers of event time fire, and their rows are a
+        batch of their own, which is the last one. Timers of processing time go into the savepoint.
+        It is what Flink does when it stops a job with a savepoint and ``--drain``.
+
+        Args:
+            path: An empty or new directory for the savepoint of the end.
+            output: As for ``start``.
+            on_progress: As for ``start``.
+
+        Raises:
+            SavepointExistsError: A savepoint lies there.
+            StreamingQueryException: The stream has failed.
+            EndlessTimersError: Timers register each other without end.
+            SavepointError: The backlog, a task or the file system has failed with it.
+
+        Example:
+            >>> job.finish("/jobs/totals/last", ParquetOutput("/jobs/totals/rows"))
+        """
+        path, uid = path.rstrip("/"), self.settings.uid
+        last, watermark = self._switch(output, on_progress)
+        with self._started(last, watermark, output, on_progress, until_end=True) as running:
+            running.await_termination()
+            batch = running.last_batch
+            if batch is not None:
+                place = f"{self.directory}/end/{uuid4().hex}"
+                running.take_savepoint(place)
+                last = Savepoint.load(last.spark, place, uids=[uid])
+        ended = self._ended(last)
+        output(ended.output, 0 if batch is None else batch.batch_id + 1)
+        written = last.with_operator(uid, ended.state).write(path)
+        if batch is not None:
+            batch.write_beside(path)
+        return written
+
+    def _started(
+        self,
+        savepoint: SparkSavepoint,
+        watermark: int,
+        output: Output,
+        on_progress: Tell | None,
+        *,
+        until_end: bool = False,
+    ) -> RunningStream:
+        initial = None if self.initial is None else savepoint.operator(self.settings.uid)
+        function = StreamFunction(self.function, self.stream, self.settings, initial)
         query = function.query(f"{self.directory}/stream", savepoint, watermark)
         return RunningStream(
             function,
@@ -174,7 +232,16 @@ class MixedModeJob:
             savepoints=f"{self.directory}/savepoints",
             interval_ms=self.options.checkpoint_interval_ms,
             tell=on_progress,
+            until_end=until_end,
         )
+
+    def _ended(self, last: SparkSavepoint) -> FunctionResult:
+        """A run without rows, whose event time is at its end."""
+        nothing = tuple(replace(rows, data=rows.data.limit(0)) for rows in self.backlog)
+        options, initial = ExecutionOptions(), last.operator(self.settings.uid)
+        rows = _rows(nothing, self.function, options, initial, self.settings)
+        outputs = Outputs.of(self.settings.schema, self.function)
+        return FunctionResult.of(rows, outputs, MAX_WATERMARK, self.settings.max_parallelism)
 
     def _switch(self, output: Output, on_progress: Tell | None) -> tuple[SparkSavepoint, int]:
         """The savepoint of the switch, and the watermark at it, in ms."""
@@ -189,7 +256,7 @@ class MixedModeJob:
         settings, spark = self.settings, self.backlog[0].data.sparkSession
         result = BacklogResult.find(spark, self.directory, settings.uid)
         if result is None:
-            rows = _rows(self.backlog, self.function, self.options, self.initial)
+            rows = _rows(self.backlog, self.function, self.options, self.initial, settings)
             backlog = Backlog(rows, settings.schema, settings.out_of_orderness_ms)
             result = backlog.run(
                 self.directory,
@@ -213,15 +280,23 @@ def _rows(
     function: ProcessFunction,
     options: ExecutionOptions,
     initial: Operator | None,
+    settings: OperatorSettings,
 ) -> FunctionPlan:
-    return FunctionPlan.of(backlog, function, options, keeps_state=True, initial=initial)
+    return FunctionPlan.of(
+        backlog,
+        function,
+        options,
+        keeps_state=True,
+        initial=initial,
+        out_of_orderness_ms=settings.out_of_orderness_ms,
+    )
 
 
-def _expect_whole(rows: FunctionPlan, max_parallelism: int) -> None:
-    """Raises an error for initial state that the job would lose.
+def _expect_initial(rows: FunctionPlan, max_parallelism: int) -> None:
+    """Raises an error for initial state that the job can't begin with.
 
     Raises:
-        ValueError: The backlog runs in stream mode, or the operator has other states.
+        ValueError: The backlog runs in stream mode.
         RescaleError: It has another number of key groups.
     """
     initial = rows.initial
@@ -229,12 +304,6 @@ def _expect_whole(rows: FunctionPlan, max_parallelism: int) -> None:
     if not rows.task.options.is_mixed:
         raise ValueError("a backlog in stream mode begins with nothing: run it in batch mode")
     initial.expect(max_parallelism)
-    names = sorted({state.name for state in initial.operator.catalog.states} - initial.names)
-    if names:
-        raise ValueError(
-            f"operator {initial.operator.name} has state {names[0]!r}, which the function does not"
-            " register, and a stream would not keep: leave it out with remove_state first"
-        )
 
 
 def expect_alike(backlog: Inputs, stream: Inputs) -> None:

@@ -19,6 +19,7 @@ from savepoint_functions.mixed_mode.wake_ups import wake_up
 from savepoint_spark.session.tasks import typed_errors
 
 if TYPE_CHECKING:
+    from savepoint_functions.mixed_mode.committed_batch import CommittedBatch
     from savepoint_functions.mixed_mode.progress import BatchProgress, Tell
     from savepoint_functions.mixed_mode.stream_function import Output, StreamFunction, StreamQuery
     from savepoint_spark.savepoint.written import WrittenSavepoint
@@ -152,6 +153,11 @@ class RunningStream:
         """The path of the last savepoint of the interval since the start; None if there is none."""
         return self._clock.last_savepoint
 
+    @property
+    def last_batch(self) -> CommittedBatch | None:
+        """The last committed batch, with its offsets; None if there is none."""
+        return self._query.last_batch()
+
     def take_savepoint(self, path: str) -> WrittenSavepoint:
         """Writes the state after the last committed batch, while the stream goes on.
 
@@ -169,7 +175,7 @@ class RunningStream:
             >>> running.take_savepoint("/jobs/totals/cut-over")
         """
         path = path.rstrip("/")
-        batch = self._query.last_batch()
+        batch = self.last_batch
         if batch is None:
             raise SavepointNotFoundError(
                 f"{self._query.checkpoint} has no committed batch yet, so there is nothing behind"
@@ -184,8 +190,10 @@ class RunningStream:
 
         Raises:
             StreamingQueryException: The stream has failed.
+            SavepointError: A task has failed with it, or a process of Python has not started.
         """
-        self._running.processAllAvailable()
+        with typed_errors():
+            self._running.processAllAvailable()
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while self._is_behind() and time.monotonic() < deadline:
             time.sleep(_TICK_SECONDS / 10)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, Row, SparkSession
 
+    from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import OperatorState
     from savepoint_functions.functions.state_encoding import FunctionState
@@ -53,11 +54,15 @@ def with_untouched(stored: DataFrame, initial: DataFrame) -> DataFrame:
 
 @dataclass(frozen=True)
 class StoredTransformation:
-    """Rows of ``stored_keys`` as the keyed state of an operator."""
+    """Rows of ``stored_keys`` as the keyed state of an operator.
+
+    ``initial`` is the operator at the switch, whose other states are copied.
+    """
 
     rows: DataFrame
     key: Key
     states: tuple[FunctionState, ...]
+    initial: Operator | None = None
 
     def write(self, context: WriteContext) -> OperatorState:
         return self.plan().write(context)

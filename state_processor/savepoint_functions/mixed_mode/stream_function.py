@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
 
+    from savepoint_database.snapshot.operator import Operator
     from savepoint_functions.functions.sorted_inputs import KeyedInput
     from savepoint_functions.mixed_mode.keyed_processor import ProcessFunction
     from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
@@ -260,11 +261,16 @@ class OperatorSettings:
 
 @dataclass(frozen=True)
 class StreamFunction:
-    """A function over the rows of one stream, or of two."""
+    """A function over the rows of one stream, or of two.
+
+    ``initial`` is the operator at the switch; savepoints have its states that the function does not
+    register, as they were.
+    """
 
     function: ProcessFunction
     inputs: tuple[KeyedInput, ...]
     settings: OperatorSettings
+    initial: Operator | None = None
 
     @cached_property
     def rows(self) -> FunctionPlan:
@@ -328,7 +334,7 @@ class StreamFunction:
             SavepointExistsError: A savepoint lies there.
             SavepointError: The file system has failed with it.
         """
-        state = StoredTransformation(keys, self.inputs[0].key, self.rows.states)
+        state = StoredTransformation(keys, self.inputs[0].key, self.rows.states, self.initial)
         settings = self.settings
         writer = Savepoint.create(
             self.spark, parallelism=settings.parallelism, max_parallelism=settings.max_parallelism

@@ -97,7 +97,7 @@ def _merged(name: str) -> Column:
 class SwitchReading:
     """Reads the rows of keys from a table: that of keyed state, or that of timers.
 
-    A task gets the numbers of its splits. ``columns`` maps states to columns. A key has a row for
+    A task gets the numbers of its splits. ``columns`` maps the states to read to columns. A key has a row for
     its state, and one for each timer.
     """
 
@@ -144,7 +144,8 @@ class SwitchReading:
         first = len(self.scan.table.columns) - len(self.scan.table.states)
         states = {KEY: self._keys(batch)}
         for index, state in enumerate(self.scan.table.states, start=first):
-            states[self.columns[state.name]] = encoded(state.timed_value, batch.column(index))
+            if state.name in self.columns:
+                states[self.columns[state.name]] = encoded(state.timed_value, batch.column(index))
         return states
 
     def _timers(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:

@@ -182,6 +182,12 @@ def bound(
     if taken or not aggregates:
         reason = f"{taken[0]!r} is a column of the key" if taken else "there are no aggregates"
         raise ValueError(f"{reason}: name results, e.g. aggregate(total=Sum('amount'))")
+    for name, aggregate in aggregates.items():
+        if not hasattr(aggregate, "bind"):
+            raise TypeError(
+                f"{name}={aggregate!r} is a {type(aggregate).__name__}, expected an aggregate, e.g."
+                f" {name}=Sum('amount')"
+            )
     return tuple(aggregate.bind(name, rows.data) for name, aggregate in aggregates.items())
 
 

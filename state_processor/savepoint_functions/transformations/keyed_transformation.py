@@ -31,9 +31,11 @@ class KeyedStateTransformation(KeyedColumns, KeyedFunctionVerbs):
 
     Attributes:
         timestamps: The column of the rows' timestamps, for functions.
+        tie_breaker: The column that orders rows with equal timestamps.
     """
 
     timestamps: str | None = None
+    tie_breaker: str | None = None
 
     @property
     def rows(self) -> KeyedRowsTransformation:
@@ -49,7 +51,7 @@ class KeyedStateTransformation(KeyedColumns, KeyedFunctionVerbs):
                 f"columns are state {names} already, which a function over the rows would leave out:"
                 " let the function make all states, or leave the function out"
             )
-        return KeyedInput(self.data, self.key, self.timestamps)
+        return KeyedInput(self.data, self.key, self.timestamps, self.tie_breaker)
 
     def aggregate(self, **aggregates: Aggregate) -> KeyedAggregation:
         """Aggregates of the rows of each key, all of them in the task of the key.

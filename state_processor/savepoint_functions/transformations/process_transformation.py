@@ -63,6 +63,10 @@ class KeyedFunctionVerbs(ABC):
         | execution.sorted-inputs.memory        | the greatest size of a batch of sorted rows  |
         |                                       | on its way to a backlog's function           |
         | execution.sorted-shuffles.*           | older names of these two                     |
+        | execution.timers-between-rows.enabled | whether timers fire between the rows of      |
+        |                                       | their key, by event time, or behind them     |
+        |                                       | all; by default between them with            |
+        |                                       | ``initial``, and behind them without         |
         | execution.batch-state-backend.enabled | true, the default for sorted rows: the state |
         |                                       | backend is ``single_key``                    |
         | state.backend.type                    | ``single_key``; ``heap``, in Flink           |
@@ -233,25 +237,40 @@ class KeyedFunctionVerbs(ABC):
         )
 
     def process(
-        self, function: KeyedFunction, schema: StructType | str, *, initial: Operator | None = None
+        self,
+        function: KeyedFunction,
+        schema: StructType | str,
+        *,
+        initial: Operator | None = None,
+        out_of_orderness_ms: int = 0,
     ) -> DataFrame:
         """The rows that a function gives; nothing runs before they are used.
 
         At the end of a key its timers fire, those of event time in the order of their timestamps.
+        With ``initial`` and timestamps, timers also fire between rows: each row brings its
+        timestamp, less the out-of-orderness, less 1 ms, and timers up to that fire before it.
 
         Args:
             function: A ``KeyedProcessFunction``; for two inputs a ``KeyedCoProcessFunction``.
             schema: The columns of the rows, as a schema of Spark or as a DDL string.
             initial: The operator of a savepoint with whose state the function begins.
+            out_of_orderness_ms: How much later than others a row may come, in ms.
 
         Raises:
-            ValueError: The schema has no columns; and the errors of ``transform``.
+            ValueError: The schema has no columns, or the out-of-orderness is negative; and the
+                errors of ``transform``.
+            EndlessTimersError: Timers register each other without end.
 
         Example:
             >>> keyed.process(Counts(), "word STRING, count BIGINT").show()
         """
         self.rows.expect(function, KeyedProcessFunction)
-        rows = self.rows.with_function(function, keeps_state=False, initial=initial)
+        rows = self.rows.with_function(
+            function,
+            keeps_state=False,
+            initial=initial,
+            out_of_orderness_ms=out_of_orderness_ms,
+        )
         return rows.output(schema)
 
     def run(
@@ -262,6 +281,7 @@ class KeyedFunctionVerbs(ABC):
         initial: Operator | None = None,
         watermark: int | None = None,
         max_parallelism: int | None = None,
+        out_of_orderness_ms: int = 0,
     ) -> FunctionResult:
         """Runs a function once, and keeps both its rows and its state.
 
@@ -272,18 +292,20 @@ class KeyedFunctionVerbs(ABC):
             initial: As for ``transform``.
             watermark: The event time in ms that the rows have reached. Timers up to it fire at the
                 end of their key, also those of keys without rows, and others become timers of the
-                savepoint. By default none fires.
+                savepoint. With ``initial`` they also fire between rows, as in ``process``. By
+                default none fires.
             max_parallelism: The number of key groups of the state's savepoint; by default that of
                 ``initial``, or 128.
+            out_of_orderness_ms: As for ``process``.
 
         Returns:
             The rows, the side outputs and the state. Spark keeps them on the disks of the
             executors.
 
         Raises:
-            ValueError: A schema has no columns, two side outputs have one name, or there are a
-                watermark and timers in namespaces, which nothing fires; and the errors of
-                ``transform``.
+            ValueError: A schema has no columns, two side outputs have one name, the
+                out-of-orderness is negative, or there are a watermark and timers in namespaces,
+                which nothing fires; and the errors of ``transform``.
             SavepointError: A task has failed with it.
 
         Example:
@@ -292,7 +314,9 @@ class KeyedFunctionVerbs(ABC):
             >>> Savepoint.create(spark).with_operator("counts", run.state).write(path)
         """
         self.rows.expect(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
-        rows = self.rows.with_function(function, keeps_state=True, initial=initial)
+        rows = self.rows.with_function(
+            function, keeps_state=True, initial=initial, out_of_orderness_ms=out_of_orderness_ms
+        )
         key_groups = rows.max_parallelism(max_parallelism)
         return FunctionResult.of(rows, Outputs.of(schema, function), watermark, key_groups)
 
@@ -319,11 +343,21 @@ class KeyedRowsTransformation(KeyedFunctionVerbs):
         return self
 
     def with_function(
-        self, function: KeyedFunction, *, keeps_state: bool, initial: Operator | None
+        self,
+        function: KeyedFunction,
+        *,
+        keeps_state: bool,
+        initial: Operator | None,
+        out_of_orderness_ms: int = 0,
     ) -> FunctionPlan:
         """The plan of a function over the rows."""
         return FunctionPlan.of(
-            self.inputs, function, self.options, keeps_state=keeps_state, initial=initial
+            self.inputs,
+            function,
+            self.options,
+            keeps_state=keeps_state,
+            initial=initial,
+            out_of_orderness_ms=out_of_orderness_ms,
         )
 
     def expect(self, function: object, *of_one: type) -> None:

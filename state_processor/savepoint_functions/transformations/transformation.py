@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from savepoint_functions.functions.operator_function import in_structs, operator_rows
-from savepoint_functions.functions.sorted_inputs import KeyedInput, milliseconds
+from savepoint_functions.functions.sorted_inputs import KeyedInput, expect_ordered, milliseconds
 from savepoint_functions.transformations.broadcast_transformation import (
     BroadcastRows,
     BroadcastTransformation,
@@ -64,10 +64,12 @@ class OneInputStateTransformation:
     Attributes:
         data: Its rows.
         timestamps: The column of their timestamps, if they were assigned.
+        tie_breaker: The column that orders rows with equal timestamps, if there is one.
     """
 
     data: DataFrame
     timestamps: str | None = None
+    tie_breaker: str | None = None
 
     def __repr__(self) -> str:
         return f"OneInputStateTransformation({self.data.columns})"
@@ -75,21 +77,28 @@ class OneInputStateTransformation:
     def __post_init__(self) -> None:
         expect_frame(self.data)
 
-    def assign_timestamps(self, column: str) -> Self:
+    def assign_timestamps(self, column: str, tie_breaker: str | None = None) -> Self:
         """The rows with timestamps, in whose order a function gets the rows of a key.
+
+        Rows of a key with equal timestamps come in the order of ``tie_breaker``. Without one they
+        come in any order, which may differ from run to run.
 
         Args:
             column: A ``TIMESTAMP``, or ms since the epoch as ``BIGINT``.
+            tie_breaker: A column of any type that Spark orders, such as the offset in a topic. A
+                stream doesn't use it: its rows come as they arrive.
 
         Raises:
             ColumnNotFoundError: There is no such column.
-            ColumnTypeError: It has no timestamps.
+            ColumnTypeError: It has no timestamps, or Spark does not order the other column.
 
         Example:
             >>> transformation.assign_timestamps("sold_at").key_by("account").transform(Totals())
         """
         milliseconds(self.data, column)
-        return replace(self, timestamps=column)
+        if tie_breaker is not None:
+            expect_ordered(self.data, tie_breaker)
+        return replace(self, timestamps=column, tie_breaker=tie_breaker)
 
     def key_by(
         self,
@@ -118,7 +127,9 @@ class OneInputStateTransformation:
             >>> transformation.key_by("account", key_type=Types.INT())
         """
         key = key_of(self.data, columns, key_type, key_groups, hash_code)
-        return KeyedStateTransformation(self.data, key, timestamps=self.timestamps)
+        return KeyedStateTransformation(
+            self.data, key, timestamps=self.timestamps, tie_breaker=self.tie_breaker
+        )
 
     def local_key_by(
         self,
@@ -144,9 +155,8 @@ class OneInputStateTransformation:
             >>> partial = rows.local_key_by("word").aggregate(count=Count(), total=Sum("amount"))
             >>> partial.key_by("word").rows().show()
         """
-        rows = KeyedInput(
-            self.data, key_of(self.data, columns, key_type, None, hash_code), self.timestamps
-        )
+        key = key_of(self.data, columns, key_type, None, hash_code)
+        rows = KeyedInput(self.data, key, self.timestamps, self.tie_breaker)
         return LocalKeyedTransformation(rows, table_size)
 
     def like(
@@ -185,7 +195,7 @@ class OneInputStateTransformation:
         Example:
             >>> rates = OperatorTransformation.bootstrap_with(rates_df).broadcast(RATES)
         """
-        return BroadcastRows.of(self.data, self.timestamps, descriptors)
+        return BroadcastRows.of(self.data, self._timestamps(), descriptors)
 
     def connect(self, other: BroadcastRows) -> BroadcastTransformation:
         """The rows, without keys, connected with broadcast rows.
@@ -197,7 +207,7 @@ class OneInputStateTransformation:
             >>> sales = OperatorTransformation.bootstrap_with(sales_df).connect(rates)
             >>> sales.process(Converter(), "id BIGINT, amount DOUBLE").show()
         """
-        return BroadcastTransformation.of(self.data, self.timestamps, other)
+        return BroadcastTransformation.of(self.data, self._timestamps(), other)
 
     def transform(self, function: OperatorFunction) -> OperatorStateTransformation:
         """The operator state that a function makes of the rows of each partition.
@@ -212,8 +222,14 @@ class OneInputStateTransformation:
         Example:
             >>> OperatorTransformation.bootstrap_with(rows).transform(Elements())
         """
-        rows = operator_rows(in_structs(self.data, self.timestamps), function)
+        rows = operator_rows(in_structs(self.data, self._timestamps()), function)
         return OperatorStateTransformation(rows)
+
+    def _timestamps(self) -> str | None:
+        """The timestamps of rows without keys. Raises ``ValueError`` for a tie breaker."""
+        if self.tie_breaker is not None:
+            raise ValueError("tie_breaker orders the rows of a key: leave it out, or add key_by")
+        return self.timestamps
 
     def list_state(
         self, descriptor: ListStateDescriptor, column: str | None = None

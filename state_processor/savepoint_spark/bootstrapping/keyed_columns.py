@@ -294,6 +294,11 @@ def key_of(
     """The key of columns; see ``OneInputStateTransformation.key_by``."""
     if not columns:
         raise ValueError("keyed state needs the column of its key: key_by('account')")
+    if others := [column for column in columns if not isinstance(column, str)]:
+        raise TypeError(
+            f"key_by takes names of columns, and was given a {type(others[0]).__name__}: add what it"
+            " computes as a column first, e.g. rows.withColumn('key', …)"
+        )
     if key_type is None:
         types = [natural_type(name, column_of(data, name)[1]) for name in columns]
         key_type = types[0] if len(types) == 1 else Types.TUPLE(types)

@@ -148,9 +148,12 @@ class WindowedStateTransformation(PlannedTransformation):
         return OperatorPlan(KeyedPlan(keyed.key.snapshot, infos, tuple(rows)))
 
     def _fires_at(self) -> Column:
-        """The timestamps of each window: one fires it, the last removes it."""
+        """The timestamps of each window: one fires it, the last removes it.
+
+        A window of processing time is never late: Flink removes it when it fires.
+        """
         last = F.col(NAMESPACE)["end"] - 1
-        lateness = self.allowed_lateness_ms
+        lateness = 0 if self.is_processing_time else self.allowed_lateness_ms
         return F.array(last, last + lateness) if lateness else F.array(last)
 
     def _timers(self) -> tuple[NewState, ...]:

@@ -29,6 +29,7 @@ from savepoint_spark.reading.states import hashable
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
+    from savepoint_database.types.records import Record
     from savepoint_spark.reading.per_key import KeyGroupRows, TimersOf
 
 CONTENTS = "window-contents"
@@ -138,10 +139,9 @@ def _is_merging_window_set(state: State) -> bool:
     return pa.types.is_struct(pair) and [field.type for field in pair] == [_TIME_WINDOW] * 2
 
 
-def _merged_window(stored: Any, merging_window_set: Iterable[dict[str, Any]]) -> Any:
+def _merged_window(stored: Any, merging_window_set: Iterable[Record]) -> Any:
     """The merged window whose contents are stored under a window, or the window itself."""
-    for pair in merging_window_set:
-        window, state_window = pair.values()
+    for window, state_window in merging_window_set:
         if state_window == stored:
             return window
     return stored
@@ -150,4 +150,4 @@ def _merged_window(stored: Any, merging_window_set: Iterable[dict[str, Any]]) ->
 def _window(namespace: Any, namespace_type: pa.DataType) -> Any:
     if pa.types.is_null(namespace_type):
         return GlobalWindow()
-    return TimeWindow(**namespace) if namespace_type == _TIME_WINDOW else namespace
+    return TimeWindow(*namespace) if namespace_type == _TIME_WINDOW else namespace

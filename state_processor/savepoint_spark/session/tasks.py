@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _RAISED = re.compile(r"^([A-Za-z_][\w.]*): (.*)$", re.MULTILINE)
 # The message of an exception of Java, behind the line that says what was called.
 _MESSAGE = re.compile(r"^: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
+# Spark waits 10 seconds for a worker that it starts by itself, which no option changes.
+_TOO_SLOW = re.compile("Python worker (?:failed )?to connect back")
 _AT = re.compile(r"(.*) at byte (-?\d+): (.*)")
 
 Item = TypeVar("Item")
@@ -40,18 +42,29 @@ def typed_errors() -> Iterator[None]:
     """Raises the ``SavepointError`` of a task, or ``JobError`` if tasks have died."""
     try:
         yield
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
+        typed = _typed(error)
+        if typed is None:
+            raise
+        raise typed from error
+
+
+def _typed(error: PySparkException | Py4JError) -> SavepointError | None:
+    """The error of a task, or of a job whose tasks have died; None if it is an error of others."""
+    if _TOO_SLOW.search(str(error)):
+        return JobError(
+            "a Python worker of Spark has not started within 10 seconds, because the machine is busy:"
+            " run it again, with fewer tasks at once, e.g. with spark.master=local[1]"
+        )
+    if isinstance(error, PySparkException):
         kinds = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in _kinds(SavepointError)}
         raised = [
             (kinds[name], words) for name, words in _RAISED.findall(str(error)) if name in kinds
         ]
-        if not raised:
-            raise
-        raise _error(*raised[-1]) from error
-    except Py4JError as error:
-        message = _MESSAGE.search(str(error))
-        reason = message[1] if message else str(error).partition("\n")[0]
-        raise JobError(f"a job of Spark has ended without a result: {reason}") from error
+        return _error(*raised[-1]) if raised else None
+    message = _MESSAGE.search(str(error))
+    reason = message[1] if message else str(error).partition("\n")[0]
+    return JobError(f"a job of Spark has ended without a result: {reason}")
 
 
 def _kinds(root: type[SavepointError]) -> Iterator[type[SavepointError]]:

@@ -133,8 +133,8 @@ class KeyedStateBackend(ABC):
         | value, reducing, aggregating | the value, or the accumulator                   |
         | list                         | a list of the elements                          |
         | map                          | a list of pairs                                 |
-        | with TTL                     | a dict of ``timestamp`` (ms) and ``value``      |
-        |                              | instead of each value                           |
+        | with TTL                     | a ``Record`` of ``timestamp`` (ms) and          |
+        |                              | ``value`` instead of each value                 |
         | with a namespace layout      | a list of pairs of namespace and contents       |
         """
         return [kept.snapshot() for kept in self._kept.values()]

@@ -21,6 +21,8 @@ from savepoint_spark.reading.states import ListState, MapState, State, ValueStat
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping
 
+    from savepoint_functions.functions.backends.value_codec import Shape
+
 StateT = TypeVar("StateT", bound=State)
 
 _HASHABLE = (int, str, bytes)
@@ -60,14 +62,18 @@ class ChangeableMapState(MapState):
 class HeldState(State):
     """State of the current key, in the current namespace.
 
-    ``is_as_held`` says that a snapshot has the object itself.
+    ``is_as_held`` says that a snapshot has the object itself. ``shape`` gives values the form in
+    which a function takes them; None if they have it already.
     """
 
     is_as_held: ClassVar[bool] = False
 
-    def __init__(self, name: str, *, has_namespaces: bool = False) -> None:
+    def __init__(
+        self, name: str, *, has_namespaces: bool = False, shape: Shape | None = None
+    ) -> None:
         super().__init__(name)
         self.has_namespaces = has_namespaces
+        self._shape = shape
         self._namespace: Hashable = None
         self._others: dict[Hashable, Any] = {}
 
@@ -128,7 +134,7 @@ class HeldValueState(HeldState, ValueState):
     is_as_held = True
 
     def update(self, value: Any) -> None:
-        self._value = value
+        self._value = value if self._shape is None else self._shape(value)
 
     def contents(self, held: Any) -> Any:
         return held
@@ -138,36 +144,55 @@ class HeldListState(HeldState, ChangeableListState):
     """A list."""
 
     def add(self, value: Any) -> None:
-        value = present(self, value)
+        value = self._shaped(value)
         if self._value is None:
             self._value = [value]
         else:
             self._value.append(value)
 
     def update(self, values: Iterable[Any]) -> None:
-        self._value = [present(self, value) for value in values]
+        self._value = [self._shaped(value) for value in values]
+
+    def _shaped(self, value: Any) -> Any:
+        value = present(self, value)
+        return value if self._shape is None else self._shape(value)
 
 
 class HeldMapState(HeldState, ChangeableMapState):
-    """A map."""
+    """A map; ``key_shape`` is for its user keys what ``shape`` is for its values."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        has_namespaces: bool = False,
+        shape: Shape | None = None,
+        key_shape: Shape | None = None,
+    ) -> None:
+        super().__init__(name, has_namespaces=has_namespaces, shape=shape)
+        self._key_shape = key_shape
 
     def get(self, key: Any) -> Any:
         if not self._value:
             return None
-        value = self._value.get(_index(key))
+        value = self._value.get(self._place_of(key))
         return value and value[1]
 
     def contains(self, key: Any) -> bool:
-        return bool(self._value) and _index(key) in self._value
+        return bool(self._value) and self._place_of(key) in self._value
 
     def put(self, key: Any, value: Any) -> None:
         if self._value is None:
             self._value = {}
+        if self._key_shape is not None:
+            key = self._key_shape(key)
+        if self._shape is not None:
+            value = self._shape(value)
         self._value[_index(key)] = (key, value)
 
     def remove(self, key: Any) -> None:
         if self._value:
-            self._value.pop(_index(key), None)
+            self._value.pop(self._place_of(key), None)
 
     def items(self) -> list[tuple[Any, Any]]:
         return list(self._value.values()) if self._value else []
@@ -177,6 +202,9 @@ class HeldMapState(HeldState, ChangeableMapState):
 
     def held(self, contents: Any) -> Any:
         return {_index(key): (key, value) for key, value in contents}
+
+    def _place_of(self, key: Any) -> Hashable:
+        return _index(key if self._key_shape is None else self._key_shape(key))
 
 
 def present(state: State, value: Any) -> Any:

@@ -15,6 +15,7 @@ from savepoint_functions.functions.backends.held_states import (
     HeldState,
     HeldValueState,
 )
+from savepoint_functions.functions.backends.value_codec import shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,14 +60,25 @@ class SingleKeyBackend(KeyedStateBackend):
         if self.key_bytes is not None:
             yield self.current_key, self.key_bytes
 
-    def value_state(self, name: str, _: Layout, namespace: Layout | None) -> HeldValueState:
-        return self._added(HeldValueState(name, has_namespaces=namespace is not None))
+    def value_state(self, name: str, stored: Layout, namespace: Layout | None) -> HeldValueState:
+        shape = shape_of(stored, f"state {name!r}")
+        return self._added(HeldValueState(name, has_namespaces=namespace is not None, shape=shape))
 
-    def list_state(self, name: str, _: Layout, namespace: Layout | None) -> HeldListState:
-        return self._added(HeldListState(name, has_namespaces=namespace is not None))
+    def list_state(self, name: str, element: Layout, namespace: Layout | None) -> HeldListState:
+        shape = shape_of(element, f"state {name!r}")
+        return self._added(HeldListState(name, has_namespaces=namespace is not None, shape=shape))
 
-    def map_state(self, name: str, _: Layout, __: Layout, namespace: Layout | None) -> HeldMapState:
-        return self._added(HeldMapState(name, has_namespaces=namespace is not None))
+    def map_state(
+        self, name: str, user_key: Layout, user_value: Layout, namespace: Layout | None
+    ) -> HeldMapState:
+        return self._added(
+            HeldMapState(
+                name,
+                has_namespaces=namespace is not None,
+                shape=shape_of(user_value, f"state {name!r}"),
+                key_shape=shape_of(user_key, f"the user keys of state {name!r}"),
+            )
+        )
 
     def _added(self, state: HeldT) -> HeldT:
         self._held.append(state)

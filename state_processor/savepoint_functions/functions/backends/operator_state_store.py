@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from savepoint_formats.metadata import DistributionMode
 from savepoint_functions.functions.backends.held_states import HeldListState, HeldMapState
+from savepoint_functions.functions.backends.value_codec import shape_of
 
 if TYPE_CHECKING:
     from savepoint_database.types.descriptors import (
@@ -36,10 +37,13 @@ class OperatorStateStore:
 
     def broadcast_state(self, descriptor: MapStateDescriptor) -> MapState:
         """A map that each subtask has."""
-        _ = descriptor.user_key, descriptor.user_value
-        return self._registered(
-            descriptor, DistributionMode.BROADCAST, HeldMapState(descriptor.name)
+        name = descriptor.name
+        state = HeldMapState(
+            name,
+            shape=shape_of(descriptor.user_value.layout(), f"state {name!r}"),
+            key_shape=shape_of(descriptor.user_key.layout(), f"the user keys of state {name!r}"),
         )
+        return self._registered(descriptor, DistributionMode.BROADCAST, state)
 
     def contents(self) -> list[tuple[StateDescriptor, DistributionMode, list[Any]]]:
         """The elements of each list state, and the pairs of key and value of each map state."""
@@ -51,8 +55,8 @@ class OperatorStateStore:
     def _list(self, descriptor: ListStateDescriptor, mode: DistributionMode) -> ListState:
         if descriptor.has_ttl:
             raise ValueError(f"operator state {descriptor.name!r} can have no time to live")
-        _ = descriptor.element
-        return self._registered(descriptor, mode, HeldListState(descriptor.name))
+        shape = shape_of(descriptor.element.layout(), f"state {descriptor.name!r}")
+        return self._registered(descriptor, mode, HeldListState(descriptor.name, shape=shape))
 
     def _registered(self, descriptor: StateDescriptor, mode: DistributionMode, new: HeldT) -> HeldT:
         known = self._states.setdefault(descriptor.name, (descriptor, mode, new))

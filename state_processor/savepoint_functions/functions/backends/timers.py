@@ -7,19 +7,25 @@ keys. So every backend keeps them, and a timer is there once, however often it i
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from savepoint_database.types.descriptors import MapStateDescriptor
 from savepoint_database.types.types import Types
+from savepoint_formats.errors import EndlessTimersError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from savepoint_functions.functions.backends.backend import KeyedStateBackend
+    from savepoint_functions.functions.backends.backend import Clock, KeyedStateBackend
     from savepoint_spark.reading.states import MapState
+
+RowT = TypeVar("RowT")
 
 MIN_WATERMARK: Final = -(2**63)
 MAX_WATERMARK: Final = 2**63 - 1
+
+_MAX_REPEATS = 10_000
+"""Timers that ``on_timer`` may register for the time that has come already, or at the end of time."""
 
 EVENT_TIME, PROCESSING_TIME = "EVENT_TIME", "PROCESSING_TIME"
 
@@ -37,12 +43,17 @@ _STATES = timer_states("user-timers")
 
 
 class TimerService:
-    """The timers of the current key, and the time. It is made before the first key."""
+    """The timers of the current key, and the time. It is made before the first key.
+
+    Event time ``flows`` if timers fire between rows: it goes on from timer to timer, as it does in
+    Flink where rows of other keys come all the time.
+    """
 
     EVENT: Final = _STATES[EVENT_TIME]
     PROCESSING: Final = _STATES[PROCESSING_TIME]
 
-    def __init__(self, backend: KeyedStateBackend) -> None:
+    def __init__(self, backend: KeyedStateBackend, *, flows: bool = False) -> None:
+        self._flows = flows
         self._clock = backend.clock
         self._timers = {
             domain: cast(
@@ -50,16 +61,25 @@ class TimerService:
             )
             for domain, name in _STATES.items()
         }
-        self._due: dict[str, list[int]] = {EVENT_TIME: [], PROCESSING_TIME: []}
+        # The timers of the current key in each domain that was asked for, and some deleted ones.
+        self._heaps: dict[str, list[int]] = {}
         # The time that each domain has reached while timers fire.
         self._reached: dict[str, int] = {}
+        self._firing = MIN_WATERMARK
+        self._repeats = 0
         self._watermark = MIN_WATERMARK
         self.is_used = False
 
     def current_watermark(self) -> int:
-        """The event time in ms: -2**63 while rows of a key come.
+        """The event time in ms that has been reached.
 
-        While its timers fire it is 2**63 - 1; in a backlog, it is the watermark at the end of that.
+        | timers fire      | at a row                                 | at a timer                  |
+        |------------------|------------------------------------------|-----------------------------|
+        | behind all rows  | -2**63                                   | the last watermark          |
+        | between rows     | its timestamp, less the out-of-orderness | its timestamp, but never    |
+        |                  | less 1 ms                                | less than before            |
+        | at the end of    |                                          | 2**63 - 1                   |
+        | ``process``      |                                          |                             |
 
         Example:
             >>> is_late = context.timestamp <= context.timer_service.current_watermark()
@@ -98,13 +118,21 @@ class TimerService:
         """The processing-time timers of the current key in ms, ascending, each once."""
         return sorted(self._timers[PROCESSING_TIME].keys())
 
-    def restored(self) -> None:
-        """Takes notice that the current key may have timers that were not registered here."""
-        self.is_used = True
+    def begun(self, *, is_restored: bool = False) -> None:
+        """Takes notice that another key is current; restored ones may have timers already."""
+        self.is_used = self.is_used or is_restored
+        self._heaps.clear()
 
     def set_watermark(self, watermark: int) -> None:
         """Sets the event time, in ms; no timer fires by that."""
         self._watermark = watermark
+
+    def is_due(self, domain: str, time: int) -> bool:
+        """Whether the current key may have a timer up to a time in ms."""
+        if not self.is_used:
+            return False
+        heap = self._heap(domain)
+        return bool(heap) and heap[0] <= time
 
     def due(
         self, *, watermark: int | None = None, processing_time: int | None = None
@@ -114,50 +142,84 @@ class TimerService:
         Timers up to ``watermark`` and ``processing_time``, both in ms, fire: first those of event
         time in the order of their timestamps, then those of processing time. None fires no timers
         of that domain. A timer that is registered meanwhile comes in its turn, and one that is
-        deleted does not come.
+        deleted does not come. At the end of time, unless event time flows, a timer that is
+        registered meanwhile is dropped, as in Flink's batch mode.
+
+        Raises:
+            EndlessTimersError: Timers register each other without end.
         """
-        reached = {EVENT_TIME: watermark, PROCESSING_TIME: processing_time}
-        return self._fired({domain: time for domain, time in reached.items() if time is not None})
-
-    @staticmethod
-    def timestamps(entries: Iterable[tuple[int, Any]] | None) -> list[int] | None:
-        """The timestamps in a snapshot of either state, ascending; None for none."""
-        return None if entries is None else sorted(timestamp for timestamp, _ in entries)
-
-    def _fired(self, reached: dict[str, int]) -> Iterator[tuple[str, int]]:
-        """The timers that fire when domains have reached these times."""
         if not self.is_used:
             return
+        times = {EVENT_TIME: watermark, PROCESSING_TIME: processing_time}
+        reached = {domain: time for domain, time in times.items() if time is not None}
         # If ``on_timer`` switches keys, timers of another key fire meanwhile.
         before = self._reached, self._watermark
-        self._reached = reached
-        self._watermark = reached.get(EVENT_TIME, self._watermark)
+        self._reached, self._repeats = reached, 0
+        if watermark is not None and (watermark == MAX_WATERMARK or not self._flows):
+            self._watermark = watermark
         try:
             has_fired = True
             # A timer of processing time may register others of event time.
             while has_fired:
                 has_fired = False
                 for domain in reached:
-                    if not self._timers[domain].is_empty():
-                        for timer in self._fired_in(domain):
-                            has_fired = True
-                            yield timer
+                    for timestamp in self._taken(domain):
+                        has_fired = True
+                        yield domain, timestamp
         finally:
             self._reached, self._watermark = before
 
-    def _fired_in(self, domain: str) -> Iterator[tuple[str, int]]:
-        timers, due, reached = self._timers[domain], self._due[domain], self._reached[domain]
-        timestamps = timers.keys()
-        due[:] = [timestamp for timestamp in timestamps if timestamp <= reached]
-        heapify(due)
-        while due:
-            timestamp = heappop(due)
+    def between(
+        self, rows: Iterable[RowT], clock: Clock, fire: Callable[[int], None]
+    ) -> Iterator[RowT]:
+        """The rows of a key; before each, ``fire`` is called if the clock has reached a timer."""
+        for row in rows:
+            if self.is_used and self._heap(PROCESSING_TIME):
+                now = clock()
+                if self.is_due(PROCESSING_TIME, now):
+                    fire(now)
+            yield row
+
+    @staticmethod
+    def timestamps(entries: Iterable[tuple[int, Any]] | None) -> list[int] | None:
+        """The timestamps in a snapshot of either state, ascending; None for none."""
+        return None if entries is None else sorted(timestamp for timestamp, _ in entries)
+
+    def _heap(self, domain: str) -> list[int]:
+        heap = self._heaps.get(domain)
+        if heap is None:
+            heap = self._heaps[domain] = self._timers[domain].keys()
+            heapify(heap)
+        return heap
+
+    def _taken(self, domain: str) -> Iterator[int]:
+        """The timers of a domain that are due, removed one by one."""
+        timers, reached = self._timers[domain], self._reached[domain]
+        while (heap := self._heap(domain)) and heap[0] <= reached:
+            timestamp = heappop(heap)
             if timers.contains(timestamp):
                 timers.remove(timestamp)
-                yield domain, timestamp
+                self._firing = timestamp
+                if domain == EVENT_TIME:
+                    self._watermark = max(self._watermark, timestamp)
+                yield timestamp
 
     def _register(self, domain: str, timestamp: int) -> None:
+        if not self._flows and self._watermark == MAX_WATERMARK:
+            return
         self.is_used = True
-        self._timers[domain].put(timestamp, None)
         if timestamp <= self._reached.get(domain, MIN_WATERMARK - 1):
-            heappush(self._due[domain], timestamp)
+            self._expect_end(domain, timestamp)
+        timers, heap = self._timers[domain], self._heaps.get(domain)
+        if heap is not None and not timers.contains(timestamp):
+            heappush(heap, timestamp)
+        timers.put(timestamp, None)
+
+    def _expect_end(self, domain: str, timestamp: int) -> None:
+        """Raises ``EndlessTimersError`` if timers that fire have registered too many such timers."""
+        self._repeats += self._reached[domain] == MAX_WATERMARK or timestamp <= self._firing
+        if self._repeats > _MAX_REPEATS:
+            raise EndlessTimersError(
+                f"on_timer has registered {_MAX_REPEATS} timers that are due at once, the last one at"
+                f" {timestamp}: let it end, or give run(…) a watermark, where later timers stay"
+            )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.types.python_values import given, taken
+from savepoint_database.types.python_values import given, shaped, taken
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import UnencodableError
 from savepoint_formats.values.arrow_types import arrow_type
@@ -13,7 +13,29 @@ from savepoint_formats.values.kryo.dialect import written_dialect
 from savepoint_formats.values.state_entries import EntryReader, EntryWriter, NullableRest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from savepoint_formats.layout import Layout
+
+    Shape = Callable[[Any], Any]
+
+
+def shape_of(layout: Layout, name: str) -> Shape | None:
+    """Gives values of a layout the form that functions take; None if they have it already.
+
+    ``name`` says in messages what they are. A value that doesn't fit raises ``UnencodableError``.
+    """
+    convert = shaped(arrow_type(layout))
+    if convert is None:
+        return None
+
+    def shape(value: Any) -> Any:
+        try:
+            return None if value is None else convert(value)
+        except (TypeError, ValueError) as error:
+            raise UnencodableError(f"{value!r} is no value of {name}: {error}") from error
+
+    return shape
 
 
 class ValueCodec:

@@ -19,6 +19,7 @@ from savepoint_functions.functions.backends.held_states import (
     WrappingState,
     present,
 )
+from savepoint_functions.functions.backends.value_codec import shape_of
 from savepoint_spark.reading.states import (
     AggregatingState,
     ListState,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         StateTtlConfig,
     )
     from savepoint_formats.layout import Layout
+    from savepoint_functions.functions.backends.value_codec import Shape
 
     Clock = Callable[[], int]
 
@@ -162,9 +164,12 @@ class TimedMapState(WrappingState[MapState], ChangeableMapState):
 class FoldingReducingState(WrappingState[ValueState], ReducingState):
     """A value, into which all added values are reduced."""
 
-    def __init__(self, values: ValueState, reduce: Callable[[Any, Any], Any]) -> None:
+    def __init__(
+        self, values: ValueState, reduce: Callable[[Any, Any], Any], shape: Shape | None
+    ) -> None:
         super().__init__(values)
         self._reduce = reduce
+        self._shape = shape
 
     def get(self) -> Any:
         return self._inner.value()
@@ -172,15 +177,20 @@ class FoldingReducingState(WrappingState[ValueState], ReducingState):
     def add(self, value: Any) -> None:
         held = self._inner.value()
         value = present(self, value)
+        if self._shape is not None:
+            value = self._shape(value)
         self._inner.update(value if held is None else self._reduce(held, value))
 
 
 class FoldingAggregatingState(WrappingState[ValueState], AggregatingState):
     """An accumulator of all added values."""
 
-    def __init__(self, values: ValueState, function: AggregateFunction) -> None:
+    def __init__(
+        self, values: ValueState, function: AggregateFunction, shape: Shape | None
+    ) -> None:
         super().__init__(values)
         self._function = function
+        self._shape = shape
 
     def get(self) -> Any:
         """Result of the accumulator; None without an accumulator."""
@@ -189,7 +199,11 @@ class FoldingAggregatingState(WrappingState[ValueState], AggregatingState):
 
     def add(self, value: Any) -> None:
         held = self._inner.value()
-        accumulator = self._function.create_accumulator() if held is None else held
+        accumulator = held
+        if held is None:
+            accumulator = self._function.create_accumulator()
+            if self._shape is not None:
+                accumulator = self._shape(accumulator)
         self._inner.update(self._function.add(present(self, value), accumulator))
 
 
@@ -200,7 +214,7 @@ def folding_reductions(descriptor: ReducingStateDescriptor, values: ValueState) 
             f"the descriptor of state {descriptor.name!r} has no reduce_function, which adding"
             " needs; e.g. reduce_function=max"
         )
-    return FoldingReducingState(values, descriptor.reduce_function)
+    return FoldingReducingState(values, descriptor.reduce_function, _shape(descriptor))
 
 
 def folding_aggregates(
@@ -212,4 +226,10 @@ def folding_aggregates(
             f"the descriptor of state {descriptor.name!r} has no aggregate_function, which adding"
             " needs: an object with create_accumulator, add, get_result and merge"
         )
-    return FoldingAggregatingState(values, descriptor.aggregate_function)
+    return FoldingAggregatingState(values, descriptor.aggregate_function, _shape(descriptor))
+
+
+def _shape(descriptor: ReducingStateDescriptor | AggregatingStateDescriptor) -> Shape | None:
+    layout = descriptor.stored.layout()
+    unwrapped = layout.value if isinstance(layout, Ttl) else layout
+    return shape_of(unwrapped, f"state {descriptor.name!r}")

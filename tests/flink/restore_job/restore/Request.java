@@ -28,10 +28,11 @@ record Request(
     /**
      * An operator, by what the job has in its place.
      *
-     * @param function {@code dump}, {@code fire}, {@code find} or {@code window}
+     * @param function {@code dump}, {@code fire}, {@code find}, {@code window} or {@code trace}
      * @param key the type of its keys; null if it is not keyed
      * @param windows of a window operator, else null
      * @param keys how many of its keys come in where it finds them, else 0
+     * @param trace of an operator that tells each call, else null
      */
     record Operator(
             String uid,
@@ -41,7 +42,8 @@ record Request(
             List<Timers> timers,
             List<Elements> elements,
             Windows windows,
-            int keys)
+            int keys,
+            Trace trace)
             implements Serializable {}
 
     /**
@@ -52,6 +54,16 @@ record Request(
      */
     record State(String name, String kind, List<String> types, String namespace, long ttl)
             implements Serializable {}
+
+    /**
+     * Rows for a function, each call of which is told.
+     *
+     * @param does which function, see {@link TraceFunction}
+     */
+    record Trace(String does, List<Event> events) implements Serializable {}
+
+    /** A row with its timestamp in ms; or a watermark, which has no key. */
+    record Event(String key, long at) implements Serializable {}
 
     /** A timer service. */
     record Timers(String name, String namespace) implements Serializable {}

@@ -77,6 +77,7 @@ final class RestoreJob {
                     .process(new FiringFunction(operator), object(Types.STRING));
             case "find" -> found(operator);
             case "window" -> windows(operator);
+            case "trace" -> traced(operator);
             default -> throw new IllegalArgumentException("no function " + operator.function());
         };
     }
@@ -96,6 +97,17 @@ final class RestoreJob {
                 .setParallelism(1)
                 .keyBy(new KeyOf(keys.getTypeClass()), keys)
                 .process(new FindFunction(operator.uid()), object(Types.STRING));
+    }
+
+    private SingleOutputStreamOperator<Object> traced(Request.Operator operator) {
+        Request.Trace trace = operator.trace();
+        return nothing.transform(
+                        "events",
+                        Types.TUPLE(Types.STRING, Types.LONG),
+                        new EventsOperator(trace.events()))
+                .setParallelism(1)
+                .keyBy(row -> row.f0, Types.STRING)
+                .process(new TraceFunction(operator.uid(), trace.does()), object(Types.STRING));
     }
 
     private SingleOutputStreamOperator<Object> windows(Request.Operator operator) {

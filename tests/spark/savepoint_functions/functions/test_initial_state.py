@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark import cloudpickle
 from pyspark.sql import functions as F
+from support.streamed_rows import StreamedRows
 
 from savepoint_formats.errors import RescaleError
 from savepoint_functions.mixed_mode import Backlog, MixedModeJob, OperatorSettings
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 
     from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
     from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+
+# Workers do not find the modules of tests.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 COUNT = ValueStateDescriptor("count", Types.LONG())
 NOTE = ValueStateDescriptor("note", Types.STRING())
@@ -112,8 +118,8 @@ def test_a_run_has_rows_and_a_savepoint_in_the_place_of_the_old_one(
         initial=yesterday.operator("counts"),
         watermark=4,
     )
-    # Words 0, 1 and 2 have had rows; the timers of 0 to 4 are due.
-    counts = {(f"wörd {number}", number, 11 if number in (0, 1, 2) else 10) for number in range(5)}
+    # Words 0, 1 and 2 have had rows, before which their timers have fired; those of 0 to 4 are due.
+    counts = {(f"wörd {number}", number, 10) for number in range(5)}
     assert set(map(tuple, run.output.collect())) == counts
     path = str(tmp_path / "2026-11-22")
     written = yesterday.with_operator("counts", run.state).write(path)
@@ -156,20 +162,74 @@ def test_all_timers_fire_at_the_end_of_rows_that_leave_no_state(
     assert set(map(tuple, rows.collect())) == {(f"wörd {n}", n, 10) for n in range(KEYS)}
 
 
-def test_a_backlog_goes_on_and_a_stream_wants_no_state_that_it_would_lose(
+def test_a_backlog_goes_on_with_state_that_the_function_does_not_register(
     spark: SparkSession, yesterday: SparkSavepoint, tmp_path: Path
 ) -> None:
     today, initial = keyed(words(spark, 1000, 1003)), yesterday.operator("counts")
     backlog = Backlog.of(today, Counts(), COLUMNS, initial=initial, out_of_orderness_ms=990)
     result = backlog.run(str(tmp_path / "backlog"), "counts")
     # The watermark is 1002 - 990 - 1.
-    fired = {(f"wörd {number}", number, 10 + (number < 3)) for number in range(12)}
+    fired = {(f"wörd {number}", number, 10) for number in range(12)}
     assert set(map(tuple, result.output.collect())) == fired
     assert state_of(result.savepoint)["wörd 0"] == (11, "of wörd 0")
     assert len(timers_of(result.savepoint)) == KEYS - 12 + 3
     assert result.savepoint.read_list_state("counts", "offsets").count() == 3
-    numbers = spark.readStream.format("rate").load()
-    live = keyed(numbers.select(F.lit("word").alias("word"), F.col("value").alias("at")))
-    settings = OperatorSettings("counts", COLUMNS)
-    with pytest.raises(ValueError, match="state 'note', which the function does not register"):
-        MixedModeJob.of(today, live, Counts(), settings, str(tmp_path / "job"), initial=initial)
+
+
+def test_a_stream_keeps_state_that_the_function_does_not_register(
+    spark: SparkSession, yesterday: SparkSavepoint, tmp_path: Path
+) -> None:
+    live = StreamedRows(tmp_path / "live", "word STRING, at BIGINT")
+    live.put([("wörd 1", 2000), ("wörd 77", 2001)])
+    job = MixedModeJob.of(
+        keyed(words(spark, 1000, 1003)),
+        keyed(live.frame(spark)),
+        Counts(),
+        OperatorSettings("counts", COLUMNS),
+        str(tmp_path / "job"),
+        initial=yesterday.operator("counts"),
+    )
+    with job.start() as running:
+        running.process_all_available()
+        running.take_savepoint(str(tmp_path / "after"))
+    after = Savepoint.load(spark, str(tmp_path / "after"), uids=["counts"])
+    expected = {f"wörd {n}": (10 + (n < 3) + (n == 1), f"of wörd {n}") for n in range(KEYS)}
+    assert state_of(after) == expected | {"wörd 77": (1, None)}
+    assert {row.value for row in after.read_list_state("counts", "offsets").collect()} == {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    ("settings", "counts"),
+    [
+        ({}, [10, 11, 12]),
+        ({"execution.timers-between-rows.enabled": False}, [12, 12, 12]),
+        ({"state.backend.type": "rocksdb"}, [10, 11, 12]),
+        ({"execution.sorted-inputs.enabled": False}, [10, 11, 12]),
+    ],
+)
+def test_timers_fire_between_rows_unless_they_shall_fire_behind_them(
+    spark: SparkSession, yesterday: SparkSavepoint, settings: Any, counts: list[int]
+) -> None:
+    today = spark.createDataFrame([("wörd 0", 1000), ("wörd 0", 2000)], "word STRING, at BIGINT")
+    rows = (
+        keyed(today.coalesce(1))
+        .with_options(settings)
+        .process(Counts(), COLUMNS, initial=yesterday.operator("counts"))
+    )
+    fired = [row for row in rows.collect() if row.word == "wörd 0"]
+    assert [(row.at, row["count"]) for row in sorted(fired)] == list(
+        zip([0, 1100, 2100], counts, strict=True)
+    )
+
+
+def test_the_out_of_orderness_keeps_event_time_behind_the_rows(
+    spark: SparkSession, yesterday: SparkSavepoint
+) -> None:
+    today = spark.createDataFrame([("wörd 7", 1000), ("wörd 7", 2000)], "word STRING, at BIGINT")
+    for late, first in ((992, 10), (993, 11)):
+        rows = keyed(today).process(
+            Counts(), COLUMNS, initial=yesterday.operator("counts"), out_of_orderness_ms=late
+        )
+        assert ("wörd 7", 7, first) in set(map(tuple, rows.collect()))
+    with pytest.raises(ValueError, match="out_of_orderness_ms=-1, expected 0 or more"):
+        keyed(today).process(Counts(), COLUMNS, out_of_orderness_ms=-1)

@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from savepoint_formats.errors import (
+    FunctionResultError,
     OperatorNotFoundError,
     SavepointExistsError,
     SavepointNotFoundError,
@@ -339,7 +340,7 @@ def test_values_that_do_not_fit_the_schema_are_told(rows: DataFrame, tmp_path: P
             yield context.current_key, None
 
     backlog = Backlog.of(keyed(rows), Nulls(), "account BIGINT, at BIGINT NOT NULL")
-    with pytest.raises(PySparkException, match=r"gave null for key .* in column 'at'"):
+    with pytest.raises(FunctionResultError, match=r"gave null for key .* in column 'at'"):
         backlog.run(str(tmp_path), "notes")
 
 

@@ -60,7 +60,7 @@ class Average:
         return float(accumulator["f0"] / accumulator["f1"])
 
     def merge(self, one: Any, other: Any) -> Any:
-        return {name: one[name] + other[name] for name in one}
+        return tuple(map(sum, zip(one, other, strict=True)))
 
 
 class Ledger(KeyedProcessFunction):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark import cloudpickle
 from support.streamed_rows import StreamedRows
 
-from savepoint_functions.mixed_mode import MixedModeJob, OperatorSettings
+from savepoint_functions.mixed_mode import CommittedBatch, MixedModeJob, OperatorSettings
 from state_processor import (
     KeyedProcessFunction,
     OperatorTransformation,
@@ -134,3 +134,50 @@ def test_a_job_goes_on_from_a_savepoint_of_another(spark: SparkSession, tmp_path
         running.take_savepoint(str(tmp_path / "after"))
     expected = {0: 2, 1: 1, 2: 3, 3: 2, 4: 1, 5: 1, 9: 1}
     assert counts(spark, str(tmp_path / "after")) == expected
+
+
+def test_a_stream_that_is_over_fires_all_timers_and_leaves_a_complete_savepoint(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = StreamedRows(tmp_path / "live", COLUMNS)
+    rows.put([(0, "remind", 210), (2, "add", 211)])
+    rows.put([(9, "remind", 300)])
+    job = MixedModeJob.of(
+        keyed(spark.createDataFrame(BACKLOG, COLUMNS)),
+        keyed(rows.frame(spark)),
+        Visits(),
+        SETTINGS,
+        str(tmp_path / "job"),
+    )
+    given: dict[int, list[Any]] = {}
+
+    def keep(batch: DataFrame, number: int) -> None:
+        given[number] = sorted(map(tuple, batch.collect()))
+
+    job.finish(str(tmp_path / "last"), keep)
+    fired = sorted(row[:3] for of in given.values() for row in of if "reminder" in row[1])
+    assert fired == [(0, "reminder 260", 2), (4, "reminder 154", 1), (9, "reminder 350", 1)]
+    # Event time has reached 299 by the rows.
+    assert (9, "reminder 350", 1, 2**63 - 1) in given[max(given)]
+    last = Savepoint.load(spark, str(tmp_path / "last"), uids=["visits"])
+    assert counts(spark, str(tmp_path / "last")) == {0: 2, 1: 1, 2: 2, 3: 1, 4: 1, 5: 1, 9: 1}
+    assert last.read_timers("visits").count() == 0
+    assert CommittedBatch.beside(str(tmp_path / "last")).offsets
+
+
+def test_a_stream_without_rows_ends_with_the_state_of_the_switch(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    job = MixedModeJob.of(
+        keyed(spark.createDataFrame(BACKLOG, COLUMNS)),
+        keyed(StreamedRows(tmp_path / "live", COLUMNS).frame(spark)),
+        Visits(),
+        SETTINGS,
+        str(tmp_path / "job"),
+    )
+    given: dict[int, list[Any]] = {}
+    job.finish(
+        str(tmp_path / "last"), lambda rows, number: given.setdefault(number, rows.collect())
+    )
+    assert [row.what for row in given[0]] == ["reminder 154"]
+    assert counts(spark, str(tmp_path / "last")) == dict.fromkeys(range(6), 1)

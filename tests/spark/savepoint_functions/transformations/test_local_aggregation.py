@@ -16,13 +16,16 @@ from pyspark.sql import functions as F
 from support import aggregated_rows
 from support.aggregated_rows import AGGREGATES, data_of, in_spark, sorted_rows, tables
 
-from savepoint_formats.errors import ColumnNotFoundError
+from savepoint_formats.errors import ColumnNotFoundError, NullKeyError
 from savepoint_functions.aggregating.aggregates import Avg, Count, Max, Sum, TopN
 from savepoint_functions.functions.process_functions import KeyedProcessFunction
 from savepoint_functions.transformations.window_assigners import SessionWindows, assign_windows
-from state_processor import OperatorTransformation, Types, ValueStateDescriptor
+from savepoint_spark.session.tasks import typed_errors
+from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
@@ -260,3 +263,24 @@ class TestRefusals:
         rows = OperatorTransformation.bootstrap_with(spark.sql("SELECT STRING(NULL) AS word"))
         with pytest.raises(PySparkException, match="is null: leave such rows out"):
             rows.local_key_by("word").aggregate(n=Count()).key_by("word").rows().collect()
+
+    def test_a_null_key_that_spark_groups_by_is_told_as_all_others_are(
+        self, spark: SparkSession, tmp_path: Path
+    ) -> None:
+        rows = OperatorTransformation.bootstrap_with(spark.sql("SELECT STRING(NULL) AS word"))
+        counts = rows.key_by("word").aggregate(n=Count())
+        with pytest.raises(NullKeyError, match="1 keys of 1 are null"):
+            Savepoint.create(spark).with_operator("counts", counts).write(str(tmp_path / "a"))
+        with pytest.raises(NullKeyError) as raised, typed_errors():
+            rows.local_key_by("word").aggregate(n=Count()).key_by("word").rows().collect()
+        assert str(raised.value).startswith("a key, or a column of it, is null: leave such rows")
+        assert "\n" not in str(raised.value)
+
+    def test_what_is_no_aggregate_and_what_is_no_name_of_a_column(self, sales: DataFrame) -> None:
+        rows = OperatorTransformation.bootstrap_with(sales)
+        column = sales.columns[0]
+        with pytest.raises(TypeError, match=r"n='x' is a str, expected an aggregate, e.g. n=Sum"):
+            rows.key_by(column).aggregate(n="x")  # type: ignore[arg-type]
+        for wrong in (lambda row: row.k, sales[column]):
+            with pytest.raises(TypeError, match=r"key_by takes names of columns, and was given a"):
+                rows.key_by(wrong)  # type: ignore[arg-type]

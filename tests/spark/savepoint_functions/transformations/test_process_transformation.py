@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from savepoint_formats.errors import (
+    ColumnNotFoundError,
     ColumnTypeError,
     DuplicateKeyError,
     SavepointError,
@@ -167,6 +168,59 @@ class TestTransform:
         assert [row["times"] for row in states] == [
             sorted(-number for number in range(500) if number % 3 == key) for key in range(3)
         ]
+
+    def test_rows_with_equal_timestamps_come_in_the_order_of_another_column(
+        self, spark: SparkSession
+    ) -> None:
+        class Numbers(KeyedCoProcessFunction):
+            def open(self, runtime_context: Any) -> None:
+                descriptor = ListStateDescriptor("numbers", Types.LONG())
+                self.numbers = runtime_context.get_list_state(descriptor)
+
+            def process_element1(self, value: Any, context: Any) -> None:
+                self.numbers.add(value.number)
+                context.timer_service.register_event_time_timer(0)
+
+            def process_element2(self, value: Any, context: Any) -> None:
+                self.numbers.add(-value.number)
+
+            def on_timer(self, timestamp: int, context: Any) -> Any:
+                yield context.current_key, self.numbers.get()
+
+        first, second = (
+            OperatorTransformation.bootstrap_with(
+                spark.range(start, end, numPartitions=3)
+                .orderBy(F.rand(7))
+                .selectExpr("id % 3 AS key", "id AS number", "id div 50 AS at")
+            )
+            .assign_timestamps("at", "number")
+            .key_by("key")
+            for start, end in ((0, 200), (100, 150))
+        )
+        rows = first.connect(second).process(Numbers(), "key BIGINT, numbers ARRAY<BIGINT>")
+        for key, numbers in rows.collect():
+            ours = [number for number in range(200) if number % 3 == key]
+            theirs = [-number for number in ours if 100 <= number < 150]
+            assert numbers == [
+                *(number for number in ours if number < 150),
+                *theirs,
+                *(number for number in ours if number >= 150),
+            ]
+
+    def test_a_column_without_order_breaks_no_tie_and_rows_without_keys_have_none(
+        self, spark: SparkSession
+    ) -> None:
+        rows = OperatorTransformation.bootstrap_with(
+            spark.sql("SELECT 1L AS at, 2L AS number, map(1, 2) AS pairs")
+        )
+        with pytest.raises(ColumnTypeError, match="'pairs' is map<int,int>, which has no order"):
+            rows.assign_timestamps("at", "pairs")
+        with pytest.raises(ColumnNotFoundError, match="no column 'nunber'"):
+            rows.assign_timestamps("at", "nunber")
+        with pytest.raises(ValueError, match="tie_breaker orders the rows of a key"):
+            rows.assign_timestamps("at", "number").broadcast(
+                MapStateDescriptor("a", Types.LONG(), Types.LONG())
+            )
 
     def test_a_function_over_tables_gives_the_state_of_one_over_rows(
         self, spark: SparkSession, words: DataFrame, tmp_path: Path

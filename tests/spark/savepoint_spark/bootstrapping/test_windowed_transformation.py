@@ -58,6 +58,21 @@ class TestWindows:
                 ("b", 1),
             ]
 
+    def test_of_processing_time_are_never_late_and_have_one_timer_each(
+        self, spark: SparkSession, tmp_path: Path
+    ) -> None:
+        rows = spark.sql(
+            "SELECT 'x' AS word, array(1L) AS total, struct(0L AS start, 60L AS end) AS window"
+        )
+        windowed = (
+            OperatorTransformation.bootstrap_with(rows)
+            .key_by("word")
+            .window("window", is_processing_time=True, allowed_lateness_ms=1000)
+            .process(Types.LONG(), "total")
+        )
+        timers = written(spark, windowed, tmp_path).read_timers("operator").collect()
+        assert [(row.timestamp, row.time_domain) for row in timers] == [(59, "PROCESSING_TIME")]
+
     def test_of_sparks_own_window_function(self, spark: SparkSession, tmp_path: Path) -> None:
         sales = spark.createDataFrame(
             [("x", 3, 30), ("x", 4, 59), ("x", 5, 61)], "shop STRING, cents BIGINT, at INT"

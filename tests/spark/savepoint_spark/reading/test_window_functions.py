@@ -120,7 +120,7 @@ def test_a_window_function_sees_the_state_of_the_key_alone_at_each_of_its_window
     found = calls_of(SESSIONS, "session", WindowStates("list", "merging-window-set"))
     assert len(found) == len(SESSIONS.operators()["session"]["window_state"])
     for row in found:
-        assert row["window"] in [TimeWindow(**pair["f0"]) for pair in row["state"]]
+        assert row["window"] in [TimeWindow(*pair.f0) for pair in row["state"]]
 
 
 def test_the_window_of_another_operator_is_its_namespace() -> None:

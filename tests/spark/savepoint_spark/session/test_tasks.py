@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from savepoint_formats.errors import FormatError, HashCodeError, JobError, SavepointError
@@ -95,6 +96,19 @@ def test_the_death_of_a_task_is_told_in_a_line(spark: SparkSession) -> None:
         spark.range(1).mapInArrow(killed, "id LONG").collect()
     assert "Python worker exited unexpectedly" in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("kind", [PySparkException, Py4JError])
+def test_a_worker_that_a_busy_machine_does_not_start_in_time_is_told_with_what_to_set(
+    kind: type[Exception],
+) -> None:
+    """Both texts are Spark's, of ``PythonWorkerFactory`` and of the task that waits for it."""
+    for text in ("Python worker failed to connect back.", "the Python worker to connect back"):
+        with (
+            pytest.raises(JobError, match=r"the machine is busy.*spark\.master=local\[1\]"),
+            typed_errors(),
+        ):
+            raise kind(f"org.apache.spark.SparkException: {text}")
 
 
 def test_an_error_of_others_stays_an_error_of_spark(spark: SparkSession) -> None:

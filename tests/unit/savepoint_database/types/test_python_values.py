@@ -31,13 +31,13 @@ def written(values: list[Any], data_type: pa.DataType) -> Any:
     ("stored", "data_type", "expected"),
     [
         ([("a", 1), ("b", None)], pa.map_(pa.utf8(), pa.int64()), {"a": 1, "b": None}),
-        ([({"x": 1, "y": 2}, "a")], pa.map_(POINT, pa.utf8()), [({"x": 1, "y": 2}, "a")]),
+        ([({"x": 1, "y": 2}, "a")], pa.map_(POINT, pa.utf8()), [((1, 2), "a")]),
         (
             {"id": 1, "maps": [[("a", {"x": 1, "y": 2})], None]},
             NESTED,
-            {"id": 1, "maps": [{"a": {"x": 1, "y": 2}}, None]},
+            (1, [{"a": (1, 2)}, None]),
         ),
-        ({"id": 1, "maps": None}, NESTED, {"id": 1, "maps": None}),
+        ({"id": 1, "maps": None}, NESTED, (1, None)),
         (None, NESTED, None),
     ],
 )

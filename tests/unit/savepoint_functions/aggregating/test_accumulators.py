@@ -38,7 +38,7 @@ class Spread:
         return None
 
     def add(self, value: int, accumulator: Any) -> Any:
-        low, high = (value, value) if accumulator is None else accumulator.values()
+        low, high = (value, value) if accumulator is None else accumulator
         return {"f0": min(low, value), "f1": max(high, value)}
 
     def get_result(self, accumulator: Any) -> int:

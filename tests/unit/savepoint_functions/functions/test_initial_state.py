@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.run_by_hand import entries_of, left_by
 
 from savepoint_database.types.descriptors import StateTtlConfig
-from savepoint_formats.errors import KeyTypeError, StateTypeError
+from savepoint_formats.errors import KeyTypeError, StateTypeError, WriteError
 from savepoint_functions.functions.backends import backend as backends
 from savepoint_functions.functions.execution_options import ExecutionOptions
 from savepoint_functions.functions.initial_state import InitialState, expect_same_state
@@ -214,3 +214,24 @@ def test_keys_of_another_type_are_refused(tmp_path: Path) -> None:
     before = left_by(Steps(), [row], ExecutionOptions(), tmp_path)
     with pytest.raises(KeyTypeError, match="keys of operator a are Long"):
         InitialState.of(before, Types.STRING().snapshot, ())
+
+
+class TooLarge(KeyedStateBootstrapFunction):
+    """Gives a state a number that it can't have."""
+
+    def open(self, runtime_context: KeyedRuntimeContext) -> None:
+        self.total = runtime_context.get_state(ValueStateDescriptor("total", LONG))
+
+    def process_element(self, value: Any, context: KeyedContext) -> None:
+        self.total.update(2**70)
+
+
+@pytest.mark.parametrize("options", WAYS, ids=str)
+def test_a_number_that_does_not_fit_is_told_with_its_key_and_state(
+    tmp_path: Path, options: ExecutionOptions
+) -> None:
+    with pytest.raises(WriteError, match=f"{2**70} .*state 'total'") as raised:
+        left_by(TooLarge(), [{"key": 7}], options, tmp_path)
+    notes = getattr(raised.value, "__notes__", [])
+    assert "key 7" in " ".join([str(raised.value), *notes])
+    assert "\n" not in str(raised.value)

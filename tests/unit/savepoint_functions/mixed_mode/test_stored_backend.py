@@ -35,7 +35,7 @@ DESCRIPTORS: list[tuple[StateDescriptor, st.SearchStrategy[Any]]] = [
     (ValueStateDescriptor("value", Types.STRING()), st.text(max_size=5)),
     (
         ValueStateDescriptor("pair", PAIR),
-        st.builds(lambda n, text: {"f0": n, "f1": text}, LONGS, st.text(max_size=3)),
+        st.builds(lambda n, text: (n, text), LONGS, st.text(max_size=3)),
     ),
     (ReducingStateDescriptor("most", Types.DOUBLE(), max), DOUBLES),
     (ListStateDescriptor("list", Types.LONG()), st.lists(LONGS, min_size=1, max_size=4)),

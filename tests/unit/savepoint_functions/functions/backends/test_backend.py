@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql import Row
 from support.backend_states import ALL_KINDS, AVERAGE, BY_DAY, MOST, NAMES, TOTAL, entries, switch
 
+from savepoint_database.types.records import record_maker
 from savepoint_formats.errors import UnencodableError
 from savepoint_functions.functions.backends import STATE_BACKENDS, KeyedStateBackend, state_backend
 from state_processor import (
@@ -122,7 +124,7 @@ def test_an_aggregating_state_shows_the_result_and_stores_the_accumulator(
     average.add(3)
     average.add(4)
     assert average.get() == 3.5
-    assert backend.snapshot_current_key() == [{"f0": 7, "f1": 2}]
+    assert backend.snapshot_current_key() == [(7, 2)]
 
 
 def test_state_with_ttl_is_stored_with_the_time_of_the_last_access(
@@ -145,10 +147,10 @@ def test_state_with_ttl_is_stored_with_the_time_of_the_last_access(
     )
     assert by_day.contains("mon")
     assert backend.snapshot_current_key() == [
-        {"timestamp": 1000, "value": 1},
-        [{"timestamp": 1000, "value": "a"}, {"timestamp": 1000, "value": "b"}],
-        [("mon", {"timestamp": 1000, "value": 7})],
-        {"timestamp": 1000, "value": 9},
+        (1000, 1),
+        [(1000, "a"), (1000, "b")],
+        [("mon", (1000, 7))],
+        (1000, 9),
     ]
     for state in states:
         state.clear()
@@ -248,7 +250,7 @@ def test_each_namespace_has_state_of_its_own(
         "total": lambda value: value,
         "names": lambda value: [str(value)],
         "by_day": lambda value: [("d", value)],
-        "most": lambda value: {"timestamp": 1000, "value": value},
+        "most": lambda value: (1000, value),
     }[descriptor.name]
     assert dict(found) == {namespace: wanted(value) for namespace, value in values.items()}
 
@@ -306,7 +308,7 @@ def test_a_key_is_restored_from_its_snapshot(backend: KeyedStateBackend) -> None
         ["b", "a"],
         [("mon", 1), ("tue", None)],
         7,
-        {"f0": 6, "f1": 3},
+        record_maker(("f0", "f1"))((6, 3)),
         [(4, [1, 1]), (5, [2])],
     ]
     windows.set_current_namespace(5)
@@ -319,3 +321,45 @@ def test_a_key_is_restored_from_its_snapshot(backend: KeyedStateBackend) -> None
     backend.restore_current_key([None, ["c"], None, None, None, None])
     states[1].add("d")
     assert backend.snapshot_current_key() == [None, ["c", "d"], None, None, None, None]
+
+
+@pytest.mark.parametrize("value", [(1, "a"), {"f0": 1, "f1": "a"}, Row(f0=1, f1="a")])
+def test_a_tuple_has_one_form_whoever_made_it(backend: KeyedStateBackend, value: Any) -> None:
+    pair = Types.TUPLE([Types.LONG(), Types.STRING()])
+    one: Any = backend.state(ValueStateDescriptor("one", pair))
+    timed: Any = backend.state(ValueStateDescriptor("timed", pair).with_ttl())
+    many: Any = backend.state(ListStateDescriptor("many", pair))
+    by_pair: Any = backend.state(MapStateDescriptor("by_pair", pair, pair))
+    last: Any = backend.state(
+        ReducingStateDescriptor("last", pair, lambda held, new: (held.f0 + new.f0, new["f1"]))
+    )
+    nested: Any = backend.state(ValueStateDescriptor("nested", Types.LIST(Types.LIST(pair))))
+    switch(backend, 1)
+    for state in (one, timed):
+        state.update(value)
+    many.add(value)
+    many.update([*many.get(), value])
+    by_pair.put(value, value)
+    last.add(value)
+    last.add(value)
+    nested.update([[value]])
+    found = [one.value(), timed.value(), *many.get(), *by_pair.keys(), by_pair.get(value)]
+    for record in [*found, nested.value()[0][0]]:
+        assert (record[0], record.f0, record["f0"], record.f1) == (1, 1, 1, "a")
+    assert last.get() == (2, "a")
+    assert last.get()["f0"] == 2
+    assert by_pair.contains((1, "a"))
+    assert by_pair.contains({"f0": 1, "f1": "a"})
+
+
+def test_a_struct_with_other_fields_is_refused_with_its_state(backend: KeyedStateBackend) -> None:
+    pair = Types.TUPLE([Types.LONG(), Types.STRING()])
+    state: Any = backend.state(ValueStateDescriptor("pair", pair))
+    switch(backend, 1)
+    for value, message in [
+        ((1,), "it has 1 values, expected 2: f0, f1"),
+        ({"f2": 1}, "no field 'f2'; it has: f0, f1"),
+        (7, "a int is no tuple, dict or Row"),
+    ]:
+        with pytest.raises(UnencodableError, match=f"is no value of state 'pair': {message}"):
+            state.update(value)

@@ -92,7 +92,7 @@ def test_reading_prolongs_life_where_the_descriptor_says_so(
     total.update(5)
     for clock.now in (1099, 1198, 1297):
         assert total.value() == 5
-    assert backend.snapshot_current_key() == [{"timestamp": 1297, "value": 5}]
+    assert backend.snapshot_current_key() == [(1297, 5)]
 
 
 def test_an_expired_value_is_shown_once_more_where_the_descriptor_says_so(
@@ -122,7 +122,7 @@ def test_each_element_of_a_list_has_a_time_of_its_own(
     names.add("new")
     clock.now = 1100
     assert names.get() == ["new"]
-    assert backend.snapshot_current_key() == [[{"timestamp": 1050, "value": "new"}]]
+    assert backend.snapshot_current_key() == [[(1050, "new")]]
     clock.now = 1150
     assert names.get() == []
     assert backend.snapshot_current_key() == [None]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from savepoint_formats.errors import EndlessTimersError
 from savepoint_functions.functions.backends import (
     STATE_BACKENDS,
     KeyedStateBackend,
@@ -65,7 +66,7 @@ def test_event_time_fires_first_and_new_timers_come_in_their_turn(timers: TimerS
     for timestamp in (30, 10, 20):
         timers.register_event_time_timer(timestamp)
     fired = []
-    for domain, timestamp in timers.due(watermark=MAX_WATERMARK, processing_time=MAX_WATERMARK):
+    for domain, timestamp in timers.due(watermark=100, processing_time=100):
         fired.append((domain, timestamp))
         if (domain, timestamp) == (EVENT, 10):
             timers.register_event_time_timer(15)
@@ -133,3 +134,76 @@ def test_the_clock_fires_timers_and_leaves_the_watermark(timers: TimerService) -
     assert (timers.event_time_timers(), timers.processing_time_timers()) == ([1], [6])
     assert list(timers.due(watermark=0, processing_time=10)) == [(PROCESSING, 6)]
     assert timers.current_watermark() == 7
+
+
+def test_at_the_end_of_a_batch_new_timers_are_dropped_as_flink_does(timers: TimerService) -> None:
+    timers.register_event_time_timer(1)
+    fired = []
+    for domain, timestamp in timers.due(watermark=MAX_WATERMARK, processing_time=MAX_WATERMARK):
+        fired.append((domain, timestamp))
+        timers.register_event_time_timer(timestamp + 1)
+        timers.register_processing_time_timer(timestamp + 1)
+    assert fired == [(EVENT, 1)]
+    assert timers.event_time_timers() == timers.processing_time_timers() == []
+    timers.register_event_time_timer(2)
+    assert timers.event_time_timers() == [2]
+
+
+@pytest.mark.parametrize(("watermark", "step"), [(MAX_WATERMARK, 1), (50, 0), (50, -1)])
+def test_timers_that_register_each_other_without_end_are_refused(
+    backend: KeyedStateBackend, watermark: int, step: int
+) -> None:
+    timers = TimerService(backend, flows=True)
+    backend.set_current_key(1, bytes(8))
+    timers.register_event_time_timer(1)
+
+    def fire() -> None:
+        for _, timestamp in timers.due(watermark=watermark):
+            timers.register_event_time_timer(timestamp + step)
+
+    with pytest.raises(EndlessTimersError, match="has registered 10000 timers that are due"):
+        fire()
+
+
+def test_a_timer_may_register_itself_up_to_the_watermark_as_often_as_it_likes(
+    timers: TimerService,
+) -> None:
+    timers.register_event_time_timer(1)
+    for fired, (_, timestamp) in enumerate(timers.due(watermark=20_000), 1):
+        assert timestamp == fired
+        timers.register_event_time_timer(timestamp + 1)
+    assert fired == 20_000
+    assert timers.event_time_timers() == [20_001]
+
+
+def test_timers_of_another_key_are_looked_for_when_it_begins(
+    backend: KeyedStateBackend, timers: TimerService
+) -> None:
+    timers.register_event_time_timer(5)
+    assert timers.is_due(EVENT, 5)
+    backend.set_current_key(2, b"\x01" * 8)
+    timers.begun()
+    assert not timers.is_due(EVENT, 5)
+    for timestamp in (9, 8, 9):
+        timers.register_event_time_timer(timestamp)
+    timers.delete_event_time_timer(8)
+    timers.register_event_time_timer(8)
+    assert list(timers.due(watermark=9)) == [(EVENT, 8), (EVENT, 9)]
+    if backend.keeps_all_keys:
+        backend.set_current_key(1, bytes(8))
+        timers.begun()
+        assert list(timers.due(watermark=9)) == [(EVENT, 5)]
+
+
+def test_event_time_that_flows_goes_from_timer_to_timer_and_never_back(
+    backend: KeyedStateBackend,
+) -> None:
+    timers = TimerService(backend, flows=True)
+    backend.set_current_key(1, bytes(8))
+    timers.set_watermark(15)
+    for timestamp in (10, 20, 30):
+        timers.register_event_time_timer(timestamp)
+    assert [timers.current_watermark() for _ in timers.due(watermark=25)] == [15, 20]
+    assert [timers.current_watermark() for _ in timers.due(watermark=MAX_WATERMARK)] == [
+        MAX_WATERMARK
+    ]
