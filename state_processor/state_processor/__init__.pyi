@@ -269,7 +269,7 @@ from savepoint_functions.transformations.transformation import (
     OneInputStateTransformation,
     OperatorTransformation,
 )
-from savepoint_functions.transformations.window_assigners import (
+from savepoint_functions.windows.window_assigners import (
     SessionWindows,
     SlidingWindows,
     TumblingWindows,
