@@ -13,12 +13,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from savepoint_database.rows.place import Place
+from savepoint_functions.functions.backends.timers import USER_TIMERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from savepoint_database.types.descriptors import ListStateDescriptor, MapStateDescriptor
-    from savepoint_functions.functions.backends import OperatorStateStore, TimerService
+    from savepoint_functions.functions.backends import (
+        KeyedStateBackend,
+        OperatorStateStore,
+        TimerService,
+    )
     from savepoint_functions.functions.backends.backend import Clock
     from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
     from savepoint_functions.functions.side_outputs import OutputTag, SideOutputs
@@ -115,10 +120,18 @@ class KeyedFunction:
             and not key by key.
         side_outputs: The tags that it gives rows to with ``context.output``. ``run`` keeps these
             rows; ``process`` and the like drop them.
+        fired_timers: The name of the timer service whose timers fire.
     """
 
     is_internal_sorter_supported: ClassVar[bool] = False
     side_outputs: ClassVar[tuple[OutputTag, ...]] = ()
+    fired_timers: ClassVar[str] = USER_TIMERS
+
+    def make_timer_service(
+        self, backend: KeyedStateBackend, kind: type[TimerService]
+    ) -> TimerService:
+        """The timers that fire; those of keys, unless the function is an operator of its own."""
+        return kind(backend)
 
     def open(self, runtime_context: KeyedRuntimeContext) -> None:
         """Registers the states of the function.

@@ -29,13 +29,14 @@ from savepoint_functions.functions.process_functions import RecordAttributes
 from savepoint_functions.functions.result_table import ResultTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from savepoint_functions.functions.backends import KeyedStateBackend
     from savepoint_functions.functions.backends.backend import Clock
     from savepoint_functions.functions.function_task import FunctionTask
     from savepoint_functions.functions.key_spans import RowsOfKey
     from savepoint_functions.mixed_mode.progress import BacklogTally
+    from savepoint_spark.reading.states import MapState
 
 RowT = TypeVar("RowT")
 
@@ -46,8 +47,10 @@ class BacklogTimers(TimerService):
     The current key has no timer of processing time before ``next_processing_time``, in ms.
     """
 
-    def __init__(self, backend: KeyedStateBackend) -> None:
-        super().__init__(backend)
+    def __init__(
+        self, backend: KeyedStateBackend, timers: Mapping[str, MapState] | None = None
+    ) -> None:
+        super().__init__(backend, timers)
         self.next_processing_time = MAX_WATERMARK
         self._has_processing_time = False
 

@@ -13,8 +13,9 @@ from savepoint_database.types.descriptors import MapStateDescriptor
 from savepoint_database.types.types import Types
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from savepoint_formats.layout import Layout
     from savepoint_functions.functions.backends.backend import KeyedStateBackend
     from savepoint_spark.reading.states import MapState
 
@@ -33,23 +34,39 @@ def timer_states(service: str) -> dict[str, str]:
     return {domain: f"{TIMER_STATE_PREFIX}{word}_{service}" for domain, word in _DOMAINS.items()}
 
 
-_STATES = timer_states("user-timers")
+USER_TIMERS: Final = "user-timers"
+"""The timer service of Flink's process functions."""
+
+_STATES = timer_states(USER_TIMERS)
+
+
+def timer_maps(
+    backend: KeyedStateBackend, service: str, namespace: Layout | None = None
+) -> dict[str, MapState]:
+    """Time domain -> the timers of a service: a map state with timestamps as user keys."""
+    return {
+        domain: cast(
+            "MapState",
+            backend.state(MapStateDescriptor(name, Types.LONG(), Types.VOID()), namespace),
+        )
+        for domain, name in timer_states(service).items()
+    }
 
 
 class TimerService:
-    """The timers of the current key, and the time. It is made before the first key."""
+    """The timers of the current key, and the time. It is made before the first key.
+
+    ``timers`` maps time domains to timers; by default to those of process functions.
+    """
 
     EVENT: Final = _STATES[EVENT_TIME]
     PROCESSING: Final = _STATES[PROCESSING_TIME]
 
-    def __init__(self, backend: KeyedStateBackend) -> None:
+    def __init__(
+        self, backend: KeyedStateBackend, timers: Mapping[str, MapState] | None = None
+    ) -> None:
         self._clock = backend.clock
-        self._timers = {
-            domain: cast(
-                "MapState", backend.state(MapStateDescriptor(name, Types.LONG(), Types.VOID()))
-            )
-            for domain, name in _STATES.items()
-        }
+        self._timers = timers or timer_maps(backend, USER_TIMERS)
         self._due: dict[str, list[int]] = {EVENT_TIME: [], PROCESSING_TIME: []}
         # The time that each domain has reached while timers fire.
         self._reached: dict[str, int] = {}
