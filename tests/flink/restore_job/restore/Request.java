@@ -28,10 +28,11 @@ record Request(
     /**
      * An operator, by what the job has in its place.
      *
-     * @param function {@code dump}, {@code fire}, {@code find} or {@code window}
+     * @param function {@code dump}, {@code fire}, {@code find}, {@code window} or {@code trace}
      * @param key the type of its keys; null if it is not keyed
      * @param windows of a window operator, else null
      * @param keys how many of its keys come in where it finds them, else 0
+     * @param rows of a trace: times and numbers, and watermarks, each a time alone
      */
     record Operator(
             String uid,
@@ -41,7 +42,8 @@ record Request(
             List<Timers> timers,
             List<Elements> elements,
             Windows windows,
-            int keys)
+            int keys,
+            List<List<Long>> rows)
             implements Serializable {}
 
     /**
@@ -72,7 +74,16 @@ record Request(
      * @param contents {@code reduce}, {@code aggregate} or {@code process}
      * @param type of an element, or of the accumulator
      * @param lateness how long a window stays after its end, in ms
+     * @param trigger of a trace, in words; empty for that of the assigner
+     * @param evictor of a trace, in words; empty for none
      */
-    record Windows(String assigner, long size, String contents, String type, long lateness)
+    record Windows(
+            String assigner,
+            long size,
+            String contents,
+            String type,
+            long lateness,
+            String trigger,
+            String evictor)
             implements Serializable {}
 }

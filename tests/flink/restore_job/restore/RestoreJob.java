@@ -77,6 +77,7 @@ final class RestoreJob {
                     .process(new FiringFunction(operator), object(Types.STRING));
             case "find" -> found(operator);
             case "window" -> windows(operator);
+            case "trace" -> WindowTrace.of(nothing, object(Types.STRING), operator);
             default -> throw new IllegalArgumentException("no function " + operator.function());
         };
     }
