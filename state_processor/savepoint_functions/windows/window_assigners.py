@@ -39,8 +39,8 @@ class WindowAssigner:
         """The type of the windows, which are namespaces of state."""
         return Types.TIME_WINDOW()
 
-    def windows_of(self, time: int) -> list[Window]:
-        """The windows of a time in ms, in the order in which Flink has them."""
+    def windows_of(self, time: int, row: Any) -> list[Window]:
+        """The windows of a row with a time in ms, in the order in which Flink has them."""
         raise NotImplementedError
 
     def window(self, namespace: Any) -> Window:
@@ -75,7 +75,7 @@ class TumblingWindows(WindowAssigner):
         """The windows of timestamps in ms, as an array of one."""
         return F.array(_window(_start(timestamps, self.offset_ms, self.size_ms), self.size_ms))
 
-    def windows_of(self, time: int) -> list[Window]:
+    def windows_of(self, time: int, row: Any) -> list[Window]:
         start = time - (time - self.offset_ms) % self.size_ms
         return [TimeWindow(start, start + self.size_ms)]
 
@@ -116,7 +116,7 @@ class SlidingWindows(WindowAssigner):
         covering = F.filter(starts, lambda start: start > timestamps - F.lit(self.size_ms))
         return F.transform(covering, lambda start: _window(start, self.size_ms))
 
-    def windows_of(self, time: int) -> list[Window]:
+    def windows_of(self, time: int, row: Any) -> list[Window]:
         last = time - (time - self.offset_ms) % self.slide_ms
         starts = range(last, time - self.size_ms, -self.slide_ms)
         return [TimeWindow(start, start + self.size_ms) for start in starts]
@@ -151,7 +151,7 @@ class SessionWindows(WindowAssigner):
         """The windows of timestamps in ms, as an array of one."""
         return F.array(_window(timestamps, self.gap_ms))
 
-    def windows_of(self, time: int) -> list[Window]:
+    def windows_of(self, time: int, row: Any) -> list[Window]:
         return [TimeWindow(time, time + self.gap_ms)]
 
 
@@ -170,11 +170,29 @@ class GlobalWindows(WindowAssigner):
     def window_type(self) -> TypeInformation:
         return Types.GLOBAL_WINDOW()
 
-    def windows_of(self, time: int) -> list[Window]:
+    def windows_of(self, time: int, row: Any) -> list[Window]:
         return [GlobalWindow()]
 
     def window(self, namespace: None) -> Window:
         return GlobalWindow()
+
+
+@dataclass(frozen=True)
+class GivenWindows(WindowAssigner):
+    """Windows that rows bring along.
+
+    Attributes:
+        is_merging: Whether they merge.
+        start: The place of the column of their starts.
+        end: The place of the column of their ends.
+    """
+
+    is_merging: bool  # type: ignore[misc]  # elsewhere the class says it
+    start: int
+    end: int
+
+    def windows_of(self, time: int, row: Any) -> list[Window]:
+        return [TimeWindow(row[self.start], row[self.end])]
 
 
 def assign_windows(

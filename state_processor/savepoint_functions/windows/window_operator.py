@@ -109,6 +109,11 @@ class WindowOperator(KeyedProcessFunction):
         late = () if windowing.late is None else (windowing.late,)
         self.side_outputs = (*late, *function.side_outputs)  # type: ignore[misc]  # those of its parts
 
+    @property
+    def is_merging(self) -> bool:
+        """Whether windows merge."""
+        return self._assigner.is_merging
+
     def make_timer_service(
         self, backend: KeyedStateBackend, kind: type[TimerService]
     ) -> TimerService:
@@ -149,7 +154,7 @@ class WindowOperator(KeyedProcessFunction):
             self._advance(watermark)
         place = self._windowing.element
         element = TimestampedValue(timestamp, value if place is None else value[place])
-        windows = self._assigner.windows_of(self._time(timestamp))
+        windows = self._assigner.windows_of(self._time(timestamp), value)
         add = self._add_to_merging if self._assigner.is_merging else self._add_to_plain
         late = self._windowing.late
         if not add(windows, element) and late is not None and self._is_late(timestamp):

@@ -119,7 +119,8 @@ ROWS = st.lists(
 
 def rows_of(given_rows: list[tuple[int, int, int]]) -> list[Mapping[str, Any]]:
     """Rows with watermarks that grow."""
-    watermark, rows = -(2**63), []
+    watermark = -(2**63)
+    rows: list[Mapping[str, Any]] = []
     for number, (key, at, step) in enumerate(given_rows):
         rows.append({"key": key, "at": at, "watermark": watermark, "number": number})
         watermark = max(watermark, at - 10 * step)
@@ -204,7 +205,11 @@ def test_states_of_windows_and_triggers_are_named_before(tmp_path: Any) -> None:
 
 
 def test_windows_of_one_row_are_those_of_the_column() -> None:
-    assert TumblingWindows(10, 3).windows_of(-1) == [TimeWindow(-7, 3)]
-    assert SlidingWindows(10, 4).windows_of(9) == [TimeWindow(8, 18), TimeWindow(4, 14), WINDOW]
-    assert SessionWindows(10).windows_of(0) == [WINDOW]
-    assert GlobalWindows().windows_of(5) == [GlobalWindow()]
+    assert TumblingWindows(10, 3).windows_of(-1, None) == [TimeWindow(-7, 3)]
+    assert SlidingWindows(10, 4).windows_of(9, None) == [
+        TimeWindow(8, 18),
+        TimeWindow(4, 14),
+        WINDOW,
+    ]
+    assert SessionWindows(10).windows_of(0, None) == [WINDOW]
+    assert GlobalWindows().windows_of(5, None) == [GlobalWindow()]
