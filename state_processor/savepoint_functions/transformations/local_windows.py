@@ -151,7 +151,7 @@ class LocalWindowFunction:
         key = replace(self.input.key, columns=(_KEY,))
         rows = KeyedInput(partial, key, timestamps=_START)
         places = {name: place for place, name in enumerate(partial.columns)}
-        assigner = GivenWindows(self.operator.is_merging, places[_START], places[_END])
+        assigner = GivenWindows(places[_START], places[_END], self.operator.is_merging)
         times = RowTimes(columns=(places[_START], places[_WATERMARK]))
         windowing = Windowing(assigner, EventTimeTrigger(), times=times, element=places[_VALUE])
         operator = WindowOperator(windowing, self.contents, self.function)
@@ -159,11 +159,11 @@ class LocalWindowFunction:
 
 
 class _PartialRows(ProcessWindowFunction):
-    """Gives a row per window. Later rows of the key in any partition may touch it from its start on."""
+    """Gives a row per window; its watermark is that of its first row."""
 
     def process(self, key: Any, context: Any, elements: list[Any]) -> Iterable[Any]:
         window = context.window()
-        return [(key, window.start, window.end, window.start - 2, *elements)]
+        return [(key, window.start, window.end, window.start - 1, *elements)]
 
 
 @dataclass(frozen=True)

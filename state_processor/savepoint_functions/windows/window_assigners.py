@@ -182,14 +182,14 @@ class GivenWindows(WindowAssigner):
     """Windows that rows bring along.
 
     Attributes:
-        is_merging: Whether they merge.
         start: The place of the column of their starts.
         end: The place of the column of their ends.
+        is_merging: Whether they merge.
     """
 
-    is_merging: bool  # type: ignore[misc]  # elsewhere the class says it
     start: int
     end: int
+    is_merging: bool = False  # type: ignore[misc]  # elsewhere the class says it
 
     def windows_of(self, time: int, row: Any) -> list[Window]:
         return [TimeWindow(row[self.start], row[self.end])]
