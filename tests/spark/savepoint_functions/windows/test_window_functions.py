@@ -17,7 +17,9 @@ from state_processor import (
     DeltaTrigger,
     GlobalWindows,
     KeyedProcessFunction,
+    MixedModeJob,
     NotMergeableError,
+    OperatorSettings,
     OperatorTransformation,
     ProcessWindowFunction,
     PurgingTrigger,
@@ -189,6 +191,26 @@ def test_a_backlog_has_windows(keyed: KeyedStateTransformation, tmp_path: Path) 
     result = Backlog.of(keyed, windows.operator, SCHEMA).run(str(tmp_path), "hourly")
     fired = windows.run(SCHEMA, watermark=result.watermark)
     assert sorted(result.output.collect()) == sorted(fired.output.collect()) != []
+
+
+def test_a_stream_behind_an_operator_with_state_is_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    class Nothing(KeyedProcessFunction):
+        def process_element(self, value: Any, context: Any) -> None: ...
+
+    live = spark.readStream.format("rate").load().withWatermark("timestamp", "1 second")
+    chained = live.dropDuplicates(["value", "timestamp"])
+    past = spark.createDataFrame([], live.schema)
+
+    def keyed(rows: DataFrame) -> KeyedStateTransformation:
+        timed = OperatorTransformation.bootstrap_with(rows).assign_timestamps("timestamp")
+        return timed.key_by("value")
+
+    settings = OperatorSettings("seen", "value BIGINT")
+    MixedModeJob.of(keyed(past), keyed(live), Nothing(), settings, str(tmp_path))
+    with pytest.raises(ValueError, match="from an operator with state, Deduplicate"):
+        MixedModeJob.of(keyed(past), keyed(chained), Nothing(), settings, str(tmp_path))
 
 
 def test_what_cannot_be_is_refused_before_it_runs(keyed: KeyedStateTransformation) -> None:
