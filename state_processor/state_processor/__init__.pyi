@@ -262,6 +262,10 @@ from savepoint_functions.transformations.local_aggregation import (
 from savepoint_functions.transformations.local_state_transformation import (
     LocalFunctionTransformation,
 )
+from savepoint_functions.transformations.local_windows import (
+    LocalWindowedRows,
+    LocalWindowFunction,
+)
 from savepoint_functions.transformations.process_transformation import (
     KeyedRowsTransformation,
 )
@@ -424,6 +428,8 @@ __all__ = [
     "LocalAggregation",
     "LocalFunctionTransformation",
     "LocalKeyedTransformation",
+    "LocalWindowFunction",
+    "LocalWindowedRows",
     "MapStateDescriptor",
     "Max",
     "MergeError",

@@ -141,7 +141,7 @@ class KeyLoop:
         self.ended: list[Ended] = []
         self._task = task
         self._is_sorted = task.options.is_sorted
-        self._timers = task.function.make_timer_service(backend, self.timer_service)
+        self._timers = task.function._make_timer_service(backend, self.timer_service)
         self.side_outputs = SideOutputs(task.function)
         self._context = self._made_context(task.broadcast)
         self._calls = FunctionCalls.of(task.function, self._context)
@@ -280,7 +280,7 @@ def registered(
 ) -> tuple[tuple[StateDescriptor, TypeInformation | None], ...]:
     """The states that a function registers, timers first, each with the type of its namespaces."""
     with state_backend("single_key", key) as backend:
-        function.make_timer_service(backend, TimerService)
+        function._make_timer_service(backend, TimerService)
         context = KeyedRuntimeContext(backend)
         try:
             function.open(context)

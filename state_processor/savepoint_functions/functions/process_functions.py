@@ -127,7 +127,7 @@ class KeyedFunction:
     side_outputs: ClassVar[tuple[OutputTag, ...]] = ()
     fired_timers: ClassVar[str] = USER_TIMERS
 
-    def make_timer_service(
+    def _make_timer_service(
         self, backend: KeyedStateBackend, kind: type[TimerService]
     ) -> TimerService:
         """The timers that fire; those of keys, unless the function is an operator of its own."""

@@ -74,7 +74,12 @@ class KeyedStateTransformation(KeyedColumns, KeyedFunctionVerbs):
     ) -> WindowedRows: ...
 
     def window(
-        self, column: str | WindowAssigner, **settings: Any
+        self,
+        column: str | WindowAssigner,
+        *,
+        is_merging: bool = False,
+        is_processing_time: bool = False,
+        allowed_lateness_ms: int = 0,
     ) -> WindowedStateTransformation | WindowedRows:
         """Gives rows windows: those of a column, as state, or those of an assigner, for a function.
 
@@ -86,8 +91,19 @@ class KeyedStateTransformation(KeyedColumns, KeyedFunctionVerbs):
             >>> keyed.window(TumblingWindows(3_600_000)).reduce(max, Types.LONG(), "cents")
         """
         if isinstance(column, str):
-            return KeyedColumns.window(self, column, **settings)
-        return KeyedFunctionVerbs.window(self, column, **settings)
+            return KeyedColumns.window(
+                self,
+                column,
+                is_merging=is_merging,
+                is_processing_time=is_processing_time,
+                allowed_lateness_ms=allowed_lateness_ms,
+            )
+        return KeyedFunctionVerbs.window(
+            self,
+            column,
+            is_processing_time=is_processing_time,
+            allowed_lateness_ms=allowed_lateness_ms,
+        )
 
     def aggregate(self, **aggregates: Aggregate) -> KeyedAggregation:
         """Aggregates of the rows of each key, all of them in the task of the key.

@@ -114,7 +114,7 @@ class WindowOperator(KeyedProcessFunction):
         """Whether windows merge."""
         return self._assigner.is_merging
 
-    def make_timer_service(
+    def _make_timer_service(
         self, backend: KeyedStateBackend, kind: type[TimerService]
     ) -> TimerService:
         namespace = self._assigner.window_type.layout
