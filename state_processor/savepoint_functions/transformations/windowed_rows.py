@@ -136,7 +136,7 @@ class WindowedRows:
         Args:
             arrival: The column by which rows are sorted: ``BIGINT``, such as an offset.
             watermark: The column of the watermark that was there when the row arrived, in ms as
-                ``BIGINT``. It may not decrease from row to row.
+                ``BIGINT``. A task fails if it decreases from row to row of a key.
 
         Raises:
             ColumnNotFoundError: There is no such column.

@@ -179,6 +179,12 @@ class WindowOperator(KeyedProcessFunction):
         """
         of_key = self._keyed.current_key, watermark
         if of_key != self._reached:
+            key, before = self._reached or of_key
+            if key == of_key[0] and watermark < before:
+                raise ValueError(
+                    f"the watermark goes back from {before} to {watermark}: rows are not in the order"
+                    " in which they have arrived"
+                )
             self._reached = of_key
             self._timers.set_watermark(watermark)
             for domain, timer in self._timers.due(watermark=watermark):

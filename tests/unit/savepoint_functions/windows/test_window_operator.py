@@ -192,6 +192,13 @@ def test_a_row_without_a_timestamp_has_no_window_of_event_time(tmp_path: Any) ->
         left_by(function, [{"key": 1}], ExecutionOptions(), tmp_path)
 
 
+def test_a_watermark_that_goes_back_is_an_error(tmp_path: Any) -> None:
+    function, _ = windows(TumblingWindows(10), ALL)
+    rows = [{"key": 1, "at": 5, "watermark": watermark, "number": 1} for watermark in (4, 3)]
+    with pytest.raises(ValueError, match="goes back from 4 to 3"):
+        left_by(function, rows, ExecutionOptions(), tmp_path)
+
+
 def test_states_of_windows_and_triggers_are_named_before(tmp_path: Any) -> None:
     class Unnamed(ProcessWindowFunction):
         def process(self, key: Any, context: Any, elements: list[Any]) -> None:
