@@ -38,6 +38,7 @@ from state_processor import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -308,3 +309,18 @@ def test_every_firing_is_that_of_flink(
         assert both(halves.first[case.uid], halves.second[case.uid]) == expected, case
         assert both(halves.first[case.uid], traced(gone_on.trace(case.uid))) == expected, case
     assert any(traced(whole.trace(case.uid))[1] for case in CASES)
+
+
+def test_windows_of_flink_go_on_here(
+    spark: SparkSession, flink_restore: FlinkRestore, tmp_path: Path
+) -> None:
+    begun = [case.in_flink(FIRST) for case in CASES]
+    first = flink_restore(None, *begun, parallelism=1, resave=tmp_path)
+    assert first.savepoint is not None
+    whole = [case.in_flink(EVENTS) for case in CASES]
+    expected = flink_restore(None, *whole, parallelism=1, ends=True)
+    savepoint = Savepoint.load(spark, first.savepoint, uids=[case.uid for case in CASES])
+    for case in CASES:
+        result = ran(spark, case, SECOND, END, savepoint.operator(case.uid))
+        trace = both(traced(first.trace(case.uid)), lines_of(result))
+        assert trace == traced(expected.trace(case.uid)), case
