@@ -274,6 +274,10 @@ from savepoint_functions.transformations.local_aggregation import (
 from savepoint_functions.transformations.local_state_transformation import (
     LocalFunctionTransformation,
 )
+from savepoint_functions.transformations.local_windows import (
+    LocalWindowedRows,
+    LocalWindowFunction,
+)
 from savepoint_functions.transformations.process_transformation import (
     KeyedRowsTransformation,
 )
@@ -281,11 +285,37 @@ from savepoint_functions.transformations.transformation import (
     OneInputStateTransformation,
     OperatorTransformation,
 )
-from savepoint_functions.transformations.window_assigners import (
+from savepoint_functions.transformations.windowed_rows import (
+    WindowedRows,
+    WindowFunctionRows,
+)
+from savepoint_functions.windows.evictors import (
+    CountEvictor,
+    DeltaEvictor,
+    Evictor,
+    TimeEvictor,
+    TimestampedValue,
+)
+from savepoint_functions.windows.triggers import (
+    ContinuousEventTimeTrigger,
+    ContinuousProcessingTimeTrigger,
+    CountTrigger,
+    DeltaTrigger,
+    EventTimeTrigger,
+    ProcessingTimeTrigger,
+    PurgingTrigger,
+    Trigger,
+    TriggerResult,
+)
+from savepoint_functions.windows.window_assigners import (
+    GlobalWindows,
     SessionWindows,
     SlidingWindows,
     TumblingWindows,
     assign_windows,
+)
+from savepoint_functions.windows.window_functions import (
+    ProcessWindowFunction,
 )
 from savepoint_spark.bootstrapping.operator_state_transformation import (
     OperatorStateTransformation,
@@ -355,15 +385,23 @@ __all__ = [
     "CommittedBatch",
     "Compatibility",
     "ConditionError",
+    "ContinuousEventTimeTrigger",
+    "ContinuousProcessingTimeTrigger",
     "ConversionError",
     "Count",
+    "CountEvictor",
+    "CountTrigger",
     "DamagedError",
+    "DeltaEvictor",
+    "DeltaTrigger",
     "DescribedImport",
     "DescriptionError",
     "Difference",
     "DuplicateKeyError",
     "EmptySavepointError",
     "EndlessTimersError",
+    "EventTimeTrigger",
+    "Evictor",
     "ExportedTable",
     "Fault",
     "FieldNotFoundError",
@@ -377,6 +415,7 @@ __all__ = [
     "FunctionStateTransformation",
     "Garbage",
     "GarbageFile",
+    "GlobalWindows",
     "HashCodeError",
     "ImportDescription",
     "InexactTimeError",
@@ -403,6 +442,8 @@ __all__ = [
     "LocalAggregation",
     "LocalFunctionTransformation",
     "LocalKeyedTransformation",
+    "LocalWindowFunction",
+    "LocalWindowedRows",
     "MapStateDescriptor",
     "Max",
     "MergeError",
@@ -432,6 +473,9 @@ __all__ = [
     "PlanVerdict",
     "PlannedOperator",
     "PlannedSavepoint",
+    "ProcessWindowFunction",
+    "ProcessingTimeTrigger",
+    "PurgingTrigger",
     "QueryError",
     "QueryNode",
     "RecordAttributes",
@@ -483,8 +527,12 @@ __all__ = [
     "TableFormat",
     "TableNotFoundError",
     "TableScan",
+    "TimeEvictor",
     "TimeWindow",
+    "TimestampedValue",
     "TopN",
+    "Trigger",
+    "TriggerResult",
     "TruncatedError",
     "TumblingWindows",
     "TypeInformation",
@@ -506,7 +554,9 @@ __all__ = [
     "ValueStateDescriptor",
     "Verdict",
     "Verification",
+    "WindowFunctionRows",
     "WindowReaderFunction",
+    "WindowedRows",
     "WindowedStateTransformation",
     "WriteError",
     "WrittenOperator",

@@ -99,6 +99,8 @@ class TimeWindows:
         contents: ``reduce``, ``aggregate`` or ``process``.
         type: Of an element, or of the accumulator.
         lateness: How long a window stays after its end, in ms.
+        trigger: Of a trace, such as ``count 3 purging``; that of the assigner by default.
+        evictor: Of a trace, such as ``count 3 after``; none by default.
     """
 
     assigner: str
@@ -106,6 +108,8 @@ class TimeWindows:
     contents: str
     type: str
     lateness: int = 0
+    trigger: str = ""
+    evictor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +132,11 @@ class Operator:
     Attributes:
         function: ``dump`` shows everything named here; ``fire`` is a process function that shows
             the states of a key when a timer fires; ``window`` is Flink's window operator; ``find``
-            is a process function to which keys come in; ``trace`` one that tells each call.
+            is a process function to which keys come in; ``trace`` one that tells each call;
+            ``window-trace`` is a window operator to which rows come in, whose keys are numbers modulo 3.
         key: The type of its keys, if it is keyed.
         keys: How many keys come in.
+        rows: Of a trace: pairs of time and number, and watermarks, each a time alone.
     """
 
     uid: str
@@ -150,6 +156,12 @@ class Operator:
             events = [{"key": key, "at": at} for key, at in self.trace.events]
             request["trace"] = {"does": self.trace.does, "events": events}
         return request
+
+    rows: tuple[tuple[int, ...], ...] = ()
+
+    def tracing(self, rows: Sequence[tuple[int, ...]]) -> Self:
+        """With Flink's window operator, to which these rows and watermarks come in."""
+        return replace(self, function="window-trace", rows=tuple(rows))
 
     def real(self) -> Self:
         """With Flink's window operator instead of what only looks."""
@@ -216,6 +228,15 @@ class Restored:
             columns = ("line", "what", "timestamp", "watermark", "count")
             lines.setdefault(row["key"], []).append(tuple(row[name] for name in columns))
         return lines
+
+    def trace(self, uid: str) -> dict[int, Rows]:
+        """The rows of a trace by key, in their order."""
+        by_key: dict[int, Rows] = {}
+        for row in self.rows:
+            if row["operator"] == uid:
+                cells = {name: row[name] for name in row if name not in ("operator", "subtask")}
+                by_key.setdefault(row["key"], []).append(cells)
+        return by_key
 
     def found(self, uid: str) -> dict[int, int | None]:
         """For the number of each key that came in, that which the key had kept."""

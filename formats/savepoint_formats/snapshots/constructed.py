@@ -83,6 +83,12 @@ global_window = partial(
 )
 
 
+def stream_element(value: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
+    """The snapshot of records of a stream, which windows with an evictor keep."""
+    serializer = "org.apache.flink.streaming.runtime.streamrecord.StreamElementSerializer"
+    return snapshot_of(inner(serializer), nested=[value], outer_version=2)
+
+
 def basic_name(element: TypeSerializerSnapshot) -> str | None:
     """``Long`` for the snapshot of a ``LongSerializer``; None unless it is of a primitive."""
     name = element.class_name.removeprefix(BASE).partition("Serializer$")[0]

@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Self
 from pyspark import cloudpickle
 
 from savepoint_formats.errors import ColumnTypeError
-from savepoint_functions.functions.backends import TimerService
-from savepoint_functions.functions.backends.timers import MAX_WATERMARK
+from savepoint_functions.functions.backends.timers import (
+    EVENT_TIME,
+    MAX_WATERMARK,
+    PROCESSING_TIME,
+    timer_states,
+)
 from savepoint_functions.functions.function_task import FunctionTask, registered
 from savepoint_functions.functions.initial_state import InitialState, with_marks
 from savepoint_functions.functions.key_spans import RowTypes
@@ -101,10 +105,6 @@ class KeyedFunctionPlan:
         return in_order(placed, self.inputs) if is_sorted else placed
 
 
-END_OF_INPUT = {TimerService.EVENT: MAX_WATERMARK, TimerService.PROCESSING: MAX_WATERMARK}
-"""State of timers -> the time in ms that it reaches when no more rows come."""
-
-
 @dataclass(frozen=True)
 class FunctionPlan(KeyedFunctionPlan):
     """A function that is called for each row."""
@@ -154,8 +154,10 @@ class FunctionPlan(KeyedFunctionPlan):
             first.key_groups is not None or initial is not None,
         )
         copy: KeyedFunction = cloudpickle.loads(cloudpickle.dumps(function))  # type: ignore[no-untyped-call]
-        fires_between = options.fires_between_rows(has_initial=initial is not None) and all(
-            keyed_input.timestamps is not None for keyed_input in inputs
+        fires_between = (
+            not function.fires_by_itself
+            and options.fires_between_rows(has_initial=initial is not None)
+            and all(keyed_input.timestamps is not None for keyed_input in inputs)
         )
         task = FunctionTask(
             function,
@@ -177,10 +179,19 @@ class FunctionPlan(KeyedFunctionPlan):
             made.expect_no_internal_timers()
         return made
 
+    def reached(self, watermark: int, processing_time: int | None = None) -> dict[str, int]:
+        """State of timers -> the time in ms that it has reached."""
+        states = timer_states(self.task.function.fired_timers)
+        reached = {states[EVENT_TIME]: watermark}
+        if processing_time is not None:
+            reached[states[PROCESSING_TIME]] = processing_time
+        return reached
+
     def expect_no_internal_timers(self) -> None:
-        """Raises ``ValueError`` for timers in namespaces, because nothing fires them."""
+        """Raises ``ValueError`` for timers in namespaces that nothing fires."""
+        fired = timer_states(self.task.function.fired_timers).values()
         for state in self.states:
-            if state.is_timers and state.namespace is not None:
+            if state.is_timers and state.namespace is not None and state.new.name not in fired:
                 raise ValueError(
                     f"{type(self.task.function).__name__} has timers in namespaces,"
                     f" {state.new.name!r}, which only Flink fires: make state of them with"
@@ -231,7 +242,8 @@ class FunctionPlan(KeyedFunctionPlan):
         """
         spark_schema, arrow_schema = row_types(schema, self.task.function)
         max_parallelism = self.max_parallelism(None)
-        task = replace(self.task, initial=self.initial_task(max_parallelism, None, END_OF_INPUT))
+        reached = self.reached(MAX_WATERMARK, MAX_WATERMARK)
+        task = replace(self.task, initial=self.initial_task(max_parallelism, None, reached))
         rows = self.routed_rows(
             task.initial,
             max_parallelism,

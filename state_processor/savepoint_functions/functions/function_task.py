@@ -16,7 +16,7 @@ from savepoint_database.types.python_values import OutputRows, Place
 from savepoint_database.types.user_frames import user_frames_first
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.values.value_writer import write_value
-from savepoint_functions.functions.backends import TimerService, state_backend
+from savepoint_functions.functions.backends import state_backend
 from savepoint_functions.functions.backends.timers import MAX_WATERMARK, MIN_WATERMARK
 from savepoint_functions.functions.broadcast_functions import KeyedBroadcastContext
 from savepoint_functions.functions.execution_options import SORTED_INPUTS
@@ -151,7 +151,7 @@ class KeyLoop:
         self._fires_between = (
             task.out_of_orderness_ms is not None and task.last_watermark is not None
         )
-        self._timers = TimerService(backend, flows=self._fires_between)
+        self._timers = task.function._make_timer_service(backend, flows=self._fires_between)
         self.side_outputs = SideOutputs(task.function)
         self._context = self._made_context(task.broadcast)
         self._calls = FunctionCalls.of(task.function, self._context)
@@ -317,7 +317,7 @@ def registered(
 ) -> tuple[tuple[StateDescriptor, TypeInformation | None], ...]:
     """The states that a function registers, timers first, each with the type of its namespaces."""
     with state_backend("single_key", key) as backend:
-        TimerService(backend)
+        function._make_timer_service(backend, flows=False)
         context = KeyedRuntimeContext(backend)
         try:
             function.open(context)

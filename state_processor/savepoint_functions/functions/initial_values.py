@@ -17,6 +17,7 @@ from savepoint_formats.program.encode import Encoder
 from savepoint_formats.sources.state_rows import EntryDecoders
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.state_files.state_piece import part_of
+from savepoint_formats.tables.visible import visible_elements
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.backends.namespaces import plain
 from savepoint_functions.functions.backends.wrapping_states import timed_layout
@@ -77,7 +78,7 @@ class InitialValues:
 
     def _values(self, piece: StatePiece, state: State) -> Iterator[tuple[tuple[bytes, Any], Any]]:
         keys, values = self._column(piece, state, arrow_type(state.stored))
-        column = _python(values)
+        column = _python(visible_elements(values, state.stored))
         contents = map_entries(column) if is_map(state) else python_values(column)
         return zip(self._keys(keys), contents, strict=True)
 

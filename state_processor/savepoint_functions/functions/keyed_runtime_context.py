@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_database.types.types import Types
 from savepoint_functions.functions.backends.internal_timers import InternalTimerService
+from savepoint_functions.functions.backends.namespaces import expect_namespaces
 from savepoint_functions.functions.backends.timers import timer_states
 from savepoint_spark.reading.functions import RuntimeContext
 from savepoint_spark.reading.states import (
@@ -115,6 +116,7 @@ class KeyedRuntimeContext(RuntimeContext):
             >>> self.timers.register_event_time_timer(window, window.max_timestamp())
         """
         type_information = namespace or Types.TIME_WINDOW()
+        expect_namespaces(name, type_information)
         service = InternalTimerService(self._backend, name, type_information.layout)
         self._namespaces.update(dict.fromkeys(timer_states(name).values(), type_information))
         return service
@@ -126,6 +128,8 @@ class KeyedRuntimeContext(RuntimeContext):
         namespace: TypeInformation | None = None,
     ) -> AnyState:
         """The state. Raises ``ValueError`` as ``KeyedStateBackend.state`` does."""
+        if namespace is not None:
+            expect_namespaces(descriptor.name, namespace)
         layout = None if namespace is None else namespace.layout
         state = self._backend.state(descriptor, layout)
         if not isinstance(state, kind):

@@ -13,12 +13,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from savepoint_database.types.python_values import Place
+from savepoint_functions.functions.backends.timers import USER_TIMERS, TimerService
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from savepoint_database.types.descriptors import ListStateDescriptor, MapStateDescriptor
-    from savepoint_functions.functions.backends import OperatorStateStore, TimerService
+    from savepoint_functions.functions.backends import (
+        KeyedStateBackend,
+        OperatorStateStore,
+    )
     from savepoint_functions.functions.backends.backend import Clock
     from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
     from savepoint_functions.functions.side_outputs import OutputTag, SideOutputs
@@ -115,10 +119,19 @@ class KeyedFunction:
             and not key by key.
         side_outputs: The tags that it gives rows to with ``context.output``. ``run`` keeps these
             rows; ``process`` and the like drop them.
+        fired_timers: The name of the timer service whose timers fire.
+        fires_by_itself: Whether it fires timers when it gets a row, so that nothing else fires them
+            between rows.
     """
 
     is_internal_sorter_supported: ClassVar[bool] = False
     side_outputs: ClassVar[tuple[OutputTag, ...]] = ()
+    fired_timers: ClassVar[str] = USER_TIMERS
+    fires_by_itself: ClassVar[bool] = False
+
+    def _make_timer_service(self, backend: KeyedStateBackend, *, flows: bool) -> TimerService:
+        """The timers that fire; those of keys, unless the function is an operator of its own."""
+        return TimerService(backend, flows=flows)
 
     def open(self, runtime_context: KeyedRuntimeContext) -> None:
         """Registers the states of the function.

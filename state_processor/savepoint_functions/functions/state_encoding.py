@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from savepoint_database.types.python_values import BATCH_ROWS, OutputRows, Place
+from savepoint_formats.layout import Marker, as_records
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.arrow_types import arrow_type
@@ -74,7 +75,7 @@ class FunctionState:
     @property
     def arrow_type(self) -> pa.DataType:
         """The type of the column of its contents."""
-        return TIMESTAMPS if self.is_timers else arrow_type(self.new.stored)
+        return TIMESTAMPS if self.is_timers else arrow_type(as_records(self.new.stored))
 
     def contents(self, value: Any) -> Any:
         """The contents for a row, made of those in a snapshot; timers become their timestamps."""
@@ -150,7 +151,7 @@ class NamespaceTable:
         rows: dict[Hashable, list[Any]] = {}
         for column, pairs in enumerate(values):
             for namespace, value in pairs or ():
-                if namespace is None:
+                if namespace is None and not isinstance(self.namespace, Marker):
                     name = self.states[column][1].new.name
                     raise ValueError(
                         f"state {name!r} was changed for {place} before it had a namespace: call"

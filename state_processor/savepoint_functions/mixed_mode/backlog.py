@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
 
-from savepoint_functions.functions.backends import TimerService, processing_time
+from savepoint_functions.functions.backends import processing_time
 from savepoint_functions.functions.backends.timers import MIN_WATERMARK
 from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.outputs import Outputs
@@ -199,7 +199,7 @@ class Backlog:
             state_ids(self.rows.states),
             max_parallelism,
             watermark=watermark,
-            reached={TimerService.EVENT: watermark, TimerService.PROCESSING: processing_time()},
+            reached=self.rows.reached(watermark, processing_time()),
             kind=partial(BacklogTable, tally=tally),
         )
         return rows.mapInArrow(table.run, table.spark_schema)

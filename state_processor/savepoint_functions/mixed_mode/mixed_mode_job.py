@@ -325,6 +325,7 @@ def expect_alike(backlog: Inputs, stream: Inputs) -> None:
         _expect_same_rows(past, live, where)
         past.check()
         live.check()
+        _expect_no_state(live, where)
         _expect_same_keys(past, live, where)
 
 
@@ -336,6 +337,37 @@ def _expect_backlog(backlog: Inputs) -> None:
             " its inputs are: give that input a backlog of no rows; or, if its rows cannot wait for"
             " the backlog of the other one, give both none, and stream that with its live rows"
         )
+
+
+# Spark's names of logical nodes with state.
+_STATEFUL = frozenset(
+    {
+        "Aggregate",
+        "Deduplicate",
+        "DeduplicateWithinWatermark",
+        "Distinct",
+        "FlatMapGroupsInPandasWithState",
+        "FlatMapGroupsWithState",
+        "TransformWithState",
+        "TransformWithStateInPySpark",
+    }
+)
+
+
+def _expect_no_state(live: KeyedInput, where: str) -> None:
+    """Raises ``ValueError`` if the rows of a stream come from an operator with state."""
+    nodes = [live.data._jdf.queryExecution().analyzed()]
+    for node in nodes:
+        inputs = [node.children().apply(index) for index in range(node.children().size())]
+        streams = [source for source in inputs if source.isStreaming()]
+        name = str(node.nodeName())
+        if streams and (name in _STATEFUL or (len(streams) > 1 and name == "Join")):
+            raise ValueError(
+                f"the stream{where} comes from an operator with state, {name}, and Spark runs no"
+                " other one behind it in update mode, in which a function gives its rows at once:"
+                " write the rows of that operator, and stream what is written"
+            )
+        nodes += streams
 
 
 def _expect_same_rows(past: KeyedInput, live: KeyedInput, where: str) -> None:

@@ -7,7 +7,6 @@ from functools import reduce
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
-from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.outputs import OUTPUT, Outputs, kept_once, rows_in
 from savepoint_functions.functions.result_table import ResultState, state_ids
 from savepoint_spark.writing.operator_plan import OperatorPlan
@@ -93,7 +92,7 @@ class FunctionResult:
         if watermark is not None:
             rows.expect_no_internal_timers()
         ids = state_ids(rows.states)
-        reached = {} if watermark is None else {TimerService.EVENT: watermark}
+        reached = {} if watermark is None else rows.reached(watermark)
         table, routed = rows.table(
             outputs, ids, max_parallelism, watermark=watermark, reached=reached
         )

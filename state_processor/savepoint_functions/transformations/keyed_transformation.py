@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from savepoint_functions.functions.sorted_inputs import KeyedInput
 from savepoint_functions.transformations.keyed_aggregation import (
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from savepoint_functions.aggregating.aggregates import Aggregate
     from savepoint_functions.aggregating.bound_aggregate import BoundAggregate
+    from savepoint_functions.transformations.windowed_rows import WindowedRows
+    from savepoint_functions.windows.window_assigners import WindowAssigner
+    from savepoint_spark.bootstrapping.windowed_transformation import WindowedStateTransformation
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,6 +55,57 @@ class KeyedStateTransformation(KeyedColumns, KeyedFunctionVerbs):
                 " let the function make all states, or leave the function out"
             )
         return KeyedInput(self.data, self.key, self.timestamps, self.tie_breaker)
+
+    @overload
+    def window(
+        self,
+        column: str,
+        *,
+        is_merging: bool = False,
+        is_processing_time: bool = False,
+        allowed_lateness_ms: int = 0,
+    ) -> WindowedStateTransformation: ...
+
+    @overload
+    def window(
+        self,
+        column: WindowAssigner,
+        *,
+        is_processing_time: bool = False,
+        allowed_lateness_ms: int = 0,
+    ) -> WindowedRows: ...
+
+    def window(
+        self,
+        column: str | WindowAssigner,
+        *,
+        is_merging: bool = False,
+        is_processing_time: bool = False,
+        allowed_lateness_ms: int = 0,
+    ) -> WindowedStateTransformation | WindowedRows:
+        """Gives rows windows: those of a column, as state, or those of an assigner, for a function.
+
+        Arguments and errors are those of ``KeyedColumns.window`` for a column, and of
+        ``KeyedRowsTransformation.window`` for an assigner.
+
+        Example:
+            >>> keyed.window("hour").reduce(Types.LONG(), "cents")
+            >>> keyed.window(TumblingWindows(3_600_000)).reduce(max, Types.LONG(), "cents")
+        """
+        if isinstance(column, str):
+            return KeyedColumns.window(
+                self,
+                column,
+                is_merging=is_merging,
+                is_processing_time=is_processing_time,
+                allowed_lateness_ms=allowed_lateness_ms,
+            )
+        return KeyedFunctionVerbs.window(
+            self,
+            column,
+            is_processing_time=is_processing_time,
+            allowed_lateness_ms=allowed_lateness_ms,
+        )
 
     def aggregate(self, **aggregates: Aggregate) -> KeyedAggregation:
         """Aggregates of the rows of each key, all of them in the task of the key.

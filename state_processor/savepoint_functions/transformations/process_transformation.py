@@ -25,6 +25,7 @@ from savepoint_functions.transformations.function_result import (
     FunctionResult,
     FunctionStateTransformation,
 )
+from savepoint_functions.transformations.windowed_rows import WindowedRows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.execution_options import Setting
     from savepoint_functions.functions.process_functions import KeyedFunction
     from savepoint_functions.functions.sorted_inputs import KeyedInput
+    from savepoint_functions.windows.window_assigners import WindowAssigner
 
 
 NOT_CONNECTED = (
@@ -121,6 +123,36 @@ class KeyedFunctionVerbs(ABC):
             )
         options = next(iter(given), first.options)
         return replace(first, inputs=(*first.inputs, *second.inputs), options=options)
+
+    def window(
+        self,
+        assigner: WindowAssigner,
+        *,
+        is_processing_time: bool = False,
+        allowed_lateness_ms: int = 0,
+    ) -> WindowedRows:
+        """The rows in windows, for a function over each.
+
+        Args:
+            assigner: ``TumblingWindows``, ``SlidingWindows``, ``SessionWindows`` or
+                ``GlobalWindows``.
+            is_processing_time: Whether the clock says in which window a row is, and fires windows;
+                by default the timestamps of rows and the watermark do.
+            allowed_lateness_ms: How long after its end a window takes late rows, in ms.
+
+        Raises:
+            ValueError: Rows are not sorted, or of two inputs; or the lateness is negative.
+
+        Example:
+            >>> keyed.window(TumblingWindows(3_600_000)).reduce(max, Types.LONG(), "cents")
+        """
+        return WindowedRows.of(
+            self.rows.inputs,
+            self.rows.options,
+            assigner,
+            allowed_lateness_ms,
+            is_processing_time=is_processing_time,
+        )
 
     def transform(
         self, function: KeyedFunction, *, initial: Operator | None = None

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
 
 CONTENTS = "window-contents"
-_MERGING_SET = "merging-window-set"
+MERGING_SET = "merging-window-set"
 _TIMERS = "window-timers"
 _FIRES_AT = "window timers"
 
@@ -173,9 +173,9 @@ class WindowedStateTransformation(PlannedTransformation):
         key_groups = (
             [] if key.key_groups is None else [F.first(key.key_groups).alias(key.key_groups)]
         )
-        sets = Grouping.of(data, key.columns).aggregated(pairs.alias(_MERGING_SET), *key_groups)
+        sets = Grouping.of(data, key.columns).aggregated(pairs.alias(MERGING_SET), *key_groups)
         pair = Types.TUPLE([Types.TIME_WINDOW(), Types.TIME_WINDOW()])
-        state = NewState.of(ListStateDescriptor(_MERGING_SET, pair), _MERGING_SET, None)
+        state = NewState.of(ListStateDescriptor(MERGING_SET, pair), MERGING_SET, None)
         return MergingWindowSets(sets, key, (state,))
 
 

@@ -142,6 +142,10 @@ class TimeWindow:
 class GlobalWindow:
     """The only window of all elements of a key, as for ``countWindow``."""
 
+    def max_timestamp(self) -> int:
+        """The last millisecond of all."""
+        return 2**63 - 1
+
 
 class ReaderContext:
     """More about the key of a call.

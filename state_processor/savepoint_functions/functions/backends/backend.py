@@ -20,7 +20,6 @@ from savepoint_database.types.descriptors import (
     StateDescriptor,
     ValueStateDescriptor,
 )
-from savepoint_functions.functions.backends.namespaces import expect_namespaces
 from savepoint_functions.functions.backends.wrapping_states import (
     Lifetimes,
     TimedListState,
@@ -107,8 +106,7 @@ class KeyedStateBackend(ABC):
 
         Raises:
             ValueError: The descriptor lacks a type or a function; a state of the same name has
-                another descriptor or namespace; a key is current already; or only one namespace is
-                possible.
+                another descriptor or namespace; or a key is current already.
         """
         known = self._descriptors.get(descriptor.name)
         if known is None:
@@ -172,8 +170,6 @@ class KeyedStateBackend(ABC):
                 f"state {descriptor.name!r} is asked for while a key is processed: ask for it in"
                 " open(runtime_context)"
             )
-        if namespace is not None:
-            expect_namespaces(descriptor.name, namespace)
         kept, state = self._made(descriptor, namespace)
         self._kept[descriptor.name] = kept  # type: ignore[assignment]  # what it makes is ``Kept``
         self._states[descriptor.name] = state

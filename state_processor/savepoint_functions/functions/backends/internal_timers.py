@@ -8,15 +8,13 @@ Flink: ``InternalTimerService``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from savepoint_database.types.descriptors import MapStateDescriptor
-from savepoint_database.types.types import Types
 from savepoint_functions.functions.backends.timers import (
     EVENT_TIME,
     MIN_WATERMARK,
     PROCESSING_TIME,
-    timer_states,
+    timer_maps,
 )
 
 if TYPE_CHECKING:
@@ -38,13 +36,7 @@ class InternalTimerService:
     def __init__(self, backend: KeyedStateBackend, name: str, namespace: Layout) -> None:
         self._name = name
         self._clock = backend.clock
-        self._timers = {
-            domain: cast(
-                "MapState",
-                backend.state(MapStateDescriptor(state, Types.LONG(), Types.VOID()), namespace),
-            )
-            for domain, state in timer_states(name).items()
-        }
+        self._timers = timer_maps(backend, name, namespace)
 
     def current_watermark(self) -> int:
         """The event time in ms: -2**63 while rows of a key come."""

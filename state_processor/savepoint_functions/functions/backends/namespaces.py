@@ -1,27 +1,28 @@
 """Namespaces as state backends keep them: hashable Python values.
 
-A window becomes the tuple of its start and end, any other struct that of its fields. So a namespace
-is the same whether it comes from a function or from the bytes in RocksDB.
+A window becomes the tuple of its start and end, the global window None, any other struct that of
+its fields. So a namespace is the same whether it comes from a function or from bytes.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from savepoint_database.types.types import Types
 from savepoint_formats.layout import Marker, VoidNamespace
-from savepoint_spark.reading.functions import TimeWindow
+from savepoint_spark.reading.functions import GlobalWindow, TimeWindow
 from savepoint_spark.reading.states import hashable
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from savepoint_formats.layout import Layout
+    from savepoint_database.types.types import TypeInformation
     from savepoint_spark.reading.states import State
 
 
-def expect_namespaces(name: str, layout: Layout) -> None:
-    """Raises ``ValueError`` if only one namespace of this layout is possible."""
-    if isinstance(layout, VoidNamespace | Marker):
+def expect_namespaces(name: str, namespace: TypeInformation) -> None:
+    """Raises ``ValueError`` if only one namespace of this type is possible."""
+    if namespace != Types.GLOBAL_WINDOW() and isinstance(namespace.layout, VoidNamespace | Marker):
         raise ValueError(
             f"state {name!r} would have a namespace that is the same for all: leave it out"
         )
@@ -42,6 +43,8 @@ def plain(namespace: Any) -> Hashable:
     match namespace:
         case TimeWindow(start, end):
             return start, end
+        case GlobalWindow():
+            return None
         case dict():
             return tuple(map(plain, namespace.values()))
         case _:

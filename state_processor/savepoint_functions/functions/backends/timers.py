@@ -14,8 +14,9 @@ from savepoint_database.types.types import Types
 from savepoint_formats.errors import EndlessTimersError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from savepoint_formats.layout import Layout
     from savepoint_functions.functions.backends.backend import Clock, KeyedStateBackend
     from savepoint_spark.reading.states import MapState
 
@@ -39,28 +40,46 @@ def timer_states(service: str) -> dict[str, str]:
     return {domain: f"{TIMER_STATE_PREFIX}{word}_{service}" for domain, word in _DOMAINS.items()}
 
 
-_STATES = timer_states("user-timers")
+USER_TIMERS: Final = "user-timers"
+"""The timer service of Flink's process functions."""
+
+_STATES = timer_states(USER_TIMERS)
+
+
+def timer_maps(
+    backend: KeyedStateBackend, service: str, namespace: Layout | None = None
+) -> dict[str, MapState]:
+    """Time domain -> the timers of a service: a map state with timestamps as user keys."""
+    return {
+        domain: cast(
+            "MapState",
+            backend.state(MapStateDescriptor(name, Types.LONG(), Types.VOID()), namespace),
+        )
+        for domain, name in timer_states(service).items()
+    }
 
 
 class TimerService:
     """The timers of the current key, and the time. It is made before the first key.
 
     Event time ``flows`` if timers fire between rows: it goes on from timer to timer, as it does in
-    Flink where rows of other keys come all the time.
+    Flink where rows of other keys come all the time. ``timers`` maps time domains to timers; by
+    default to those of process functions.
     """
 
     EVENT: Final = _STATES[EVENT_TIME]
     PROCESSING: Final = _STATES[PROCESSING_TIME]
 
-    def __init__(self, backend: KeyedStateBackend, *, flows: bool = False) -> None:
+    def __init__(
+        self,
+        backend: KeyedStateBackend,
+        timers: Mapping[str, MapState] | None = None,
+        *,
+        flows: bool = False,
+    ) -> None:
         self._flows = flows
         self._clock = backend.clock
-        self._timers = {
-            domain: cast(
-                "MapState", backend.state(MapStateDescriptor(name, Types.LONG(), Types.VOID()))
-            )
-            for domain, name in _STATES.items()
-        }
+        self._timers = timers or timer_maps(backend, USER_TIMERS)
         # The timers of the current key in each domain that was asked for, and some deleted ones.
         self._heaps: dict[str, list[int]] = {}
         # The time that each domain has reached while timers fire.

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.layout import Long, Struct, Ttl
+from savepoint_formats.layout import Long, Nullable, Struct, Ttl, stream_record
 from savepoint_functions.functions.backends.held_states import (
     ChangeableListState,
     ChangeableMapState,
@@ -46,9 +46,11 @@ _TIMESTAMP, _VALUE = "timestamp", "value"
 
 
 def timed_layout(layout: Layout) -> Layout:
-    """The layout with the time of TTL as a number instead of a date."""
+    """The layout with the time of TTL as a number instead of a date; a record as it is shown."""
     if isinstance(layout, Ttl):
         return Struct((_TIMESTAMP, _VALUE), (Long(), layout.value))
+    if (record := stream_record(layout)) is not None:
+        return Struct((_TIMESTAMP, _VALUE), (Nullable(Long()), record))
     return layout
 
 
@@ -196,6 +198,17 @@ class FoldingAggregatingState(WrappingState[ValueState], AggregatingState):
         """Result of the accumulator; None without an accumulator."""
         held = self._inner.value()
         return None if held is None else self._function.get_result(held)
+
+    @property
+    def accumulator(self) -> Any:
+        """The accumulator; None if there is none."""
+        return self._inner.value()
+
+    def merge(self, accumulator: Any) -> None:
+        """Merges another accumulator into that of the state."""
+        held = self._inner.value()
+        merged = accumulator if held is None else self._function.merge(held, accumulator)
+        self._inner.update(merged)
 
     def add(self, value: Any) -> None:
         held = self._inner.value()

@@ -33,6 +33,7 @@ record Request(
      * @param windows of a window operator, else null
      * @param keys how many of its keys come in where it finds them, else 0
      * @param trace of an operator that tells each call, else null
+     * @param rows of a trace of windows: times and numbers, and watermarks, each a time alone
      */
     record Operator(
             String uid,
@@ -43,7 +44,8 @@ record Request(
             List<Elements> elements,
             Windows windows,
             int keys,
-            Trace trace)
+            Trace trace,
+            List<List<Long>> rows)
             implements Serializable {}
 
     /**
@@ -84,7 +86,16 @@ record Request(
      * @param contents {@code reduce}, {@code aggregate} or {@code process}
      * @param type of an element, or of the accumulator
      * @param lateness how long a window stays after its end, in ms
+     * @param trigger of a trace, in words; empty for that of the assigner
+     * @param evictor of a trace, in words; empty for none
      */
-    record Windows(String assigner, long size, String contents, String type, long lateness)
+    record Windows(
+            String assigner,
+            long size,
+            String contents,
+            String type,
+            long lateness,
+            String trigger,
+            String evictor)
             implements Serializable {}
 }

@@ -78,6 +78,7 @@ final class RestoreJob {
             case "find" -> found(operator);
             case "window" -> windows(operator);
             case "trace" -> traced(operator);
+            case "window-trace" -> WindowTrace.of(nothing, object(Types.STRING), operator);
             default -> throw new IllegalArgumentException("no function " + operator.function());
         };
     }

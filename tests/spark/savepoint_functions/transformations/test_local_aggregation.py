@@ -19,7 +19,7 @@ from support.aggregated_rows import AGGREGATES, data_of, in_spark, sorted_rows, 
 from savepoint_formats.errors import ColumnNotFoundError, NullKeyError
 from savepoint_functions.aggregating.aggregates import Avg, Count, Max, Sum, TopN
 from savepoint_functions.functions.process_functions import KeyedProcessFunction
-from savepoint_functions.transformations.window_assigners import SessionWindows, assign_windows
+from savepoint_functions.windows.window_assigners import SessionWindows, assign_windows
 from savepoint_spark.session.tasks import typed_errors
 from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
 

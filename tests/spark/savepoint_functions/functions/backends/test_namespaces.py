@@ -238,13 +238,13 @@ def test_state_without_namespaces_has_none_to_be_set(
 
 
 def test_a_namespace_that_is_always_the_same_is_refused(rows: DataFrame) -> None:
-    class Global(KeyedStateBootstrapFunction):
+    class Void(KeyedStateBootstrapFunction):
         def open(self, runtime_context: KeyedRuntimeContext) -> None:
             total = ValueStateDescriptor("total", Types.LONG())
-            self.total = runtime_context.get_state(total, namespace=Types.GLOBAL_WINDOW())
+            self.total = runtime_context.get_state(total, namespace=Types.VOID())
 
         def process_element(self, value: Any, context: KeyedContext) -> None: ...
 
     keyed = OperatorTransformation.bootstrap_with(rows).key_by("key")
     with pytest.raises(ValueError, match="namespace that is the same for all"):
-        keyed.transform(Global())
+        keyed.transform(Void())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import functions as F
 
-from savepoint_functions.transformations.window_assigners import (
+from savepoint_functions.windows.window_assigners import (
     SessionWindows,
     SlidingWindows,
     TumblingWindows,

@@ -1,6 +1,4 @@
-"""Assigners of windows: a column of windows from a column of timestamps, as in Flink.
-
-Triggers and evictors are missing: windows fire at their end.
+"""Assigners of windows, as in Flink: of a column of timestamps, or of one row after the other.
 
 Flink: ``TimeWindow.getWindowStartWithOffset``, ``TumblingEventTimeWindows``,
 ``SlidingEventTimeWindows``, ``EventTimeSessionWindows``.
@@ -9,18 +7,49 @@ Flink: ``TimeWindow.getWindowStartWithOffset``, ``TumblingEventTimeWindows``,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql import functions as F
 
+from savepoint_database.types.types import Types
 from savepoint_functions.functions.sorted_inputs import milliseconds
+from savepoint_spark.reading.functions import GlobalWindow, TimeWindow
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+    from savepoint_database.types.types import TypeInformation
 
-@dataclass(frozen=True, slots=True)
-class TumblingWindows:
+Window = TimeWindow | GlobalWindow
+
+
+class WindowAssigner:
+    """Assigns windows to rows.
+
+    Attributes:
+        is_merging: Whether windows of a key that overlap, or touch, merge.
+        has_time: Whether windows are of time, and end.
+    """
+
+    is_merging: ClassVar[bool] = False
+    has_time: ClassVar[bool] = True
+
+    @property
+    def window_type(self) -> TypeInformation:
+        """The type of the windows, which are namespaces of state."""
+        return Types.TIME_WINDOW()
+
+    def windows_of(self, time: int, row: Any) -> list[Window]:
+        """The windows of a row with a time in ms, in the order in which Flink has them."""
+        raise NotImplementedError
+
+    def window(self, namespace: Any) -> Window:
+        """The window of a namespace, as backends keep it."""
+        return TimeWindow(*namespace)
+
+
+@dataclass(frozen=True)
+class TumblingWindows(WindowAssigner):
     """Windows one behind the other; each row is in one.
 
     Attributes:
@@ -46,9 +75,13 @@ class TumblingWindows:
         """The windows of timestamps in ms, as an array of one."""
         return F.array(_window(_start(timestamps, self.offset_ms, self.size_ms), self.size_ms))
 
+    def windows_of(self, time: int, row: Any) -> list[Window]:
+        start = time - (time - self.offset_ms) % self.size_ms
+        return [TimeWindow(start, start + self.size_ms)]
 
-@dataclass(frozen=True, slots=True)
-class SlidingWindows:
+
+@dataclass(frozen=True)
+class SlidingWindows(WindowAssigner):
     """Windows that begin at regular times and may overlap; a row is in all that cover it.
 
     Attributes:
@@ -83,9 +116,14 @@ class SlidingWindows:
         covering = F.filter(starts, lambda start: start > timestamps - F.lit(self.size_ms))
         return F.transform(covering, lambda start: _window(start, self.size_ms))
 
+    def windows_of(self, time: int, row: Any) -> list[Window]:
+        last = time - (time - self.offset_ms) % self.slide_ms
+        starts = range(last, time - self.size_ms, -self.slide_ms)
+        return [TimeWindow(start, start + self.size_ms) for start in starts]
 
-@dataclass(frozen=True, slots=True)
-class SessionWindows:
+
+@dataclass(frozen=True)
+class SessionWindows(WindowAssigner):
     """A window for each row, which ends a gap later; windows of a key that overlap, or touch, merge.
 
     ``window(column, is_merging=True)`` merges them.
@@ -104,12 +142,57 @@ class SessionWindows:
 
     gap_ms: int
 
+    is_merging = True
+
     def __post_init__(self) -> None:
         _expect(self.gap_ms, "gap_ms")
 
     def windows(self, timestamps: Column) -> Column:
         """The windows of timestamps in ms, as an array of one."""
         return F.array(_window(timestamps, self.gap_ms))
+
+    def windows_of(self, time: int, row: Any) -> list[Window]:
+        return [TimeWindow(time, time + self.gap_ms)]
+
+
+@dataclass(frozen=True)
+class GlobalWindows(WindowAssigner):
+    """One window for all rows of a key; a trigger fires it.
+
+    Example:
+        >>> every_100 = PurgingTrigger.of(CountTrigger.of(100))
+        >>> keyed.window(GlobalWindows()).trigger(every_100)
+    """
+
+    has_time = False
+
+    @property
+    def window_type(self) -> TypeInformation:
+        return Types.GLOBAL_WINDOW()
+
+    def windows_of(self, time: int, row: Any) -> list[Window]:
+        return [GlobalWindow()]
+
+    def window(self, namespace: None) -> Window:
+        return GlobalWindow()
+
+
+@dataclass(frozen=True)
+class GivenWindows(WindowAssigner):
+    """Windows that rows bring along.
+
+    Attributes:
+        start: The place of the column of their starts.
+        end: The place of the column of their ends.
+        is_merging: Whether they merge.
+    """
+
+    start: int
+    end: int
+    is_merging: bool = False  # type: ignore[misc]  # elsewhere the class says it
+
+    def windows_of(self, time: int, row: Any) -> list[Window]:
+        return [TimeWindow(row[self.start], row[self.end])]
 
 
 def assign_windows(

@@ -1,0 +1,1 @@
+"""Windows over keyed rows, as the window operators of Flink have them."""

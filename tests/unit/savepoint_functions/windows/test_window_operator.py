@@ -1,0 +1,222 @@
+"""Windows by hand: what one run leaves two runs leave, with every backend; and what is refused."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.run_by_hand import entries_of, left_by
+
+from savepoint_functions.functions.execution_options import ExecutionOptions
+from savepoint_functions.windows.evictors import CountEvictor, TimeEvictor
+from savepoint_functions.windows.triggers import (
+    ContinuousEventTimeTrigger,
+    CountTrigger,
+    EventTimeTrigger,
+    PurgingTrigger,
+)
+from savepoint_functions.windows.window_assigners import (
+    GlobalWindows,
+    SessionWindows,
+    SlidingWindows,
+    TumblingWindows,
+)
+from savepoint_functions.windows.window_contents import (
+    evicted,
+    of_aggregation,
+    of_elements,
+    of_reduction,
+)
+from savepoint_functions.windows.window_functions import ProcessWindowFunction
+from savepoint_functions.windows.window_operator import RowTimes, Windowing, WindowOperator
+from savepoint_spark.reading.functions import GlobalWindow, TimeWindow
+from state_processor import Types, ValueStateDescriptor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from savepoint_functions.windows.triggers import Trigger
+    from savepoint_functions.windows.window_assigners import WindowAssigner
+    from savepoint_functions.windows.window_contents import WindowContents
+
+LONG, WINDOW = Types.LONG(), TimeWindow(0, 10)
+PAIR = Types.TUPLE([LONG, LONG])
+WAYS = [ExecutionOptions(state_backend=name) for name in ("single_key", "heap", "rocksdb")]
+
+# Rows of the columns key, at, watermark and number.
+TIMES = RowTimes(columns=(1, 2))
+
+
+class Mean:
+    def create_accumulator(self) -> tuple[int, int]:
+        return 0, 0
+
+    def add(self, value: int, accumulator: Any) -> tuple[int, int]:
+        total, count = parts(accumulator)
+        return total + value, count + 1
+
+    def get_result(self, accumulator: Any) -> float:
+        total, count = parts(accumulator)
+        return total / count
+
+    def merge(self, one: Any, other: Any) -> tuple[int, int]:
+        return parts(one)[0] + parts(other)[0], parts(one)[1] + parts(other)[1]
+
+
+def parts(accumulator: Any) -> tuple[int, int]:
+    values = accumulator.values() if isinstance(accumulator, dict) else accumulator
+    total, count = values
+    return total, count
+
+
+class Recorded(ProcessWindowFunction):
+    """Writes down what it is called for."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def process(self, key: Any, context: Any, elements: list[Any]) -> Iterator[Any]:
+        self.calls.append((key, context.window(), context.current_watermark(), list(elements)))
+        return iter(())
+
+
+def windows(
+    assigner: WindowAssigner,
+    contents: WindowContents,
+    trigger: Trigger | None = None,
+    **settings: Any,
+) -> tuple[WindowOperator, Recorded]:
+    function = Recorded()
+    windowing = Windowing(
+        assigner, trigger or EventTimeTrigger(), times=TIMES, element=3, **settings
+    )
+    return WindowOperator(windowing, contents, function), function
+
+
+ALL = of_elements(LONG)
+SUM = of_reduction(operator.add, LONG)
+MEAN = of_aggregation(Mean(), PAIR)
+CASES = {
+    "tumbling": lambda: windows(TumblingWindows(10), ALL, allowed_lateness_ms=5),
+    "sliding": lambda: windows(SlidingWindows(10, 5), SUM),
+    "session": lambda: windows(SessionWindows(6), MEAN, allowed_lateness_ms=3),
+    "continuous": lambda: windows(SessionWindows(6), SUM, ContinuousEventTimeTrigger.of(4)),
+    "count": lambda: windows(GlobalWindows(), SUM, PurgingTrigger.of(CountTrigger.of(3))),
+    "evicted": lambda: windows(
+        GlobalWindows(), evicted(ALL, CountEvictor.of(2), LONG), CountTrigger.of(3)
+    ),
+    "evicted after": lambda: windows(
+        SessionWindows(6), evicted(MEAN, TimeEvictor.of(4, do_evict_after=True), LONG)
+    ),
+}
+ROWS = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(0, 60), st.integers(0, 3)), min_size=2, max_size=50
+)
+
+
+def rows_of(given_rows: list[tuple[int, int, int]]) -> list[Mapping[str, Any]]:
+    """Rows with watermarks that grow."""
+    watermark = -(2**63)
+    rows: list[Mapping[str, Any]] = []
+    for number, (key, at, step) in enumerate(given_rows):
+        rows.append({"key": key, "at": at, "watermark": watermark, "number": number})
+        watermark = max(watermark, at - 10 * step)
+    return rows
+
+
+@pytest.mark.parametrize("case", CASES)
+@settings(
+    max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(given_rows=ROWS, cut=st.integers(1, 49), way=st.sampled_from(WAYS))
+def test_two_runs_fire_and_leave_what_one_does(
+    tmp_path_factory: pytest.TempPathFactory,
+    case: str,
+    given_rows: list[tuple[int, int, int]],
+    cut: int,
+    way: ExecutionOptions,
+) -> None:
+    folder, rows = tmp_path_factory.getbasetemp(), rows_of(given_rows)
+    first, second = rows[:cut], rows[cut:]
+    at_once, of_one = CASES[case]()
+    whole = left_by(at_once, rows, way, folder)
+    begun, of_first = CASES[case]()
+    before = left_by(begun, first, ExecutionOptions(), folder)
+    gone_on, of_second = CASES[case]()
+    after = left_by(gone_on, second, way, folder, before)
+    assert by_key(of_first.calls + of_second.calls) == by_key(of_one.calls)
+    assert without_targets(entries_of(after)) == without_targets(entries_of(whole))
+
+
+def by_key(calls: list[tuple[Any, ...]]) -> dict[Any, list[Any]]:
+    """The calls of each key, in their order."""
+    return {key: [call for call in calls if call[0] == key] for key, *_ in calls}
+
+
+def without_targets(entries: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Entries, with the pairs of windows in one order."""
+    return sorted(
+        (*entry[:3], b"".join(sorted(entry[3].split(b","))))
+        if entry[0] == "merging-window-set"
+        else entry
+        for entry in entries
+    )
+
+
+def test_a_late_row_fires_its_window_again_until_that_is_gone(tmp_path: Any) -> None:
+    function, recorded = windows(TumblingWindows(10), ALL, allowed_lateness_ms=5)
+    times = [(1, -1), (2, 9), (3, 13), (4, 14), (11, 14)]
+    rows = [{"key": 1, "at": at, "watermark": watermark, "number": at} for at, watermark in times]
+    left_by(function, rows, ExecutionOptions(), tmp_path)
+    assert recorded.calls == [
+        (1, WINDOW, 9, [1]),
+        (1, WINDOW, 9, [1, 2]),
+        (1, WINDOW, 13, [1, 2, 3]),
+    ]
+
+
+def test_sessions_that_a_row_joins_become_one(tmp_path: Any) -> None:
+    function, recorded = windows(SessionWindows(5), SUM)
+    times = [(0, -1), (9, -1), (4, -1), (30, 20)]
+    rows = [{"key": 1, "at": at, "watermark": watermark, "number": 1} for at, watermark in times]
+    left_by(function, rows, ExecutionOptions(), tmp_path)
+    assert recorded.calls == [(1, TimeWindow(0, 14), 20, [3])]
+
+
+def test_a_row_without_a_timestamp_has_no_window_of_event_time(tmp_path: Any) -> None:
+    function = WindowOperator(Windowing(TumblingWindows(10), EventTimeTrigger()), ALL, Recorded())
+    with pytest.raises(ValueError, match="has no timestamp"):
+        left_by(function, [{"key": 1}], ExecutionOptions(), tmp_path)
+
+
+def test_a_watermark_that_goes_back_is_an_error(tmp_path: Any) -> None:
+    function, _ = windows(TumblingWindows(10), ALL)
+    rows = [{"key": 1, "at": 5, "watermark": watermark, "number": 1} for watermark in (4, 3)]
+    with pytest.raises(ValueError, match="goes back from 4 to 3"):
+        left_by(function, rows, ExecutionOptions(), tmp_path)
+
+
+def test_states_of_windows_and_triggers_are_named_before(tmp_path: Any) -> None:
+    class Unnamed(ProcessWindowFunction):
+        def process(self, key: Any, context: Any, elements: list[Any]) -> None:
+            context.window_state().get_state(ValueStateDescriptor("seen", LONG))
+
+    windowing = Windowing(GlobalWindows(), CountTrigger.of(1))
+    with pytest.raises(ValueError, match="add its descriptor to window_states"):
+        left_by(
+            WindowOperator(windowing, ALL, Unnamed()), [{"key": 1}], ExecutionOptions(), tmp_path
+        )
+
+
+def test_windows_of_one_row_are_those_of_the_column() -> None:
+    assert TumblingWindows(10, 3).windows_of(-1, None) == [TimeWindow(-7, 3)]
+    assert SlidingWindows(10, 4).windows_of(9, None) == [
+        TimeWindow(8, 18),
+        TimeWindow(4, 14),
+        WINDOW,
+    ]
+    assert SessionWindows(10).windows_of(0, None) == [WINDOW]
+    assert GlobalWindows().windows_of(5, None) == [GlobalWindow()]
