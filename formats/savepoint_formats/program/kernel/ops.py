@@ -114,7 +114,7 @@ class Op(IntEnum):
     """c -> t: as LIST, but without a count: -> t if the record ends here."""
     NEXT_DELIMITED = 46
     """c -> t if the record goes on, with a comma."""
-    NEXT_PACKED = 104
+    NEXT_PACKED = 82
     """c -> t if the record goes on."""
     MASK = 47
     """s n: n bits in whole bytes are the mask; s keeps the outer one."""
@@ -186,9 +186,9 @@ class Op(IntEnum):
     """c: as LIST, the count is a varint; an EXPECT of 0, the end of all blocks, follows NEXT."""
 
     # --- objects of Kryo; what differs between its versions goes by that of the graph
-    GRAPH = 82
+    GRAPH = 83
     """n: a graph of Kryo 5 begins, or of 2 if n is 0: classes and objects are numbered anew."""
-    OBJECT = 83
+    OBJECT = 84
     """c n: an object of c, or null: what leads it depends on the CASE that follows.
 
     | CASE         | column                                         | argument                    |
@@ -197,45 +197,45 @@ class Op(IntEnum):
     |              | which its own column knows                     |                             |
     | each of n    | a class                                        | -> t if the object is of it |
     """
-    SKIP_GRAPH = 104
+    SKIP_GRAPH = 105
     """t n: a whole graph, as the tables t tell what is in classes; n as in GRAPH."""
-    ELEMENTS = 84
+    ELEMENTS = 85
     """c -> t: as LIST, counted as the CASE that follows says: a form of ``kryo_objects``, -> t."""
-    PART = 85
+    PART = 86
     """c n: a number of kind n, see ``kryo_numbers``, is part c of what follows."""
-    CUT_CLOCK = 86
+    CUT_CLOCK = 87
     """c: hour, minute, second and nanoseconds of Kryo 5 are the parts from c on."""
-    NEW = 87
+    NEW = 88
     """The mark of an object that is new, and has no column."""
-    NUMBER = 88
+    NUMBER = 89
     """c n: a number of kind n; of this op on, each ends a value."""
-    STRICT_BOOLEAN = 89
+    STRICT_BOOLEAN = 90
     """c: a byte of 0 or 1."""
-    UNIT = 90
+    UNIT = 91
     """c: a UTF-16 unit."""
-    ASCII_TEXT = 91
+    ASCII_TEXT = 92
     """c: a text; or null."""
-    CONSTANT_INDEX = 92
+    CONSTANT_INDEX = 93
     """c n: one of n constants + 1; 0 is null."""
-    COUNTED_BYTES = 93
+    COUNTED_BYTES = 94
     """c: varint of the count + 1; 0 is null."""
-    WHOLE_NUMBER = 94
+    WHOLE_NUMBER = 95
     """c: varint of the count of bytes + 1, 0 is null; two's complement."""
-    EXACT_NUMBER = 95
+    EXACT_NUMBER = 96
     """c: as WHOLE_NUMBER, and the scale."""
-    OPTIONAL = 96
+    OPTIONAL = 97
     """c n: a flag; a number of kind n, which 5.6 has only if the flag is set; or null."""
-    UUID = 97
+    UUID = 98
     """c: of its two halves."""
-    MILLIS_AND_NANOS = 98
+    MILLIS_AND_NANOS = 99
     """c n: n is the column of the seconds, that of the nanoseconds follows it."""
-    SECONDS_AND_NANOS = 99
+    SECONDS_AND_NANOS = 100
     """c n: likewise."""
-    DURATION = 100
+    DURATION = 101
     """c: of seconds and nanoseconds."""
-    DATE = 101
+    DATE = 102
     """c: of year, month and day."""
-    CLOCK = 102
+    CLOCK = 103
     """c: of hour, minute, second and nanoseconds."""
-    DATE_AND_CLOCK = 103
+    DATE_AND_CLOCK = 104
     """c n: of all seven; n as above."""
