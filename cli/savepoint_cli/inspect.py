@@ -127,8 +127,7 @@ def state_types(output: Output, job: str) -> None:
     place.
 
     \b
-    savepoint types orders.py > types.yaml
-    savepoint show s3://jobs/orders/savepoint-1a2b orders.keyed_state --types types.yaml
+    savepoint types orders.py
     """
     from savepoint_database.snapshot.python_types import described_job_types  # noqa: PLC0415  # YAML is slow
 

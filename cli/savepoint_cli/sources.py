@@ -95,8 +95,7 @@ def sources(
 
     \b
     savepoint sources s3://jobs/orders/savepoint-1a2b
-    savepoint sources s3://jobs/orders/savepoint-1a2b --out s3://jobs/mended \\
-        --set 'binlog-split={"file": "mysql-bin.000012", "pos": "4"}'
+    savepoint sources s3://jobs/orders/savepoint-1a2b --out s3://jobs/mended --release-finished
     """
     arguments = asdict(changes)
     is_wanted = destination.is_wanted(has_change=any(arguments.values()))

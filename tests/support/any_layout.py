@@ -339,6 +339,8 @@ def case_class(fields: list[Any]) -> tuple[Layout, Strategy]:
 def coproduct(fields: list[Any]) -> tuple[Layout, Strategy]:
     """A case object, a case class, and a value of another kind."""
     layout, values = fields[-1]
+    if isinstance(layout, layouts.Pojo | layouts.CaseClass):
+        layout, values = layouts.Int(), ints(32)
     record, records = struct(fields)
     assert isinstance(record, Struct)
     parts = (layouts.Marker(None), layouts.CaseClass("a.C", record.names, record.fields), layout)

@@ -25,6 +25,7 @@ WHY: dict[type[Layout], str] = {
     layouts.Opaque: "bytes that only their serializer knows",
     layouts.Variant: "SQL's VARIANT, whose value is JSON",
     layouts.Pickle: "a pickle of Python",
+    layouts.SqlTime: "a time of day of PyFlink, whose range is checked",
     layouts.ScalaValue: "a value of Scala without a program",
     layouts.PackedTexts: "an array of texts, which only old jobs have",
     layouts.NullCount: "a count of nulls, which no job keeps",

@@ -57,7 +57,7 @@ class ValueWriter:
     def _write_composite(  # noqa: PLR0912, PLR0915 - the table of layouts
         self, layout: Layout, value: Value
     ) -> None:
-        if value is None and not isinstance(layout, _WITH_NULL) and not _is_typed(layout):
+        if value is None and not _may_be_null(layout):
             raise NullError(f"null, which {type(layout).__name__} cannot be")
         view = self.view
         match layout:
@@ -196,12 +196,24 @@ def _is_typed(layout: Layout) -> bool:
     return isinstance(layout, layouts.Kryo) and column_type(layout) is not None
 
 
+def _may_be_null(layout: Layout) -> bool:
+    """Whether a composite layout, or one inside it, may have null."""
+    if isinstance(layout, layouts.Packed):
+        return layout.is_single
+    return isinstance(layout, _WITH_NULL) or _is_typed(layout)
+
+
 def has_null(layout: Layout) -> bool:
     """Whether null is a value of the layout."""
     match layout:
         case layouts.OfScala(_, True):
             return True
-        case layouts.Framed(inner) | layouts.Varying(inner) | layouts.OfScala(inner):
+        case (
+            layouts.Framed(inner)
+            | layouts.Varying(inner)
+            | layouts.OfScala(inner)
+            | layouts.Packed(inner, True)
+        ):
             return has_null(inner)
         case layouts.IndexedUnion(_, branches):
             return any(map(has_null, branches))
@@ -210,4 +222,4 @@ def has_null(layout: Layout) -> bool:
         case _:
             scalar = SCALARS.get(type(layout))
             is_nullable = scalar is not None and scalar.is_nullable
-            return isinstance(layout, _WITH_NULL) or is_nullable or _is_typed(layout)
+            return is_nullable or _may_be_null(layout)

@@ -26,12 +26,13 @@ STABLE: frozenset[type[Layout]] = frozenset(
         # Java compares the bytes of a variant.
         *(layouts.Bytes, layouts.FixedBytes, layouts.Variant),
         *(layouts.JavaDate, layouts.SqlTimestamp, layouts.Instant, layouts.LocalDate),
-        *(layouts.LocalTime, layouts.LocalDateTime, layouts.TimerTimestamp, layouts.TimestampData),
+        *(layouts.SqlDate, layouts.SqlTime, layouts.LocalTime, layouts.LocalDateTime),
+        *(layouts.TimerTimestamp, layouts.TimestampData),
         *(layouts.Marker, layouts.VoidNamespace, layouts.NullCount),
         # As stable as their elements and fields.
         *(layouts.Nullable, layouts.Repeated, layouts.MaskedRepeated, layouts.BlockRepeated),
         *(layouts.Struct, layouts.MaskedStruct, layouts.Tagged, layouts.Pojo, layouts.Ttl),
-        *(layouts.Framed, layouts.Varying, layouts.IndexedUnion),
+        *(layouts.Framed, layouts.Varying, layouts.IndexedUnion, layouts.Packed),
         *(layouts.CaseClass, layouts.Coproduct, layouts.OfScala, layouts.ScalaValue),
         *(layouts.BinaryRow, layouts.BinaryArray),
     }
@@ -41,6 +42,7 @@ UNSTABLE: dict[type[Layout], str] = {
     layouts.MapOf: "a map, whose entries have no order",
     layouts.BinaryMap: "a map, whose entries have no order",
     layouts.BlockMap: "a map, whose entries have no order",
+    layouts.Pickle: "a pickle of Python, whose bytes equal values need not share",
     layouts.Kryo: "an object that Kryo writes, whose bytes equal objects need not share",
     layouts.JavaObject: "an object that Java writes, whose bytes equal objects need not share",
     layouts.Opaque: "of a serializer that is not known",

@@ -47,7 +47,7 @@ def test_every_help_has_an_example_that_is_a_right_call(
     for called, *arguments in found:
         assert called == name
         for one in arguments:
-            if one.endswith((".yaml", ".csv")):
+            if one.endswith((".yaml", ".csv", ".py")):
                 (tmp_path / one).write_text("")
         with command.make_context(name, arguments):
             pass
@@ -144,7 +144,8 @@ def test_a_command_lists_its_own_options_first() -> None:
     assert options_under("Options", "schema") == ["--format FORMAT"]
     assert options_under("Options", "add-field") == ["--value SQL", "--overwrite", "--dry-run"]
     assert options_under("Common options", "copy") == [
-        *("--classes FILE", "--key-type OPERATOR=TYPE", "--allow-path PREFIX", "--strict-paths"),
+        *("--classes FILE", "--key-type OPERATOR=TYPE", "--types FILE"),
+        *("--allow-path PREFIX", "--strict-paths"),
         *(
             "--uid UID",
             "--uids-file FILE",
