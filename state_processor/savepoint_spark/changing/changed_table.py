@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.scan.splits import Split
@@ -126,7 +127,10 @@ class TableChange:
 
 @dataclass(frozen=True)
 class ChangedTable:
-    """A table and its changes; without a session only its types can be looked at."""
+    """A table and its changes; without a session only its types can be looked at.
+
+    If the table ``moves_keys``, they go to other key groups: ``hash_code`` is as for a rescale.
+    """
 
     spark: SparkSession | None
     operator: Operator
@@ -134,6 +138,8 @@ class ChangedTable:
     changes: tuple[TableChange, ...] = ()
     nanoseconds: Nanoseconds = "refuse"
     undescribed_subclasses: UndescribedSubclasses = "refuse"
+    moves_keys: bool = False
+    hash_code: HashKeys | None = None
 
     @property
     def is_keyed(self) -> bool:
@@ -297,7 +303,8 @@ class ChangedTable:
             states[-1].check(data)
         serializer = states[0].namespace
         namespace = None if serializer is None else (column_of(data, NAMESPACE)[0], serializer)
-        key = Key((KEY,), types.key, KEY_GROUP)
+        key_groups = None if self.moves_keys else KEY_GROUP
+        key = Key((KEY,), types.key, key_groups, self.hash_code)
         rows = KeyedRows(data, key, tuple(states), namespace, is_keyed_once=False)
         return KeyedPlan(types.key, tuple(state.info for state in states), (rows,))
 

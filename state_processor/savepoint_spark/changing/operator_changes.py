@@ -88,9 +88,9 @@ class OperatorChanges:
         self._expect_known()
         added = self.added
         if spark is None:
-            check_values(self.tables, max_parallelism)
+            check_values(self._moved_tables(max_parallelism), max_parallelism)
         else:
-            added = with_tables(added, self.tables, spark)
+            added = with_tables(added, self._moved_tables(max_parallelism), spark)
         self.headers.plan(added).check(parallelism, max_parallelism)
 
     def write(self, context: WriteContext) -> OperatorState:
@@ -100,7 +100,7 @@ class OperatorChanges:
         remaining, plan = record, OperatorPlan()
         if is_rescaled or self._touches(is_keyed=True):
             remaining = _without_keyed_state(remaining)
-            plan = replace(plan, keyed=self._keyed(context.spark))
+            plan = replace(plan, keyed=self._keyed(context))
         if is_rescaled or self._touches(is_keyed=False):
             remaining = _without_operator_state(remaining)
             plan = replace(plan, operator_states=self._elements(context.spark))
@@ -144,9 +144,21 @@ class OperatorChanges:
             return True
         return added or (is_all and bool(states)) or any(state.name in touched for state in states)
 
-    def _keyed(self, spark: SparkSession) -> KeyedPlan | None:
+    def _moved_tables(self, max_parallelism: int) -> tuple[ChangedTable, ...]:
+        """The changed tables; their keys are hashed if their key groups change."""
+        if max_parallelism == self.operator.record.max_parallelism:
+            return self.tables
+        hash_keys = self._hash_keys
+        return tuple(replace(it, moves_keys=True, hash_code=hash_keys) for it in self.tables)
+
+    @property
+    def _hash_keys(self) -> HashKeys | None:
+        return hash_code_of(self.operator, self.hash_code) if self.hash_code else None
+
+    def _keyed(self, context: WriteContext) -> KeyedPlan | None:
         """The new keyed state; None if there was none and none is added."""
-        plan = with_tables(self.added, self.tables, spark)
+        spark = context.spark
+        plan = with_tables(self.added, self._moved_tables(context.max_parallelism), spark)
         if not self.operator.has_keyed_state:
             return plan.keyed
         types = StoredTypes.of(self.operator)
@@ -176,7 +188,7 @@ class OperatorChanges:
             self.operator,
             frozenset(info.name for info in passing),
             layout,
-            hash_code_of(self.operator, self.hash_code) if self.hash_code else None,
+            self._hash_keys,
             None if self.deleted is None else encoded_keys(self.deleted, layout),
             self.is_local,
             self._recoded.entries,

@@ -213,7 +213,8 @@ def _keyed(table: ChangedTable, max_parallelism: int) -> Callable[[pa.RecordBatc
         None if namespace is None else namespace.layout(),
         max_parallelism,
         tuple(columns),
-        has_key_groups=True,
+        table.hash_code,
+        has_key_groups=not table.moves_keys,
         is_keyed_once=False,
     )
     encoders = encoding.encoders()

@@ -55,6 +55,18 @@ class TestAState:
         changed = "summarize.keyed_state"
         assert tables(after, changed) == tables(before, changed)
 
+    def test_is_updated_and_rescaled_at_once(
+        self, spark: SparkSession, sample: Sample, tmp_path: Path
+    ) -> None:
+        """Changed rows go to the new key groups as well; they used to keep those of the old file."""
+        before = load(spark, sample)
+        writer = before.update_state("summarize", "count", "count + 1").rescale(max_parallelism=64)
+        writer.write(tmp_path / "new")
+        after = Savepoint.load(spark, tmp_path / "new", uids=["summarize"])
+        expected = before.read_keyed_state("summarize").withColumn("count", F.expr("count + 1"))
+        assert rows(after.read_keyed_state("summarize").select(expected.columns)) == rows(expected)
+        assert after.verify().is_whole
+
     def test_is_removed(self, spark: SparkSession, sample: Sample, tmp_path: Path) -> None:
         before = load(spark, sample)
         after = written(spark, before.remove_state("summarize", "count"), sample, tmp_path)
