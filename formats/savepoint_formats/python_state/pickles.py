@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 import pickletools
+import warnings
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -92,8 +93,11 @@ def unpickle_plain(data: bytes) -> Any:
     content = view.read_rest()
     try:
         machine = _Machine()
-        for opcode, argument, _ in pickletools.genops(content):
-            machine.step(opcode.name, argument)
+        with warnings.catch_warnings():
+            # Texts of protocol 0 may have escapes that Python warns of.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            for opcode, argument, _ in pickletools.genops(content):
+                machine.step(opcode.name, argument)
         return _Values(_MOST_VALUES * len(content)).of(machine.result, 0)
     except _RefusedError as error:
         raise UndecodableError(f"no plain pickle: {error}", "<pickle>", 0) from None

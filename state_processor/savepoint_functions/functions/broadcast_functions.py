@@ -15,7 +15,6 @@ from savepoint_functions.functions.process_functions import (
     KeyedFunction,
     OperatorContext,
 )
-from savepoint_spark.reading.states import MapState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -25,18 +24,19 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.backends.backend import Clock
     from savepoint_functions.functions.side_outputs import OutputTag, SideOutputs
     from savepoint_spark.reading.functions import OutputRow
+    from savepoint_spark.reading.states import MapState
 
 
 class ReadOnlyBroadcastState(HeldMapState):
     """Broadcast state for other rows; methods that would change it raise ``TypeError``."""
 
-    put, remove, clear = MapState.put, MapState.remove, MapState.clear
-
-    def _refuse(self) -> NoReturn:
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError(
             f"broadcast state {self.name!r} is changed by broadcast rows alone, or its tasks would"
             " not agree: change it in process_broadcast_element"
         )
+
+    put = put_all = remove = clear = _refuse
 
 
 class BroadcastStates:

@@ -169,7 +169,7 @@ class Reference:
     def state(self) -> dict[Any, list[Any]]:
         """Key -> what it has in each state."""
         return {
-            key: [total, memos, dict(by_kind or ()), most, mean]
+            key: [total, memos, dict(by_kind or ()), most, mean and mean._asdict()]
             for key, (total, memos, by_kind, most, mean) in self.run.state().items()
         }
 

@@ -138,7 +138,7 @@ def test_functions_merge_what_rules_do_not(local: SparkSavepoint, write: Write) 
         """A job's aggregate function."""
 
         def merge(self, one: Any, other: Any) -> Any:
-            return {name: one[name] + other[name] for name in one}
+            return one._make(map(sum, zip(one, other, strict=True)))
 
     functions: dict[str, Any] = {
         "mean": Mean(),
