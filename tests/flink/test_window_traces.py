@@ -228,7 +228,7 @@ def lines_of(result: FunctionResult) -> tuple[list[Line], list[Line]]:
 
 
 def traced(rows: Any) -> tuple[list[Line], list[Line]]:
-    """The same of an answer of Flink."""
+    """Firings in an answer of Flink."""
     lines = [line for of_key in rows.values() for line in of_key]
     fired, late = [], []
     for line in lines:

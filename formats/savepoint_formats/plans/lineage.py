@@ -1,4 +1,4 @@
-"""Where the rows of a query's operators come from, in a form that two plans can be compared by.
+"""Origins of the rows of a query's operators, in a form by which two plans can be compared.
 
 Numbers of nodes and columns, and names of columns, differ from plan to plan though rows are the
 same. A *row set* tells which rows a node emits, a column's *origin* how its values are computed, both
@@ -42,7 +42,7 @@ _AGGREGATES = {
     "group-window-aggregate",
 }
 _OF_COLUMNS = {"ProjectPushDown", "ReadingMetadata", "WatermarkPushDown"}
-"""What is pushed down to a source without another choice of rows."""
+"""Abilities of a source that don't change which rows it emits."""
 
 _NOT_OF_ROWS = {
     "id",
@@ -166,7 +166,7 @@ class Lineage:
 
 
 def settings(node: PlanNode, inputs: Sequence[Rows]) -> Hashable:
-    """All that a node says about its rows, with origins in place of numbers of columns."""
+    """The settings of a node that concern its rows, with origins in place of numbers of columns."""
     kept = {name: value for name, value in node.spec.items() if name not in _NOT_OF_ROWS}
     return _frozen(kept, inputs)
 

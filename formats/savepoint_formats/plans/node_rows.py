@@ -51,7 +51,7 @@ class NodeRows:
         return replace(state, key=key, stored=stored)
 
     def remarks(self, state: str) -> Iterator[str]:
-        """What a state of the node is for, and how long its values live."""
+        """Purpose of a state of the node, and how long its values live."""
         known = _KINDS.get(self.node.kind, _NO_KIND).states.get(state)
         calls = AggregateCalls.of(self.node, self.input())
         if matched := _DISTINCT.fullmatch(state):

@@ -1,4 +1,4 @@
-"""What becomes of the state of a query when its plan changes, operator by operator.
+"""Fate of the state of a query when its plan changes, operator by operator.
 
 | verdict      | meaning                                                                                |
 |--------------|----------------------------------------------------------------------------------------|
@@ -44,7 +44,7 @@ _WIDER = {
 
 
 class PlanVerdict(StrEnum):
-    """What becomes of an operator's state; see ``plan_diff``."""
+    """Fate of an operator's state; see ``plan_diff``."""
 
     SAME = "same"
     RENAMED = "renamed"
@@ -55,7 +55,7 @@ class PlanVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SqlChange:
-    """What becomes of the state of an operator of a query.
+    """Fate of the state of an operator of a query.
 
     Attributes:
         verdict: ``same``: Flink restores it as it is. ``renamed``: its operator has another uid, or columns
@@ -111,7 +111,7 @@ class _Stateful:
 def plan_changes(
     old: CompiledPlan, new: CompiledPlan, matches: Mapping[int, int | None] | None = None
 ) -> list[SqlChange]:
-    """What becomes of each operator with state, in the order of the old plan, then new ones.
+    """Fate of each operator with state, in the order of the old plan, then new ones.
 
     ``matches`` maps numbers of operators of the old plan to those of the new plan, or to None for a
     state that shall be lost; other operators are matched by what they compute.

@@ -39,7 +39,7 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True, slots=True)
 class SplitFacts:
-    """What a user wants to know of a split.
+    """Facts about a split that a user wants to know.
 
     Attributes:
         connector: Name of its connector.

@@ -99,7 +99,7 @@ class StateNames(Protocol):
         """The state with these names in its layouts."""
 
     def remarks(self, state: str) -> Iterator[str]:
-        """What a state is for, and other facts about it."""
+        """Purpose of a state, and other facts about it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What becomes of a SQL job's state when its query changes; see ``savepoint sql-diff``."""
+"""Fate of a SQL job's state when its query changes; see ``savepoint sql-diff``."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def types_of_file(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
 
 
 def types_of_text(text: str, file: str) -> dict[str, dict[str, str]]:
-    """As ``types_of_file``, of the content of a file."""
+    """Types in the content of a file; see ``types_of_file``."""
     from savepoint_database.types.yaml_section import YamlSection  # noqa: PLC0415  # YAML is slow
 
     whole = YamlSection.of_text(text, file)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class TriggerResult(Enum):
-    """What becomes of a window: whether it fires, and whether its contents are dropped."""
+    """Fate of a window: whether it fires, and whether its contents are dropped."""
 
     CONTINUE = (False, False)
     FIRE = (True, False)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WindowContents:
-    """What a window keeps of its elements.
+    """Contents of a window: what it keeps of its elements.
 
     ``results`` makes a list of what the function sees of the contents of the state.
     """
@@ -97,7 +97,7 @@ def of_aggregation(
 def evicted(
     contents: WindowContents, evictor: Evictor, element_type: TypeInformation
 ) -> EvictedContents:
-    """The same of the elements that an evictor keeps, all of which the window has to keep."""
+    """Contents of a window with an evictor, which must keep all elements."""
     record = TypeInformation(
         constructed.stream_element(element_type.snapshot), f"stream element of {element_type!r}"
     )

@@ -221,7 +221,7 @@ class WindowOperator(KeyedProcessFunction):
         return is_added
 
     def _add_to_merging(self, windows: Iterable[Window], element: TimestampedValue) -> bool:
-        """As ``_add_to_plain``, for windows that merge with those that are there."""
+        """Adds an element to windows that merge with existing ones."""
         is_added = False
         merging = MergingWindowSet(self._pairs)
         for new in windows:

@@ -212,7 +212,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
         return changed.writer()
 
     def sources(self) -> SourceState:
-        """Where sources go on: splits of readers, and what their coordinators know.
+        """Positions of sources: splits of readers, and the state of their coordinators.
 
         Raises:
             SavepointError: A file of a source is gone or damaged.
