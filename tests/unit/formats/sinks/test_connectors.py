@@ -114,10 +114,28 @@ def test_manifests_of_iceberg() -> None:
         assert read == ("iceberg", {**facts, "manifest bytes": size}, "")
 
 
+FILES = {
+    "identifier": 11,
+    "messages": 2,
+    "buckets": "3, 4",
+    "new files": "data-0001.parquet",
+    "compacted to files": "c, c",
+}
+
+
+def test_damaged_messages_of_paimon_are_bytes_with_the_reason() -> None:
+    whole = Versioned.whole(COMMITTABLES["paimon_files"], "paimon")
+    for data in (whole.data[:-1], whole.data + b"\0"):
+        name, facts, reason = connectors.read_committable(Versioned(4, data), "state")
+        assert (name, facts) == ("unknown", {})
+        assert "paimon" in reason
+
+
 def test_changes_of_paimon() -> None:
     for name, expected in (
-        ("paimon", {"identifier": 9, "watermark": 77, "message bytes": 4}),
-        ("paimon_without_watermark", {"identifier": 10, "message bytes": 4}),
+        ("paimon", {"identifier": 9, "watermark": 77, "messages": 0}),
+        ("paimon_without_watermark", {"identifier": 10, "messages": 0}),
+        ("paimon_files", FILES),
     ):
         committable = Versioned.whole(COMMITTABLES[name], name)
         assert connectors.read_committable(committable, "state") == ("paimon", expected, "")
