@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from contextlib import suppress
 from itertools import chain
 from threading import Thread
@@ -44,6 +45,10 @@ _LONGEST_FOLDER = 60
 
 # A process that has broken a connection is gone within this time.
 _END_SECONDS = 2.0
+
+# Workers of a Java that was killed go on for a moment, and may still write files.
+_WORKER_SECONDS = 5.0
+_PAUSE_SECONDS = 0.05
 
 
 class JavaMessages(Thread):
@@ -192,5 +197,11 @@ def java_has_died() -> bool:
 
 def _remove_folder(process: int) -> None:
     java = _Running.process
-    if os.getpid() == process and (java is None or java.poll() is not None):
+    if os.getpid() != process or (java is not None and java.poll() is None):
+        return
+    end = time.monotonic() + _WORKER_SECONDS
+    while True:
         shutil.rmtree(_Running.folder, ignore_errors=True)
+        if not os.path.exists(_Running.folder) or time.monotonic() > end:
+            return
+        time.sleep(_PAUSE_SECONDS)
