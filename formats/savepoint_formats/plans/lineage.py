@@ -33,7 +33,7 @@ _PASSING = {
 _LOCAL = {"local-group-aggregate", "local-window-aggregate"}
 _JOINS = {"join", "interval-join", "temporal-join", "window-join"}
 _LEFT_ALONE = {"SEMI", "ANTI"}
-_KEPT = {"deduplicate", "changelog-normalize", "window-deduplicate", "drop-update-before"}
+_KEPT = {"deduplicate", "changelog-normalize", "window-deduplicate"}
 _AGGREGATES = {
     "group-aggregate",
     "global-group-aggregate",

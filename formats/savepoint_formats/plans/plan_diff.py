@@ -222,7 +222,7 @@ def _rebuilding(before: _Stateful, after: _Stateful) -> Iterator[str]:
         if _table(old) != _table(new):
             yield f"it is the table {_table(new)} now"
         return
-    if [rows.row_set for rows in before.inputs] != [rows.row_set for rows in after.inputs]:
+    if _differs_in_rows(before, after):
         yield "its input has other rows: a condition, a table or an operator in front of it changed"
     if frozenset(keys(old, before.inputs)) != frozenset(keys(new, after.inputs)):
         yield "it groups by other columns"
