@@ -15,89 +15,223 @@ Flink: ``AggregateUtil``, ``AggsHandlerCodeGenerator``, the classes of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any, Self
 
-from savepoint_formats.plans.compiled_plan import NamedColumn, PlanNode, Row, parse_row
+from savepoint_formats.layout import LogicalType
+from savepoint_formats.plans.compiled_plan import (
+    NamedColumn,
+    PlanNode,
+    Row,
+    parse_row,
+    parse_type,
+)
+from savepoint_formats.snapshots.logical_type import DATA_VIEW
 
-_SUM_AND_COUNT = ("sum", "count")
-_FIELDS = {
-    "AVG": _SUM_AND_COUNT,
-    "SINGLE_VALUE": ("value", "count"),
+_BIGINT, _INTEGER = LogicalType("BIGINT"), LogicalType("INTEGER")
+_STRING = LogicalType("VARCHAR", length=0x7FFF_FFFF)
+_MAX_PRECISION = 38
+_OF_SUMS = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT"), _BIGINT),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), LogicalType("DOUBLE")),
 }
-"""Functions whose accumulators have several fields always."""
+_OF_VALUES = {
+    **dict.fromkeys(("CHAR", "VARCHAR"), _STRING),
+    "TIME_WITHOUT_TIME_ZONE": LogicalType("TIME_WITHOUT_TIME_ZONE"),
+}
+ROW_COUNT: Hashable = "the number of rows"
+"""Origin of the number of rows, which ``COUNT(*)`` has too."""
+
+
+class FieldType(Enum):
+    """Type of a field of an accumulator, where it follows from the call."""
+
+    RESULT = "that of the result"
+    VALUE = "that of the argument, texts and times of any length"
+    SUM = "that of sums of the argument, for averages"
+
+
+@dataclass(frozen=True, slots=True)
+class AccumulatorField:
+    """A field of an accumulator.
+
+    Attributes:
+        name: Its name, behind that of the call; empty if it is the only one.
+        type: Its type, or the rule for it; None if only the savepoint knows it.
+        initial: Its value before the first row.
+    """
+
+    name: str
+    type: LogicalType | FieldType | None
+    initial: int | str | None = None
+
+
+_COUNT = AccumulatorField("count", _BIGINT, 0)
+_FIELDS = {
+    "COUNT": (AccumulatorField("", _BIGINT, 0),),
+    "SUM": (AccumulatorField("", FieldType.RESULT),),
+    "SUM0": (AccumulatorField("", FieldType.RESULT, 0),),
+    "AVG": (AccumulatorField("sum", FieldType.SUM, 0), _COUNT),
+    "MIN": (AccumulatorField("", FieldType.VALUE),),
+    "MAX": (AccumulatorField("", FieldType.VALUE),),
+    "SINGLE_VALUE": (
+        AccumulatorField("value", FieldType.VALUE),
+        AccumulatorField("count", _INTEGER, 0),
+    ),
+    "LISTAGG": (AccumulatorField("delimiter", _STRING, ","), AccumulatorField("text", _STRING)),
+}
+_RETRACTING = {
+    "SUM": (AccumulatorField("sum", FieldType.RESULT), _COUNT),
+    **{name: _FIELDS[name] for name in ("COUNT", "SUM0", "AVG", "SINGLE_VALUE")},
+}
+"""Accumulators of functions that take rows back."""
+
+_VIEW = LogicalType("RAW", class_name=f"{DATA_VIEW}MapView")
+_UNKNOWN = (AccumulatorField("", None),)
+
+
+@dataclass(frozen=True, slots=True)
+class AccumulatorColumn(NamedColumn):
+    """A field of a row of accumulators; ``initial`` is its value before the first row."""
+
+    initial: int | str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AggregateCall:
-    """A call such as ``SUM(price) AS total``."""
+    """A call such as ``SUM(price) AS total``.
+
+    Attributes:
+        alias: Its name in the query, or the column of its result.
+        function: Name of the function.
+        arguments: Names of its arguments.
+        is_distinct: Whether it aggregates distinct values.
+        is_retracting: Whether rows are taken back.
+        result: Type of its result; None if it isn't understood.
+        argument: Type of its first argument; None if it has none, or one that isn't understood.
+        origin: Equal for calls that compute the same; see ``lineage``.
+        is_filtered: Whether it aggregates only rows of a condition.
+    """
 
     alias: str
     function: str
     arguments: tuple[str, ...]
     is_distinct: bool
     is_retracting: bool
+    result: LogicalType | None = None
+    argument: LogicalType | None = None
+    origin: Hashable = None
+    is_filtered: bool = False
 
     def __str__(self) -> str:
         distinct = "DISTINCT " if self.is_distinct else ""
         return f"{self.alias} = {self.function}({distinct}{', '.join(self.arguments) or '*'})"
 
     @property
-    def columns(self) -> Row:
+    def counts_rows(self) -> bool:
+        """Whether it is ``COUNT(*)``."""
+        is_plain = not (self.arguments or self.is_distinct or self.is_filtered)
+        return self.function == "COUNT" and is_plain
+
+    @property
+    def fields(self) -> tuple[AccumulatorField, ...]:
         """The fields of its accumulator."""
-        if self.function == "COUNT":
-            return (NamedColumn(self.alias, "BIGINT"),)
-        is_sum_and_count = self.function == "SUM" and self.is_retracting
-        fields = _SUM_AND_COUNT if is_sum_and_count else _FIELDS.get(self.function)
-        if fields is None:
-            return (NamedColumn(self.alias),)
+        known = _RETRACTING if self.is_retracting else _FIELDS
+        return known.get(self.function, _UNKNOWN)
+
+    @property
+    def columns(self) -> tuple[AccumulatorColumn, ...]:
+        """The fields of its accumulator, as columns of the row of all accumulators."""
         return tuple(
-            NamedColumn(f"{self.alias}_{field}", "BIGINT" if field == "count" else "")
-            for field in fields
+            AccumulatorColumn(
+                f"{self.alias}_{field.name}" if field.name else self.alias,
+                self._type(field.type),
+                ROW_COUNT if self.counts_rows else (self.origin, number),
+                field.initial,
+            )
+            for number, field in enumerate(self.fields)
         )
+
+    def _type(self, given: LogicalType | FieldType | None) -> LogicalType | None:
+        argument = None if self.argument is None else replace(self.argument, is_nullable=True)
+        match given:
+            case FieldType.RESULT:
+                return None if self.result is None else replace(self.result, is_nullable=True)
+            case FieldType.VALUE:
+                return argument and _OF_VALUES.get(argument.root, argument)
+            case FieldType.SUM if argument is not None and argument.root == "DECIMAL":
+                return replace(argument, precision=_MAX_PRECISION)
+            case FieldType.SUM:
+                return argument and _OF_SUMS.get(argument.root)
+            case _:
+                return given
 
 
 @dataclass(frozen=True, slots=True)
 class AggregateCalls:
-    """The calls of a node, in order."""
+    """The calls of a node, in order.
+
+    ``may_count_rows`` says whether their accumulators have the number of rows if no call counts them;
+    None if the plan doesn't tell.
+    """
 
     calls: tuple[AggregateCall, ...]
-    may_count_rows: bool = False
+    may_count_rows: bool | None = False
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.calls))
 
     @classmethod
-    def of(cls, node: PlanNode, row: Row | None) -> Self:
-        """The calls of a node that reads these rows; none for nodes that don't aggregate."""
+    def of(cls, node: PlanNode, row: Row | None, origins: Sequence[Hashable] = ()) -> Self:
+        """The calls of a node that reads these rows; none for nodes that don't aggregate.
+
+        ``origins`` has those of the calls; without them calls have their numbers.
+        """
         given, offset = _calls(node, row)
-        retracting = node.spec.get("aggCallNeedRetractions") or ()
-        arguments = parse_row(node.spec.get("localAggInputRowType")) or row
-        names = [column.name for column in arguments or ()]
+        takes_back = bool(node.spec.get("needRetraction"))
+        retracting = node.spec.get("aggCallNeedRetractions") or [takes_back] * len(given)
+        arguments = parse_row(node.spec.get("localAggInputRowType")) or row or ()
         aliases = [column.name for column in (node.output or ())[offset:]]
         calls = []
         for number, call in enumerate(given):
             alias = call.get("name") or (aliases[number] if number < len(aliases) else None)
+            columns = [_column(arguments, index) for index in call.get("argList") or ()]
             calls.append(
                 AggregateCall(
                     str(alias or f"agg{number}"),
                     _function(call),
-                    tuple(_name(names, index) for index in call.get("argList") or ()),
+                    tuple(column.name for column in columns),
                     bool(call.get("distinct")),
                     number < len(retracting) and bool(retracting[number]),
+                    parse_type(call.get("type")),
+                    columns[0].type if columns else None,
+                    origins[number] if number < len(origins) else number,
+                    call.get("filterArg", -1) not in (-1, None),
                 )
             )
-        return cls(tuple(calls), bool(node.spec.get("needRetraction", True)))
+        return cls(tuple(calls), _may_count_rows(node))
 
-    def accumulators(self, count: int) -> Row | None:
-        """The columns of a row of accumulators with so many fields; None if they don't fit."""
+    def accumulators(self, count: int | None = None) -> tuple[AccumulatorColumn, ...] | None:
+        """The columns of a row of accumulators with so many fields; None if they don't fit.
+
+        Without a number of fields, rows are counted if the node says that they are.
+        """
         columns = [column for call in self.calls for column in call.columns]
-        distinct = self._distinct()
-        if self.may_count_rows and len(columns) + len(distinct) + 1 == count:
-            columns.append(NamedColumn("row_count", "BIGINT"))
-        columns += [NamedColumn(f"distinct_{'_'.join(arguments)}") for arguments in distinct]
-        return tuple(columns) if self.calls and len(columns) == count else None
+        distinct = [
+            AccumulatorColumn(f"distinct_{'_'.join(arguments)}", _VIEW, ("distinct", arguments))
+            for arguments in self._distinct()
+        ]
+        is_counted = any(call.counts_rows for call in self.calls)
+        fits = (
+            self.may_count_rows is True if count is None else len(columns + distinct) + 1 == count
+        )
+        if fits and not is_counted and self.may_count_rows is not False:
+            columns.append(AccumulatorColumn("row_count", _BIGINT, ROW_COUNT, 0))
+        columns += distinct
+        is_fitting = bool(self.calls) and count in (None, len(columns))
+        return tuple(columns) if is_fitting else None
 
     def distinct_arguments(self, number: int) -> str:
         """Arguments whose distinct values the state of this number holds."""
@@ -121,11 +255,19 @@ def _calls(node: PlanNode, row: Row | None) -> tuple[list[Mapping[str, Any]], in
     return list(spec.get("aggCalls") or ()), len(spec.get("grouping") or ())
 
 
+def _may_count_rows(node: PlanNode) -> bool | None:
+    window = (node.spec.get("windowing") or {}).get("window") or {}
+    if node.spec.get("needRetraction") or window.get("type") == "HoppingWindow":
+        return True
+    return None if "needRetraction" not in node.spec else False
+
+
 def _function(call: Mapping[str, Any]) -> str:
     """The name of a function: ``$$SUM0$1`` of the planner is ``SUM0``."""
     name = call.get("internalName") or call.get("systemName") or call.get("catalogName") or "?"
     return str(name).strip("$").removesuffix("$1").rsplit(".", 1)[-1].strip("`")
 
 
-def _name(names: list[str], index: Any) -> str:
-    return names[index] if isinstance(index, int) and 0 <= index < len(names) else f"${index}"
+def _column(row: Row, index: Any) -> NamedColumn:
+    is_there = isinstance(index, int) and 0 <= index < len(row)
+    return row[index] if is_there else NamedColumn(f"${index}")

@@ -22,12 +22,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 from savepoint_formats.errors import PlanError
 from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.layout import LogicalType
 from savepoint_formats.snapshots.logical_type_text import parse_logical_type
 
 _TYPE = re.compile(r"stream-exec-(.+)_(\d+)")
@@ -70,10 +71,22 @@ _TRANSFORMATIONS = {
 
 @dataclass(frozen=True, slots=True)
 class NamedColumn:
-    """A column of rows; ``root`` is the root of its SQL type, empty where it is not known here."""
+    """A column of rows.
+
+    Attributes:
+        name: Its name.
+        type: Its SQL type; None where the plan doesn't tell it in a form that is understood.
+        origin: Equal for columns whose values are computed in the same way; see ``lineage``.
+    """
 
     name: str
-    root: str = ""
+    type: LogicalType | None = None
+    origin: Hashable = None
+
+    @property
+    def root(self) -> str:
+        """The root of its type, empty if that is not known."""
+        return "" if self.type is None else self.type.root
 
 
 Row = tuple[NamedColumn, ...]
@@ -215,7 +228,7 @@ def parse_row(given: Any) -> Row | None:
     match given:
         case {"type": "ROW", "fields": [*columns]}:
             return tuple(
-                NamedColumn(str(it.get("name")), _root(it.get("fieldType"))) for it in columns
+                NamedColumn(str(it.get("name")), parse_type(it.get("fieldType"))) for it in columns
             )
         case str() if given.startswith("ROW<"):
             return _columns(given)
@@ -239,15 +252,19 @@ def _columns(text: str) -> Row | None:
                 break
             position = token.end()
         columns.append(
-            NamedColumn(matched.group(1).replace("``", "`"), _root(text[start:position]))
+            NamedColumn(matched.group(1).replace("``", "`"), parse_type(text[start:position]))
         )
     return tuple(columns) if text[position : position + 1] == ">" or text == "ROW<>" else None
 
 
-def _root(given: Any) -> str:
-    if isinstance(given, Mapping):
-        return str(given.get("type", ""))
+def parse_type(given: Any) -> LogicalType | None:
+    """A SQL type, as a text or as an object with its root; None if it isn't understood."""
+    match given:
+        case {"type": str(root), "precision": int(precision)}:
+            return LogicalType(root, bool(given.get("nullable", True)), precision=precision)
+        case {"type": str(root)}:
+            return LogicalType(root, bool(given.get("nullable", True)))
     try:
-        return parse_logical_type(str(given)).root
+        return parse_logical_type(str(given))
     except ValueError:
-        return ""  # An interval, a structured type: the savepoint knows it.
+        return None  # An interval, a structured type: the savepoint knows it.

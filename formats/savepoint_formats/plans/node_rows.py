@@ -18,7 +18,7 @@ Flink: the classes ``StreamExec...`` and the operators that they make.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,12 @@ class NodeRows:
 
     node: PlanNode
     inputs: tuple[Row | None, ...]
+    call_origins: tuple[Hashable, ...] = ()
+
+    @property
+    def calls(self) -> AggregateCalls:
+        """The aggregate calls of the node."""
+        return AggregateCalls.of(self.node, self.input(), self.call_origins)
 
     def named(self, state: State) -> State:
         """The state with the names of the query's columns in its key and its values."""
@@ -53,7 +59,7 @@ class NodeRows:
     def remarks(self, state: str) -> Iterator[str]:
         """Purpose of a state of the node, and how long its values live."""
         known = _KINDS.get(self.node.kind, _NO_KIND).states.get(state)
-        calls = AggregateCalls.of(self.node, self.input())
+        calls = self.calls
         if matched := _DISTINCT.fullmatch(state):
             yield f"distinct values of {calls.distinct_arguments(int(matched.group(1)))}"
         elif known is not None:
@@ -116,12 +122,20 @@ def _unique_key(side: str, number: int) -> RowOf:
 
 
 def _primary_key(rows: NodeRows, _: int) -> Row | None:
-    names = rows.at("dynamicTableSink", "table", "resolvedTable", "schema", "primaryKey", "columns")
-    return tuple(map(NamedColumn, names)) if isinstance(names, list) else None
+    """The columns of the input at the places that the key's columns have in the table."""
+    schema = rows.at("dynamicTableSink", "table", "resolvedTable", "schema") or {}
+    names = (schema.get("primaryKey") or {}).get("columns")
+    if not isinstance(names, list):
+        return None
+    columns = [column.get("name") for column in schema.get("columns") or ()]
+    row = rows.selected([columns.index(name) for name in names if name in columns])
+    if row is None or len(row) != len(names):
+        return tuple(map(NamedColumn, names))
+    return tuple(replace(column, name=name) for column, name in zip(row, names, strict=True))
 
 
 def _accumulators(rows: NodeRows, count: int) -> Row | None:
-    return AggregateCalls.of(rows.node, rows.input()).accumulators(count)
+    return rows.calls.accumulators(count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,13 @@ def internal(logical_type: LogicalType) -> TypeSerializerSnapshot:
             return _map((*logical_type.children, count_type()))
         case "ROW":
             return row_data(logical_type.children)
+        case "RAW":
+            nothing = constructed.snapshot_of(
+                inner("org.apache.flink.table.dataview.NullSerializer")
+            )
+            return constructed.snapshot_of(
+                inner(f"{_TABLE}RawValueDataSerializer"), nested=[nothing], outer_version=0
+            )
         case root if root in SINGLETONS:
             return constructed.snapshot_of(inner(SINGLETONS[root]))
         case root:

@@ -84,6 +84,37 @@ _UNMODIFIABLE_LIST = JavaClass(
     uid=-283967356065247728,
 )
 
+DATA_VIEW = "org.apache.flink.table.api.dataview."
+"""Package of the views whose entries are in a state of their own; a row has a ``RAW`` null for each."""
+
+_SERIALIZER = JavaClass(
+    "org.apache.flink.api.common.typeutils.TypeSerializer", SERIALIZABLE, (), uid=1
+)
+_SINGLETON = JavaClass(
+    "org.apache.flink.api.common.typeutils.base.TypeSerializerSingleton",
+    SERIALIZABLE,
+    (),
+    (_SERIALIZER,),
+    uid=8766687317209282373,
+)
+_NULL_SERIALIZER = JavaClass(
+    "org.apache.flink.table.dataview.NullSerializer",
+    SERIALIZABLE,
+    (),
+    (_SERIALIZER, _SINGLETON),
+    uid=-5381596724707742625,
+)
+_RAW = JavaClass(
+    f"{LOGICAL}RawType",
+    SERIALIZABLE,
+    (
+        ("Ljava/lang/Class;", "clazz"),
+        ("Lorg/apache/flink/api/common/typeutils/TypeSerializer;", "serializer"),
+    ),
+    (_ROOT,),
+    uid=1,
+)
+
 _CHILDREN = {
     "ARRAY": ("elementType",),
     "MULTISET": ("elementType",),
@@ -208,7 +239,8 @@ class LogicalTypeObjects:
 
     def of(self, logical_type: LogicalType) -> JavaObject:
         """The object of a type. Raises ``ValueError`` for types that new rows can't have."""
-        if logical_type.root not in _CLASSES:
+        is_view = logical_type.root == "RAW" and logical_type.class_name.startswith(DATA_VIEW)
+        if logical_type.root not in _CLASSES and not is_view:
             raise ValueError(
                 f"the SQL type {logical_type.root}, expected one of {', '.join(sorted(_CLASSES))}"
             )
@@ -218,14 +250,16 @@ class LogicalTypeObjects:
         return self._objects[id(logical_type)][1]
 
     def _new(self, logical_type: LogicalType) -> JavaObject:
-        java_class = _CLASSES[logical_type.root]
-        facts = {
+        java_class = _CLASSES.get(logical_type.root, _RAW)
+        facts: dict[str, Any] = {
             "isNullable": logical_type.is_nullable,
             "typeRoot": JavaEnum(f"{LOGICAL}LogicalTypeRoot", logical_type.root),
             "length": logical_type.length,
             "precision": logical_type.precision,
             "scale": logical_type.scale,
             "kind": JavaEnum(f"{LOGICAL}TimestampKind", "REGULAR"),
+            "clazz": JavaClass(logical_type.class_name, 0, (), uid=0),
+            "serializer": JavaObject(_NULL_SERIALIZER, {}),
             **self._parts(logical_type),
         }
         names = [name for part in (_ROOT, java_class) for _, name in part.fields]

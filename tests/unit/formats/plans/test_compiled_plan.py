@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.errors import PlanError
+from savepoint_formats.layout import LogicalType
 from savepoint_formats.plans.compiled_plan import CompiledPlan, NamedColumn, parse_row
 
 TYPES = {
@@ -38,8 +39,10 @@ def node(number: int, kind: str, **more: object) -> dict[str, Any]:
 )
 def test_columns_of_any_names_and_types(columns: list[tuple[str, str]]) -> None:
     text = ", ".join(f"`{name.replace('`', '``')}` {sql}" for name, sql in columns)
-    expected = tuple(NamedColumn(name, TYPES[sql]) for name, sql in columns)
-    assert parse_row(f"ROW<{text}>") == expected
+    row = parse_row(f"ROW<{text}>")
+    assert row is not None
+    expected = [(name, TYPES[sql]) for name, sql in columns]
+    assert [(column.name, column.root) for column in row] == expected
 
 
 def test_a_row_with_a_time_attribute_is_an_object() -> None:
@@ -51,8 +54,8 @@ def test_a_row_with_a_time_attribute_is_an_object() -> None:
         ],
     }
     assert parse_row(row) == (
-        NamedColumn("id", "INTEGER"),
-        NamedColumn("ts", "TIMESTAMP_WITHOUT_TIME_ZONE"),
+        NamedColumn("id", LogicalType("INTEGER")),
+        NamedColumn("ts", LogicalType("TIMESTAMP_WITHOUT_TIME_ZONE", precision=3)),
     )
 
 
@@ -67,8 +70,8 @@ def test_inputs_are_in_the_order_of_the_edges() -> None:
         node(1, "calc", outputType="ROW<`l` INT>"), node(2, "calc"), node(3, "join"), edges=edges
     )
     assert joined.inputs(joined.nodes[3]) == (
-        (NamedColumn("a", "INTEGER"),),
-        (NamedColumn("l", "INTEGER"),),
+        (NamedColumn("a", LogicalType("INTEGER")),),
+        (NamedColumn("l", LogicalType("INTEGER")),),
     )
 
 
