@@ -71,6 +71,8 @@ def java_hash(layout: Layout, value: Value) -> int:  # noqa: PLR0912 - the table
         case layouts.CaseClass(class_name):
             fields = [_scala_hash(*field) for field in _fields(layout, value)]
             return _product_hash(fields, product_start(class_name))
+        case layouts.OfScala(layouts.Marker()):
+            return 0
         case layouts.OfScala(layouts.Nullable(inner, False)):
             return _option_hash(inner, value, product_start("Some"))
         case layouts.OfScala(layouts.Tagged(_, names, fields)):

@@ -179,6 +179,8 @@ def _hashes(layout: Layout, column: pa.Array) -> Hashes:
             return np.full(len(column), NULL_VALUE if marker is None else 0, np.int32)
         case layouts.Nullable(inner, is_null):
             return _hashes(inner, column) if is_null else _option_hashes(inner, column)
+        case layouts.OfScala(layouts.Marker()):
+            return np.zeros(len(column), np.int32)
         case layouts.OfScala(layouts.Nullable(inner, False)):
             return _option_hashes(inner, column, product_start("Some"))
     return _of_present(column, partial(_hashes_of_values, layout))

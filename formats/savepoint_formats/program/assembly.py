@@ -37,6 +37,7 @@ from savepoint_formats.values.kinds.precise_times import is_precise
 from savepoint_formats.values.kryo.dialect import written_dialect
 from savepoint_formats.values.sizes import least_size
 from savepoint_formats.values.state_entries import entry_type
+from savepoint_formats.values.value_writer import is_null_of_scala
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -249,6 +250,8 @@ class Assembly(Listing):
     def _map(self, key: Layout, value: Layout, draft: Draft) -> None:
         if can_be_empty(key) and can_be_empty(value):
             raise InexpressibleError(draft.path, EMPTY_ELEMENTS)
+        if isinstance(value, layouts.Nullable):
+            self._expect_flagged_null(value.inner, draft)
         entry = self.elements(draft, 1 / max(1, least_size(key) + least_size(value)))
         keys, values = self.fields(entry, ("key", "value"))
         with self.repeated(Op.LIST, draft):
@@ -267,6 +270,10 @@ class Assembly(Listing):
         self.emit(Op.NEXT, draft.number, start)
         self.emit(Op.EXPECT)
         block[2] = self.here()
+
+    def _expect_flagged_null(self, value: Layout, draft: Draft) -> None:
+        if self.writes and is_null_of_scala(value):
+            raise InexpressibleError(draft.path, OF_SCALA)
 
     def _check_key(self, keys: Draft) -> None:
         if keys.storage == Storage.NOTHING:
@@ -325,6 +332,7 @@ class Assembly(Listing):
             case entries.Delimited(element):
                 self._to_end(element, draft, Op.NEXT_DELIMITED)
             case entries.NullableRest(inner):
+                self._expect_flagged_null(inner, draft)
                 self.needs_end |= not self._frames
                 flag = self.emit(Op.NULL_REST, draft.number)
                 self.value(inner, draft, is_last=is_last)

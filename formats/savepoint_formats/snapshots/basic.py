@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.layout import Layout, Marker, Repeated, Struct
+from savepoint_formats.layout import Layout, Marker, OfScala, Repeated, Struct
 from savepoint_formats.snapshots.fields import NAMES, NUMBERED_NAMES, UTF
 from savepoint_formats.snapshots.snapshot import NO_FIELDS, SnapshotKind, register
 
@@ -154,7 +154,7 @@ _OTHERS: dict[str, Layout] = {
     "$LongValueWithProperHashCodeSerializer"
     "$LongValueWithProperHashCodeSerializerSnapshot": layouts.Long(),
     inner("org.apache.flink.streaming.api.utils.ByteArrayWrapperSerializer"): layouts.Bytes(),
-    **{inner(f"{package}UnitSerializer"): Marker() for package in SCALA},
+    **{inner(f"{package}UnitSerializer"): OfScala(Marker()) for package in SCALA},
     **{f"{package}NothingSerializerSnapshot": Marker(None) for package in SCALA},
     inner("org.apache.flink.table.dataview.NullSerializer"): Marker(),
 }

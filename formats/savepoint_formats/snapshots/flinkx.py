@@ -200,7 +200,7 @@ register(
             for name in ("SortedMap", "MutableSortedMap")
         },
         inner(f"{FLINKX}MappedSerializer"): _plain(_mapped, 2, "target", mapper=UTF),
-        inner(f"{FLINKX}UnitSerializer"): simple(_NOTHING),
+        inner(f"{FLINKX}UnitSerializer"): simple(OfScala(_NOTHING)),
         f"{FLINKX}NothingSerializerSnapshot": simple(_NOTHING),
         f"{FLINKX}ZoneIdSerializerSnapshot": simple(layouts.Text()),
         **{

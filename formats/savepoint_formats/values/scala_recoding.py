@@ -56,6 +56,8 @@ def recode_scala(walk: ValueWalk, old: Layout, new: Layout) -> bool:  # noqa: PL
                 if not walk.view.read_strict_bool():
                     raise walk.refusal("null in the place of an entry of a map")
                 _fields(walk, pair, (new.key, new.value))
+        case layouts.OfScala(layouts.Marker() as unit), layouts.Marker():
+            walk.recode(unit, new)
         case layouts.Marker(0), layouts.Marker(None):
             walk.skip(old)
         case layouts.Enum(), layouts.Enum():

@@ -25,7 +25,7 @@ from savepoint_formats.layout import VARIABLE, Layout, Struct, node, serializer_
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds.codec import NullError
 from savepoint_formats.values.kryo.object_values import take_rest
-from savepoint_formats.values.value_writer import ValueWriter, has_null
+from savepoint_formats.values.value_writer import ValueWriter, has_null, is_null_of_scala
 from savepoint_formats.values.values import ValueReader
 
 if TYPE_CHECKING:
@@ -187,8 +187,9 @@ class EntryWriter(ValueWriter):
                         view.write_byte(DELIMITER)
                     self.write(element, item)
             case NullableRest(inner):
-                view.write_bool(value is None)
-                if value is not None:
+                is_null = value is None and not is_null_of_scala(inner)
+                view.write_bool(is_null)
+                if not is_null:
                     self.write(inner, value)
             case _:
                 super().write(layout, value)

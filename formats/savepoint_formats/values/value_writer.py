@@ -126,9 +126,10 @@ class ValueWriter:
             self.write(element, value)
             self.expect_all("elements")
 
-    def _nullable(self, layout: layouts.Nullable, value: Value) -> None:
-        self.view.write_bool((value is None) == layout.is_null)
-        if value is None:
+    def _nullable(self, layout: layouts.Nullable, value: Value, *, is_item: bool = False) -> None:
+        is_null = value is None and not (is_item and is_null_of_scala(layout.inner))
+        self.view.write_bool(is_null == layout.is_null)
+        if is_null:
             self.view.write_bytes(bytes(layout.padding))
         else:
             self.write(layout.inner, value)
@@ -136,9 +137,17 @@ class ValueWriter:
     def _map(self, key: Layout, item: Layout, value: Value) -> None:
         pairs = pairs_of(value)
         self.view.write_int(len(pairs))
-        for pair in pairs:
-            self.fields(_ENTRY, (key, item), dict(zip(_ENTRY, pair, strict=True)))
+        for given, content in pairs:
+            self.write(key, given)
+            if not self.is_lost:
+                self._item(item, content)
             self.expect_all("entries")
+
+    def _item(self, layout: Layout, value: Value) -> None:
+        if isinstance(layout, layouts.Nullable):
+            self._nullable(layout, value, is_item=True)
+        else:
+            self.write(layout, value)
 
     def _framed(self, inner: Layout, value: Value) -> None:
         outer, self.view = self.view, DataOutputView()
@@ -189,6 +198,17 @@ _WITH_NULL = (
     layouts.OfScala,
     layouts.ScalaValue,
 )
+
+
+def is_null_of_scala(layout: Layout) -> bool:
+    """Whether null is ``None`` or ``()``, which lie behind the flag of a map's value."""
+    match layout:
+        case layouts.Nullable(_, is_null):
+            return not is_null
+        case layouts.OfScala(inner):
+            return isinstance(inner, layouts.Nullable | layouts.Marker)
+        case _:
+            return False
 
 
 def _is_typed(layout: Layout) -> bool:

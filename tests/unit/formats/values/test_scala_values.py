@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError
 from savepoint_formats.hashing.key_hash import java_hash
-from savepoint_formats.layout import CaseClass, Coproduct, Layout, Marker, OfScala, ScalaValue
+from savepoint_formats.layout import (
+    CaseClass,
+    Coproduct,
+    Layout,
+    MapOf,
+    Marker,
+    Nullable,
+    OfScala,
+    ScalaValue,
+)
+from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.kinds.codec import NullError
+from savepoint_formats.values.state_entries import NullableRest
 from savepoint_formats.values.value_writer import write_value
 from savepoint_formats.values.values import read_value
 
@@ -24,6 +36,8 @@ SHAPE = Coproduct(("sc.Circle", "sc.Named", "sc.NoShape$"), (CIRCLE, NAMED, Mark
 NO_SHAPE = {"$class": "sc.NoShape$", "_1": None, "_1@Named": None, "_2": None}
 EITHER = OfScala(layouts.Tagged((1, 0), ("left", "right"), (INT, layouts.Float()), 4))
 BUFFER = OfScala(layouts.Repeated(INT), is_nullable=True)
+OLD_OPTION, OLD_UNIT = Nullable(INT, is_null=False), OfScala(Marker())
+OPTION, UNIT = OfScala(OLD_OPTION), OfScala(Marker(None))
 TIME = "2000-07-01T12:00:30"
 LOCAL = "000007d0 07 01 0c 00 1e 00000000"
 NO_LOCAL = "80000000 8000 80 8000 80000000"
@@ -51,6 +65,11 @@ GOLDEN: list[tuple[Layout, str, Any]] = [
     (ScalaValue("ZonedDateTime"), f"{NO_LOCAL} 00", None),
     (ScalaValue("OffsetDateTime"), f"{LOCAL} 00000e10", f"{TIME}+01:00"),
     (ScalaValue("OffsetDateTime"), f"{NO_LOCAL} 80000000", None),
+    (MapOf(TEXT, Nullable(OPTION)), "00000001 0261 00 00", [("a", None)]),
+    (MapOf(TEXT, Nullable(OLD_OPTION)), "00000001 0261 00 00", [("a", None)]),
+    (MapOf(TEXT, Nullable(OLD_UNIT)), "00000001 0261 00 00", [("a", None)]),
+    (MapOf(TEXT, Nullable(UNIT)), "00000001 0261 00", [("a", None)]),
+    (MapOf(TEXT, Nullable(Marker())), "00000001 0261 01", [("a", None)]),
     (
         ScalaValue("Uuid"),
         "00000010 0123456789abcdef 8000000000000000",
@@ -76,6 +95,15 @@ def written(layout: Layout, value: Any) -> bytes:
 def test_what_flink_wrote_is_read_and_written(layout: Layout, data: str, value: Any) -> None:
     assert read(layout, data) == value
     assert written(layout, value) == bytes.fromhex(data)
+
+
+@pytest.mark.parametrize("value", [OPTION, OLD_OPTION, UNIT, OLD_UNIT, Marker()])
+def test_null_of_a_map_state_is_written_behind_its_flag(value: Layout) -> None:
+    entry, state = Encoder(NullableRest(value)), Encoder(MapOf(INT, Nullable(value)))
+    data = b"\1" if value == Marker() else b"\0" + written(value, None)
+    assert entry.encode(pa.array([None], entry.type)).to_pylist() == [data]
+    (encoded,) = state.encode(pa.array([[(1, None)]], state.type)).to_pylist()
+    assert encoded == bytes.fromhex("00000001 00000001") + data
 
 
 @pytest.mark.parametrize(("layout", "data", "value"), GOLDEN)
