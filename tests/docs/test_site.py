@@ -109,3 +109,9 @@ def test_the_format_notes_are_those_of_the_code() -> None:
     collected = runpy.run_path(str(ROOT / "docs" / "collect_formats.py"))["format_pages"]()
     folder = ROOT / "docs" / "formats"
     assert collected == {page.name: page.read_text(encoding="utf-8") for page in folder.iterdir()}
+
+
+def test_llms_txt_links_pages_of_the_site(site: Path) -> None:
+    links = re.findall(r"\]\(([^)]+)\)", (site / "llms.txt").read_text(encoding="utf-8"))
+    assert len(links) > 10
+    assert [link for link in links if not (site / link).is_file()] == []

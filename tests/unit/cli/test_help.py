@@ -189,7 +189,7 @@ def test_the_line_of_a_command_begins_with_a_verb() -> None:
     verbs = {
         *("Show", "List", "Run", "Browse", "Copy", "Check", "Tell", "Compare", "Rename", "Remove"),
         *("Rescale", "Convert", "Print", "Rewrite", "Add", "Widen", "Update", "Delete", "Merge"),
-        *("Export", "Import", "Find", "Write", "Make"),
+        *("Export", "Import", "Find", "Write", "Make", "Answer"),
     }
     assert {str(command.short_help).split()[0] for command in main.commands.values()} <= verbs
     for name, command in main.commands.items():
