@@ -206,16 +206,17 @@ def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> st
             batch_function(), None, *DESCRIPTORS, initial=initial.get("batched")
         )
         writer = writer.with_operator("batched", run.state)
-        if path == "first":
-            inputs = Inputs.of(spark)
-            both = inputs.transactions.key_by("account_id").connect(inputs.rates)
-            writer = writer.with_operator("converted", both.transform(convert_and_summarize()))
-        writer.write(str(folder / path))
-        savepoint = Savepoint.load(
-            spark, str(folder / path), uids=["seen", "windowed", "batched", "converted"]
+        both = Inputs.half(spark, is_first=path == "first")
+        keyed_by_account = both.transactions.key_by("account_id").connect(both.rates)
+        converted = keyed_by_account.transform(
+            convert_and_summarize(applies=path == "first"), initial=initial.get("converted")
         )
+        writer = writer.with_operator("converted", converted)
+        writer.write(str(folder / path))
+        uids = ["seen", "windowed", "batched", "converted"]
+        savepoint = Savepoint.load(spark, str(folder / path), uids=uids)
         writer = savepoint.writer()
-        initial = {uid: savepoint.operator(uid) for uid in ("seen", "windowed", "batched")}
+        initial = {uid: savepoint.operator(uid) for uid in uids}
     return str(folder / "second")
 
 

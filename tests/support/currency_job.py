@@ -18,7 +18,10 @@ from state_processor import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import SparkSession
+    from transactions import CurrencyRate, Transaction
 
     from savepoint_functions.transformations.broadcast_transformation import (
         BroadcastRows,
@@ -38,9 +41,33 @@ class Inputs(NamedTuple):
 
     @classmethod
     def of(cls, spark: SparkSession) -> Inputs:
-        rows = [(one.account_id, one.currency_id, one.amount, one.id) for one in transactions()]
+        return cls._of(spark, transactions(), currency_rates())
+
+    @classmethod
+    def half(cls, spark: SparkSession, *, is_first: bool) -> Inputs:
+        """One of two inputs that together are those of the job.
+
+        The first has no transaction of a currency whose rate is in the second.
+        """
+        rates = currency_rates()
+        first_rates, second_rates = rates[: len(rates) // 2], rates[len(rates) // 2 :]
+        later = {rate.currency_id for rate in second_rates}
+        in_first = [one.id % 2 == 0 and one.currency_id not in later for one in transactions()]
+        assert {True, False} == set(in_first)
+        rows = [
+            one
+            for one, of_first in zip(transactions(), in_first, strict=True)
+            if of_first == is_first
+        ]
+        return cls._of(spark, rows, first_rates if is_first else second_rates)
+
+    @classmethod
+    def _of(
+        cls, spark: SparkSession, bought: Sequence[Transaction], told: Sequence[CurrencyRate]
+    ) -> Inputs:
+        rows = [(one.account_id, one.currency_id, one.amount, one.id) for one in bought]
         schema = "account_id INT, currency_id INT, amount DOUBLE, id INT"
-        later = [(one.currency_id, one.rate, number) for number, one in enumerate(currency_rates())]
+        later = [(one.currency_id, one.rate, number) for number, one in enumerate(told)]
         rates = spark.createDataFrame(later, "currency_id INT, rate DOUBLE, at BIGINT")
         bootstrap = OperatorTransformation.bootstrap_with
         return cls(
@@ -86,8 +113,11 @@ def summarize() -> KeyedStateBootstrapFunction:
     return Summarize()
 
 
-def convert_and_summarize() -> KeyedBroadcastProcessFunction:
-    """Likewise: both in one operator, whose keyed state lies beside its broadcast state."""
+def convert_and_summarize(*, applies: bool = True) -> KeyedBroadcastProcessFunction:
+    """Likewise: both in one operator, whose keyed state lies beside its broadcast state.
+
+    With ``applies``, broadcast rows also call ``apply_to_keyed_state``.
+    """
 
     class ConvertAndSummarize(KeyedBroadcastProcessFunction):
         def open(self, runtime_context: Any) -> None:
@@ -104,7 +134,8 @@ def convert_and_summarize() -> KeyedBroadcastProcessFunction:
 
         def process_broadcast_element(self, value: Any, context: Any) -> Any:
             context.get_broadcast_state(RATES).put(value.currency_id, value.rate)
-            context.apply_to_keyed_state(None, None)
+            if applies:
+                context.apply_to_keyed_state(None, None)
             yield -value.currency_id, value.rate
 
         def on_timer(self, timestamp: int, context: Any) -> Any:

@@ -1,7 +1,8 @@
 """Functions over rows that are connected with broadcast rows, which every task sees.
 
 The broadcast rows come first, as in Flink's bounded jobs. Their broadcast state is complete when
-the first other row comes, and does not change any more.
+the first other row comes, and does not change any more. With ``initial``, it begins with that of a
+savepoint.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
+from savepoint_formats.errors import RefusedError
 from savepoint_functions.functions.backends.held_states import HeldMapState
 from savepoint_functions.functions.process_functions import (
     KeyedContext,
@@ -84,7 +86,18 @@ class ReadOnlyContext(OperatorContext):
 class BroadcastElementContext(ReadOnlyContext):
     """The broadcast row that a function is called for; it may change broadcast state."""
 
-    __slots__ = ()
+    __slots__ = ("_has_keyed_state",)
+
+    def __init__(
+        self,
+        clock: Clock,
+        states: BroadcastStates,
+        side_outputs: SideOutputs,
+        *,
+        has_keyed_state: bool,
+    ) -> None:
+        super().__init__(clock, states, side_outputs)
+        self._has_keyed_state = has_keyed_state
 
     def get_broadcast_state(self, descriptor: MapStateDescriptor) -> MapState:
         """A broadcast state.
@@ -95,7 +108,17 @@ class BroadcastElementContext(ReadOnlyContext):
         return self._states.get(descriptor)
 
     def apply_to_keyed_state(self, *_: Any) -> None:
-        """Does nothing, as in Flink: broadcast rows come first, when no key has state."""
+        """Does nothing, as in Flink: broadcast rows come first, when no key has state.
+
+        Raises:
+            RefusedError: Keys have state, because the run begins with that of a savepoint.
+        """
+        if self._has_keyed_state:
+            raise RefusedError(
+                "apply_to_keyed_state would change keys that have no row, and a run with initial="
+                " visits keys by their rows and timers: change their state with update_state first,"
+                " or in process_element"
+            )
 
 
 class KeyedBroadcastContext(KeyedContext):

@@ -23,8 +23,9 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
-from savepoint_database.types.python_values import python_values
+from savepoint_database.types.python_values import map_entries, python_values
 from savepoint_database.types.user_frames import user_frames_first
+from savepoint_formats.errors import StateTypeError
 from savepoint_formats.layout import Long
 from savepoint_formats.metadata import DistributionMode
 from savepoint_functions.functions.backends import (
@@ -50,6 +51,11 @@ from savepoint_functions.functions.operator_function import (
 )
 from savepoint_functions.functions.outputs import OutputBuffer, kept_once
 from savepoint_functions.functions.side_outputs import SideOutputs
+from savepoint_spark.changing.stored_elements import (
+    element_arrays,
+    element_layout,
+    operator_states,
+)
 from savepoint_spark.writing.operator_rows import ELEMENT_SCHEMA, ELEMENTS, NewOperatorState
 
 if TYPE_CHECKING:
@@ -57,6 +63,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from savepoint_database.snapshot.operator import Operator
     from savepoint_database.types.descriptors import MapStateDescriptor
     from savepoint_formats.layout import Layout
     from savepoint_functions.functions.broadcast_functions import KeyedBroadcastProcessFunction
@@ -94,6 +101,55 @@ class HeldBroadcast:
 
 def _decoded(layout: Layout, encoded: pa.BinaryArray) -> list[Any]:
     return python_values(decoded_keys(layout, encoded)) if len(encoded) else []
+
+
+@dataclass(frozen=True)
+class InitialBroadcast:
+    """The broadcast state that a function begins with, as the bytes of the savepoint.
+
+    ``maps`` has the bytes of the whole map of each state that the savepoint has.
+    """
+
+    maps: dict[str, bytes]
+    has_keyed_state: bool
+
+    @classmethod
+    def of(cls, operator: Operator, descriptors: tuple[MapStateDescriptor, ...]) -> Self:
+        """The broadcast state of an operator.
+
+        Raises:
+            StateTypeError: A state has another mode or type in the savepoint.
+            SavepointError: A file can't be read.
+        """
+        stored, maps = operator_states(operator), {}
+        for descriptor in descriptors:
+            state = stored.get(descriptor.name)
+            if state is None:
+                continue
+            new = new_state(descriptor)
+            if state.mode is not new.mode:
+                raise StateTypeError(
+                    f"operator {operator.name}, state {state.name!r} is {state.mode.name} in the"
+                    " savepoint, and the broadcast rows make broadcast state of it"
+                )
+            if element_layout(state) != element_layout(new):
+                raise StateTypeError(
+                    f"operator {operator.name}, state {state.name!r} is {element_layout(state)} in"
+                    f" the savepoint, and {element_layout(new)} in the descriptor: give it the types"
+                    " of the job"
+                )
+            for elements in element_arrays(operator, state):
+                maps[state.name] = elements[0].as_py()
+        return cls(maps, any(state.kind.is_keyed for state in operator.catalog.states))
+
+    def entries(self, descriptor: MapStateDescriptor) -> list[tuple[Any, Any]]:
+        """The keys and values of a state; none if the savepoint lacks it."""
+        if descriptor.name not in self.maps:
+            return []
+        stored = pa.array([self.maps[descriptor.name]], pa.binary())
+        layout = element_layout(new_state(descriptor))
+        (entries,) = map_entries(decoded_keys(layout, stored))
+        return entries or []
 
 
 @dataclass(frozen=True)
@@ -140,10 +196,20 @@ class BroadcastResult:
         descriptors: tuple[MapStateDescriptor, ...],
         function: BroadcastFunction,
         outputs: Outputs,
+        initial: Operator | None,
     ) -> Self:
-        """Runs the function over rows of ``in_structs``, in the order of their timestamps."""
+        """Runs the function over rows of ``in_structs``, in the order of their timestamps.
+
+        Errors are those of ``InitialBroadcast.of``.
+        """
         names = tuple(data.select(f"{ROW}.*").columns)
-        task = BroadcastTask(function, descriptors, names, outputs)
+        begins_with = None
+        if initial is not None:
+            begins_with = InitialBroadcast.of(initial, descriptors)
+            # Without any row Spark runs no task, and the state would be lost.
+            no_row = (F.lit(None).cast(field.dataType).alias(field.name) for field in data.schema)
+            data = data.unionAll(data.sparkSession.range(1).select(*no_row))
+        task = BroadcastTask(function, descriptors, names, outputs, begins_with)
         rows = data.coalesce(1).sortWithinPartitions(TIMESTAMP)
         return cls(descriptors, kept_once(rows.mapInArrow(task.run, task.spark_schema)))
 
@@ -180,6 +246,7 @@ class BroadcastTask:
     descriptors: tuple[MapStateDescriptor, ...]
     names: tuple[str, ...]
     outputs: Outputs
+    initial: InitialBroadcast | None = None
 
     @property
     def spark_schema(self) -> StructType:
@@ -198,13 +265,20 @@ class BroadcastTask:
         states = {
             descriptor.name: store.broadcast_state(descriptor) for descriptor in self.descriptors
         }
+        if self.initial is not None:
+            for descriptor in self.descriptors:
+                states[descriptor.name].put_all(self.initial.entries(descriptor))
         side_outputs = SideOutputs(self.function)
         broadcast = BroadcastStates(states, self.descriptors)
-        context = BroadcastElementContext(processing_time, broadcast, side_outputs)
+        has_keyed_state = self.initial is not None and self.initial.has_keyed_state
+        context = BroadcastElementContext(
+            processing_time, broadcast, side_outputs, has_keyed_state=has_keyed_state
+        )
         with _opened(self.function):
             calls = FunctionCalls(self.function.process_broadcast_element, context)
             given = OutputBuffer(self.outputs, self.function)
-            yield from _output(batches, self.names, calls, given, side_outputs, schema)
+            rows = (batch.filter(batch.column(ROW).is_valid()) for batch in batches)
+            yield from _output(rows, self.names, calls, given, side_outputs, schema)
         name = type(self.function).__name__
         for number, (_, _, entries) in enumerate(store.contents()):
             state = FunctionElementState.of(new_state(self.descriptors[number]), number, 1)

@@ -29,6 +29,7 @@ from savepoint_spark.bootstrapping.operator_state_transformation import Operator
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from savepoint_database.snapshot.operator import Operator
     from savepoint_database.types.descriptors import MapStateDescriptor
     from savepoint_functions.functions.broadcast_run import BroadcastFunction
     from savepoint_functions.functions.execution_options import ExecutionOptions
@@ -65,9 +66,11 @@ class BroadcastRows:
             _ = descriptor.user_key, descriptor.user_value
         return cls(in_structs(data, timestamps), descriptors)
 
-    def run(self, function: BroadcastFunction, outputs: Outputs) -> BroadcastResult:
-        """Runs a function over them."""
-        return BroadcastResult.of(self.data, self.descriptors, function, outputs)
+    def run(
+        self, function: BroadcastFunction, outputs: Outputs, initial: Operator | None
+    ) -> BroadcastResult:
+        """Runs a function over them, beginning with the broadcast state of an operator."""
+        return BroadcastResult.of(self.data, self.descriptors, function, outputs, initial)
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,47 +98,64 @@ class BroadcastTransformation:
             )
         return cls(in_structs(data, timestamps), broadcast)
 
-    def process(self, function: BroadcastProcessFunction, schema: StructType | str) -> DataFrame:
+    def process(
+        self,
+        function: BroadcastProcessFunction,
+        schema: StructType | str,
+        *,
+        initial: Operator | None = None,
+    ) -> DataFrame:
         """The rows that a function gives; the function runs over the broadcast rows at once.
 
         Args:
             function: The function.
             schema: The columns of the rows, as a schema of Spark or as a DDL string.
+            initial: The operator of a savepoint with whose broadcast state the function begins.
 
         Raises:
             TypeError: The function is of another kind, or changes broadcast state for another row.
             ValueError: The schema has no columns.
+            StateTypeError: A state has another mode or type in the savepoint.
 
         Example:
             >>> sales.connect(rates).process(Converter(), "id BIGINT, amount DOUBLE").show()
         """
         expect_kind(function, BroadcastProcessFunction)
         outputs = Outputs.of(schema, function)
-        broadcast = self.broadcast.run(function, outputs)
+        broadcast = self.broadcast.run(function, outputs, initial)
         rows = self._connected(function, broadcast, outputs)
         return rows_in(broadcast.table, OUTPUT).unionAll(rows_in(rows, OUTPUT))
 
-    def transform(self, function: BroadcastProcessFunction) -> OperatorStateTransformation:
+    def transform(
+        self, function: BroadcastProcessFunction, *, initial: Operator | None = None
+    ) -> OperatorStateTransformation:
         """The broadcast state that a function makes; rows that it gives are dropped.
+
+        With ``initial``, other states of that operator are copied. Errors are those of ``process``.
 
         Example:
             >>> writer.with_operator("converter", sales.connect(rates).transform(Converter()))
         """
         expect_kind(function, BroadcastProcessFunction)
-        broadcast = self.broadcast.run(function, Outputs.dropped())
-        return OperatorStateTransformation(broadcast.elements())
+        broadcast = self.broadcast.run(function, Outputs.dropped(), initial)
+        return OperatorStateTransformation(broadcast.elements(), initial)
 
     def run(
-        self, function: BroadcastProcessFunction, schema: StructType | str | None = None
+        self,
+        function: BroadcastProcessFunction,
+        schema: StructType | str | None = None,
+        *,
+        initial: Operator | None = None,
     ) -> FunctionResult:
         """Runs a function once, and keeps its rows, its side outputs and the broadcast state.
 
         Args:
             function: The function.
             schema: The columns of the rows; None if the function gives none.
+            initial: As for ``transform``.
 
         Raises:
-            TypeError, ValueError: As for ``process``.
+            TypeError, ValueError, StateTypeError: As for ``process``.
 
         Example:
             >>> run = sales.connect(rates).run(Converter(), "id BIGINT, amount DOUBLE")
@@ -143,9 +163,9 @@ class BroadcastTransformation:
         """
         expect_kind(function, BroadcastProcessFunction)
         outputs = Outputs.of(schema, function)
-        broadcast = self.broadcast.run(function, outputs)
+        broadcast = self.broadcast.run(function, outputs, initial)
         rows = kept_once(self._connected(function, broadcast, outputs))
-        state = OperatorStateTransformation(broadcast.elements())
+        state = OperatorStateTransformation(broadcast.elements(), initial)
         return FunctionResult(outputs, (broadcast.table, rows), state)
 
     def _connected(
@@ -183,32 +203,47 @@ class KeyedBroadcastTransformation:
         return cls(inputs[0], options, broadcast)
 
     def process(
-        self, function: KeyedBroadcastProcessFunction, schema: StructType | str
+        self,
+        function: KeyedBroadcastProcessFunction,
+        schema: StructType | str,
+        *,
+        initial: Operator | None = None,
+        out_of_orderness_ms: int = 0,
     ) -> DataFrame:
         """The rows that a function gives; the function runs over the broadcast rows at once.
 
-        Arguments and errors are those of ``KeyedRowsTransformation.process``.
+        Arguments and errors are those of ``KeyedRowsTransformation.process``. Broadcast rows come
+        before all others, also before the timers of ``initial``.
 
         Example:
             >>> sales.key_by("account").connect(rates).process(Totals(), "account BIGINT").show()
         """
         expect_kind(function, KeyedBroadcastProcessFunction)
         outputs = Outputs.of(schema, function)
-        broadcast = self.broadcast.run(function, outputs)
-        rows = self._rows(function, broadcast, keeps_state=False)
+        broadcast = self.broadcast.run(function, outputs, initial)
+        rows = self._rows(
+            function,
+            broadcast,
+            keeps_state=False,
+            initial=initial,
+            out_of_orderness_ms=out_of_orderness_ms,
+        )
         return rows_in(broadcast.table, OUTPUT).unionAll(rows.output(schema))
 
-    def transform(self, function: KeyedBroadcastProcessFunction) -> FunctionStateTransformation:
+    def transform(
+        self, function: KeyedBroadcastProcessFunction, *, initial: Operator | None = None
+    ) -> FunctionStateTransformation:
         """The keyed state and the broadcast state that a function makes, for one operator.
 
-        Timers do not fire, but become timers of the savepoint; rows are dropped.
+        Timers do not fire, but become timers of the savepoint; rows are dropped. Arguments and
+        errors are those of ``KeyedRowsTransformation.transform``.
 
         Example:
             >>> totals = sales.key_by("account").connect(rates).transform(Totals())
         """
         expect_kind(function, KeyedBroadcastProcessFunction)
-        broadcast = self.broadcast.run(function, Outputs.dropped())
-        rows = self._rows(function, broadcast, keeps_state=True)
+        broadcast = self.broadcast.run(function, Outputs.dropped(), initial)
+        rows = self._rows(function, broadcast, keeps_state=True, initial=initial)
         return FunctionStateTransformation(rows, broadcast.elements())
 
     def run(
@@ -216,8 +251,10 @@ class KeyedBroadcastTransformation:
         function: KeyedBroadcastProcessFunction,
         schema: StructType | str | None = None,
         *,
+        initial: Operator | None = None,
         watermark: int | None = None,
-        max_parallelism: int = 128,
+        max_parallelism: int | None = None,
+        out_of_orderness_ms: int = 0,
     ) -> FunctionResult:
         """Runs a function once, and keeps its rows, its side outputs and all its state.
 
@@ -228,9 +265,16 @@ class KeyedBroadcastTransformation:
         """
         expect_kind(function, KeyedBroadcastProcessFunction)
         outputs = Outputs.of(schema, function)
-        broadcast = self.broadcast.run(function, outputs)
-        rows = self._rows(function, broadcast, keeps_state=True)
-        return FunctionResult.of(rows, outputs, watermark, max_parallelism, broadcast)
+        broadcast = self.broadcast.run(function, outputs, initial)
+        rows = self._rows(
+            function,
+            broadcast,
+            keeps_state=True,
+            initial=initial,
+            out_of_orderness_ms=out_of_orderness_ms,
+        )
+        key_groups = rows.max_parallelism(max_parallelism)
+        return FunctionResult.of(rows, outputs, watermark, key_groups, broadcast)
 
     def _rows(
         self,
@@ -238,11 +282,15 @@ class KeyedBroadcastTransformation:
         broadcast: BroadcastResult,
         *,
         keeps_state: bool,
+        initial: Operator | None,
+        out_of_orderness_ms: int = 0,
     ) -> FunctionPlan:
         return FunctionPlan.of(
             (self.keyed,),
             function,
             self.options,
             keeps_state=keeps_state,
+            initial=initial,
             broadcast=broadcast.held(),
+            out_of_orderness_ms=out_of_orderness_ms,
         )

@@ -13,6 +13,7 @@ from savepoint_spark.writing.write_context import PlannedTransformation
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from savepoint_database.snapshot.operator import Operator
     from savepoint_database.types.descriptors import ListStateDescriptor, MapStateDescriptor
     from savepoint_spark.writing.operator_rows import ElementRows
 
@@ -23,9 +24,11 @@ class OperatorStateTransformation(PlannedTransformation):
 
     Attributes:
         rows: The rows for each state; a function may have several states.
+        initial: The operator that the states go on from, if any; its other states are copied.
     """
 
     rows: tuple[ElementRows, ...]
+    initial: Operator | None = None
 
     def __repr__(self) -> str:
         return f"OperatorStateTransformation(states {[rows.state.name for rows in self.rows]})"

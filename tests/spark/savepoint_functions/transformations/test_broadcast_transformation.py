@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,8 +17,10 @@ from support.currency_job import (
 from support.sample_rows import Sample, in_order
 from transactions import currency_rates, transactions
 
+from savepoint_formats.errors import StateTypeError
 from state_processor import (
     BroadcastProcessFunction,
+    ListStateDescriptor,
     MapStateDescriptor,
     OperatorTransformation,
     Savepoint,
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
 
 SAMPLE = Sample("currency-2.2.1-hashmap-canonical")
 LATEST = {rate.currency_id: rate.rate for rate in currency_rates()}
@@ -83,6 +88,75 @@ def test_rows_without_keys_may_have_no_schema_only_if_none_is_given(inputs: Inpu
     assert output.count() == len(transactions())
     with pytest.raises(Exception, match="gave a row for a row, but has no columns"):
         inputs.connected.run(converter())
+
+
+@pytest.fixture(scope="module")
+def first(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSavepoint:
+    """The first half of the job of FLIP-43, with list state beside it."""
+    half, path = Inputs.half(spark, is_first=True), str(tmp_path_factory.mktemp("first") / "one")
+    both = half.transactions.key_by("account_id").connect(half.rates)
+    offsets = OperatorTransformation.bootstrap_with(spark.range(3)).list_state(
+        ListStateDescriptor("offsets", Types.LONG()), "id"
+    )
+    writer = Savepoint.create(spark, parallelism=2)
+    writer = writer.with_operator("converter", half.connected.transform(converter()), offsets)
+    run = both.run(convert_and_summarize(), CONVERTED)
+    writer.with_operator("both", run.state).write(path)
+    return Savepoint.load(spark, path, uids=["converter", "both"])
+
+
+def test_broadcast_and_keyed_state_of_a_savepoint_go_on(
+    spark: SparkSession, first: SparkSavepoint, tmp_path: Path
+) -> None:
+    half, path = Inputs.half(spark, is_first=False), str(tmp_path / "two")
+    both = half.transactions.key_by("account_id").connect(half.rates)
+    initial = {uid: first.operator(uid) for uid in ("converter", "both")}
+    run = both.run(convert_and_summarize(applies=False), CONVERTED, initial=initial["both"])
+    output = half.connected.run(converter(), CONVERTED, initial=initial["converter"])
+    writer = first.with_operator("both", run.state).with_operator("converter", output.state)
+    writer.write(path)
+    found = Savepoint.load(spark, path, uids=["converter", "both"])
+    rows = found.read_keyed_state("both").collect()
+    assert in_order(row.asDict() for row in rows) == in_order(SAMPLE.keyed_state("summarize"))
+    for uid in ("both", "converter"):
+        rates = [row.asDict() for row in found.read_broadcast_state(uid, "rates").collect()]
+        assert in_order(rates) == in_order(SAMPLE.elements("currency_converter", "rates"))
+    assert sorted(row.value for row in found.read_list_state("converter", "offsets").collect()) == [
+        0,
+        1,
+        2,
+    ]
+    # Without broadcast rows, all rates are those of the savepoint.
+    whole = Inputs.of(spark)
+    nothing = replace(whole.rates, data=whole.rates.data.limit(0))
+    again = whole.transactions.connect(nothing).process(
+        converter(), CONVERTED, initial=found.operator("converter")
+    )
+    assert sorted(map(tuple, again.collect())) == sorted(
+        (one.account_id, one.amount * LATEST.get(one.currency_id, 1.0)) for one in transactions()
+    )
+    fired = whole.transactions.key_by("account_id").connect(nothing)
+    assert fired.process(
+        convert_and_summarize(applies=False), CONVERTED, initial=found.operator("both")
+    ).count() == len(transactions()) + len(
+        {(one.account_id, one.currency_id) for one in transactions()}
+    )
+
+
+def test_initial_state_that_does_not_fit_is_refused(
+    spark: SparkSession, first: SparkSavepoint
+) -> None:
+    inputs = Inputs.half(spark, is_first=False)
+    keyed = inputs.transactions.key_by("account_id").connect(inputs.rates)
+    with pytest.raises(Exception, match="apply_to_keyed_state would change keys that have no row"):
+        keyed.process(convert_and_summarize(), CONVERTED, initial=first.operator("both")).collect()
+    rows = OperatorTransformation.bootstrap_with(inputs.transactions.data)
+    other = rows.broadcast(MapStateDescriptor("rates", Types.INT(), Types.FLOAT()))
+    with pytest.raises(StateTypeError, match="give it the types of the job"):
+        rows.connect(other).process(converter(), CONVERTED, initial=first.operator("converter"))
+    listed = rows.broadcast(MapStateDescriptor("offsets", Types.INT(), Types.LONG()))
+    with pytest.raises(StateTypeError, match="state 'offsets' is SPLIT_DISTRIBUTE"):
+        rows.connect(listed).process(converter(), CONVERTED, initial=first.operator("converter"))
 
 
 def changing(state: MapStateDescriptor) -> BroadcastProcessFunction:
