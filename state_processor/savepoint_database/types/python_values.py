@@ -141,6 +141,27 @@ def shaped(data_type: pa.DataType) -> Convert | None:
     return None
 
 
+def in_one_form(
+    function: Callable[..., Any], data_type: pa.DataType, name: str
+) -> Callable[..., Any]:
+    """A function whose results have the form in which functions take values of this type.
+
+    ``name`` says in messages what they are. A result that doesn't fit raises ``FunctionResultError``.
+    """
+    shape = shaped(data_type)
+    if shape is None:
+        return function
+
+    def in_one_form(*values: Any) -> Any:
+        result = function(*values)
+        try:
+            return None if result is None else shape(result)
+        except (TypeError, ValueError) as error:
+            raise FunctionResultError(f"a function gave {result!r} as {name}: {error}") from error
+
+    return in_one_form
+
+
 def _shaped_map(value: Any, keys: Convert | None, items: Convert | None) -> Any:
     if not isinstance(value, dict):
         return _pairs(value, keys, items)

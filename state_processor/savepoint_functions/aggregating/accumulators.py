@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_database.types.python_values import given, python_values, shaped
+from savepoint_database.types.python_values import given, in_one_form, python_values
 from savepoint_database.types.records import record_maker
 from savepoint_functions.functions.key_spans import row_tuples
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.types.descriptors import AggregateFunction
 
+_RESULT = "the aggregate"
 _NULL_IF_NONE = pc.ScalarAggregateOptions(skip_nulls=True, min_count=1)
 
 
@@ -230,7 +231,7 @@ class Reduced:
     function: Callable[[Any, Any], Any]
 
     def gathered(self, groups: Groups, values: pa.Array) -> pa.Array:
-        reduce = _in_one_form(self.function, self.type)
+        reduce = in_one_form(self.function, self.type, _RESULT)
         return _column(self.type, _folded(groups, python_values(values), reduce))
 
     def merged(self, groups: Groups, accumulators: pa.Array) -> pa.Array:
@@ -245,12 +246,8 @@ class ReducedRows:
     function: Callable[[Any, Any], Any]
 
     def gathered(self, groups: Groups, values: pa.Array) -> pa.Array:
-        make, convert = record_maker(tuple(self.type.names)), given(self.type)
-
-        def reduced(value: Any, other: Any) -> Any:
-            # The function may give a dict or a plain tuple, but must see a named tuple again.
-            return make(convert(self.function(value, other)).values())
-
+        make = record_maker(tuple(self.type.names))
+        reduced = in_one_form(self.function, self.type, _RESULT)
         return _column(self.type, _folded(groups, list(map(make, row_tuples(values))), reduced))
 
     def merged(self, groups: Groups, accumulators: pa.Array) -> pa.Array:
@@ -266,8 +263,8 @@ class Aggregated:
 
     def gathered(self, groups: Groups, values: pa.Array) -> pa.Array:
         folded: list[Any] = [None] * groups.count
-        create = _in_one_form(self.function.create_accumulator, self.type)
-        add = _in_one_form(self.function.add, self.type)
+        create = in_one_form(self.function.create_accumulator, self.type, _RESULT)
+        add = in_one_form(self.function.add, self.type, _RESULT)
         for group, value in zip(groups.ids.tolist(), python_values(values), strict=True):
             if value is not None:
                 held = folded[group]
@@ -276,21 +273,8 @@ class Aggregated:
 
     def merged(self, groups: Groups, accumulators: pa.Array) -> pa.Array:
         held = python_values(accumulators)
-        merge = _in_one_form(self.function.merge, self.type)
+        merge = in_one_form(self.function.merge, self.type, _RESULT)
         return _column(self.type, _folded(groups, held, merge))
-
-
-def _in_one_form(function: Callable[..., Any], data_type: pa.DataType) -> Callable[..., Any]:
-    """A function whose results have the form in which functions take values."""
-    shape = shaped(data_type)
-    if shape is None:
-        return function
-
-    def in_one_form(*values: Any) -> Any:
-        result = function(*values)
-        return None if result is None else shape(result)
-
-    return in_one_form
 
 
 def _folded(groups: Groups, values: list[Any], function: Callable[[Any, Any], Any]) -> list[Any]:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from savepoint_database.types.python_values import given, python_values
+from savepoint_database.types.python_values import given, in_one_form, python_values
 from savepoint_formats.errors import MergeError, SubtaskError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.layout import without_ttl
@@ -71,7 +71,8 @@ class FunctionMerge:
     def __call__(self, lists: pa.ListArray) -> pa.Array:
         """The value of each list of instances; ``MergeError`` for one of another type."""
         convert = given(self.value_type)
-        merged = [reduce(self.function, instances) for instances in python_values(lists)]
+        merge = in_one_form(self.function, self.value_type, f"state {self.state!r}")
+        merged = [reduce(merge, instances) for instances in python_values(lists)]
         try:
             return pa.array([convert(value) for value in merged], self.value_type)
         except (TypeError, ValueError, OverflowError, AttributeError) as error:

@@ -115,7 +115,7 @@ class RuntimeContext:
             raise StateNotFoundError(
                 f"{kind.__name__} {name!r} of {self._operator} {what}; it has: {known or 'none'}"
             )
-        new = read_state(kind, descriptor) if stored.scope.is_local else kind(name)
+        new = read_state(kind, descriptor, stored) if stored.scope.is_local else kind(name)
         state = self._registered.setdefault(name, new)
         assert isinstance(state, kind)  # a name has one kind, hence one class
         return state

@@ -2,8 +2,8 @@
 
 They have the methods of Flink's interfaces. State is only read here, so methods that change it
 raise ``TypeError``; ``functions.backends`` has states that can change. Values are plain Python: a
-struct (POJO, tuple, row) is a dict, a list a list, and a map a dict. A map whose keys are not plain
-values is a list of pairs.
+struct (POJO, tuple, row) is a named tuple, a list a list, and a map a dict. A map whose keys are
+not plain values is a list of pairs.
 
 A key of local state has several instances after subtasks with one each became fewer. The descriptor's
 function merges them on the first access; without one, access to several instances is an error.
@@ -20,13 +20,18 @@ from savepoint_database.types.descriptors import (
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
+from savepoint_database.types.python_values import in_one_form
 from savepoint_formats.errors import MergeError
+from savepoint_formats.layout import without_ttl
+from savepoint_formats.scan.merged_columns import instance_layout
 from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.values.arrow_types import arrow_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator
 
     from savepoint_database.types.descriptors import StateDescriptor
+    from savepoint_formats.state_files.state import State as StoredState
 
     MergeFunction = Callable[[Any, Any], Any]
 
@@ -279,14 +284,18 @@ _LOCAL: dict[type[State], type[_Instances]] = {
 }
 
 
-def read_state(kind: type[StateT], descriptor: StateDescriptor) -> StateT:
+def read_state(kind: type[StateT], descriptor: StateDescriptor, stored: StoredState) -> StateT:
     """The state object of a reader function for a descriptor of local state.
 
     Its value is a list of instances; of a map a list of pairs of user key and instances. Instances
     of a list state come as one list.
     """
+    name, merge = descriptor.name, merge_function(descriptor)
     if issubclass(kind, ListState):
-        return kind(descriptor.name)
-    instances = _LOCAL[kind](descriptor.name, merge_function(descriptor))
+        return kind(name)
+    if merge is not None:
+        value_type = arrow_type(without_ttl(instance_layout(stored)))
+        merge = in_one_form(merge, value_type, f"state {name!r}")
+    instances = _LOCAL[kind](name, merge)
     assert isinstance(instances, kind)  # as the table has it
     return instances

@@ -149,7 +149,8 @@ def reader(*, merges: bool) -> KeyedStateReaderFunction:
 
     class Mean:
         def merge(self, one: Any, other: Any) -> Any:
-            return {"f0": one["f0"] + other["f0"], "f1": one["f1"] + other["f1"]}
+            # The next instance is merged with what this gives, as a named tuple again.
+            return {"f0": one.f0 + other.f0, "f1": one.f1 + other.f1}
 
     class Totals(KeyedStateReaderFunction):
         def open(self, context: Any) -> None:

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.local_counts import KEY_GROUPS, MERGE, merged_counts, open_local, write_local
 
-from savepoint_formats.errors import MergeError, SchemaChangeError, StateNotFoundError
+from savepoint_formats.errors import (
+    FunctionResultError,
+    MergeError,
+    SchemaChangeError,
+    StateNotFoundError,
+)
 from savepoint_formats.state_files.header import HeaderBytes
 from savepoint_formats.tables.catalog import base_handles
 
@@ -138,7 +143,8 @@ def test_functions_merge_what_rules_do_not(local: SparkSavepoint, write: Write) 
         """A job's aggregate function."""
 
         def merge(self, one: Any, other: Any) -> Any:
-            return one._make(map(sum, zip(one, other, strict=True)))
+            # The next instance is merged with what this gives, as a named tuple again.
+            return {"f0": one.f0 + other.f0, "f1": one.f1 + other.f1}
 
     functions: dict[str, Any] = {
         "mean": Mean(),
@@ -172,6 +178,9 @@ def test_a_function_that_gives_what_is_no_value_is_told_by_its_state(
     wrong = local.merge_local("counts", {**MERGE, "count": lambda *_: "many"})
     with pytest.raises(MergeError, match="merge function of state 'count'"):
         wrong.write(str(tmp_path / "out"))
+    no_pair = local.merge_local("counts", {**MERGE, "mean": lambda *_: (1,)})
+    with pytest.raises(FunctionResultError, match=r"a function gave \(1,\) as state 'mean'"):
+        no_pair.write(str(tmp_path / "out"))
     assert not (tmp_path / "out" / "_metadata").exists()
 
 
