@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_database.types.descriptors import ListStateDescriptor
 from savepoint_database.types.types import Types
-from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.backends.timers import EVENT_TIME, MAX_WATERMARK, timer_states
 from savepoint_functions.functions.keyed_runtime_context import WINDOW_TIMERS
 from savepoint_functions.functions.process_functions import KeyedProcessFunction
@@ -34,13 +33,13 @@ from savepoint_functions.windows.window_functions import (
     WindowStateStore,
     registered_states,
 )
-from savepoint_functions.windows.window_timers import WindowTimer, window_timers
+from savepoint_functions.windows.window_timers import WindowTimer, WindowTimerService
 from savepoint_spark.bootstrapping.windowed_transformation import CONTENTS, MERGING_SET
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from savepoint_functions.functions.backends import KeyedStateBackend
+    from savepoint_functions.functions.backends import KeyedStateBackend, TimerService
     from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
     from savepoint_functions.functions.process_functions import KeyedContext
     from savepoint_functions.functions.side_outputs import OutputTag
@@ -119,9 +118,7 @@ class WindowOperator(KeyedProcessFunction):
     def _make_timer_service(
         self, backend: KeyedStateBackend, *, flows: bool
     ) -> TimerService:  # event time of windows always flows
-        namespace = self._assigner.window_type.layout
-        timers = window_timers(backend, self.fired_timers, namespace)
-        return TimerService(backend, timers, flows=True)
+        return WindowTimerService(backend, self.fired_timers, self._assigner.window_type.layout)
 
     def open(self, runtime_context: KeyedRuntimeContext) -> None:
         window, function = self._assigner.window_type, self._function

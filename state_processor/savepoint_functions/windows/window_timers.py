@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from savepoint_functions.functions.backends.timers import timer_maps
+from savepoint_functions.functions.backends.timers import TimerService, timer_maps
 from savepoint_spark.reading.states import MapState
 
 if TYPE_CHECKING:
@@ -77,9 +77,17 @@ class WindowTimerMap(MapState):
         return self._of_key
 
 
-def window_timers(
-    backend: KeyedStateBackend, service: str, namespace: Layout
-) -> dict[str, MapState]:
-    """Time domain -> timers of windows."""
-    maps = timer_maps(backend, service, namespace)
-    return {domain: WindowTimerMap(backend, timers) for domain, timers in maps.items()}
+class WindowTimerService(TimerService):
+    """Timers of windows, whose event time always flows.
+
+    A window that ends has no more timers than milliseconds, so as many may fire as in Flink.
+    """
+
+    def __init__(self, backend: KeyedStateBackend, service: str, namespace: Layout) -> None:
+        maps = timer_maps(backend, service, namespace)
+        timers = {domain: WindowTimerMap(backend, of_domain) for domain, of_domain in maps.items()}
+        super().__init__(backend, timers, flows=True)
+
+    def _is_bounded(self, timestamp: int) -> bool:
+        window: Any = timestamp.namespace if isinstance(timestamp, WindowTimer) else None
+        return window is not None and timestamp < window[1]

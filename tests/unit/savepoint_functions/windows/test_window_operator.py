@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.run_by_hand import entries_of, left_by
 
+from savepoint_formats.errors import EndlessTimersError
 from savepoint_functions.functions.execution_options import ExecutionOptions
 from savepoint_functions.windows.evictors import CountEvictor, TimeEvictor
 from savepoint_functions.windows.triggers import (
@@ -17,6 +18,7 @@ from savepoint_functions.windows.triggers import (
     CountTrigger,
     EventTimeTrigger,
     PurgingTrigger,
+    TriggerResult,
 )
 from savepoint_functions.windows.window_assigners import (
     GlobalWindows,
@@ -184,6 +186,37 @@ def test_sessions_that_a_row_joins_become_one(tmp_path: Any) -> None:
     rows = [{"key": 1, "at": at, "watermark": watermark, "number": 1} for at, watermark in times]
     left_by(function, rows, ExecutionOptions(), tmp_path)
     assert recorded.calls == [(1, TimeWindow(0, 14), 20, [3])]
+
+
+def fired_at_the_end(assigner: WindowAssigner, trigger: Trigger, folder: Any) -> int:
+    """How often a window of one row fires when the last watermark comes with another key's row."""
+    function, recorded = windows(assigner, SUM, trigger)
+    rows = [
+        {"key": 1, "at": at, "watermark": watermark, "number": 1}
+        for at, watermark in ((0, -1), (30_000, 2**63 - 1))
+    ]
+    left_by(function, rows, ExecutionOptions(), folder)
+    return len(recorded.calls)
+
+
+def test_at_the_end_of_time_a_window_fires_for_each_interval_it_has(tmp_path: Any) -> None:
+    each = ContinuousEventTimeTrigger.of(1)
+    assert fired_at_the_end(TumblingWindows(20_000), each, tmp_path) == 19_999
+    with pytest.raises(EndlessTimersError, match="registered 10000 timers"):
+        fired_at_the_end(GlobalWindows(), each, tmp_path)
+
+
+def test_a_trigger_that_sets_the_same_timer_again_never_ends(tmp_path: Any) -> None:
+    class Again(EventTimeTrigger):
+        def on_event_time(self, time: int, window: Any, context: Any) -> TriggerResult:
+            context.register_event_time_timer(time)
+            return TriggerResult.CONTINUE
+
+        def clear(self, window: Any, context: Any) -> None:
+            """Leaves the timer."""
+
+    with pytest.raises(EndlessTimersError, match="the last one at 9"):
+        fired_at_the_end(TumblingWindows(10), Again(), tmp_path)
 
 
 def test_a_row_without_a_timestamp_has_no_window_of_event_time(tmp_path: Any) -> None:
