@@ -11,7 +11,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.flink_restore import FlinkRestore, Operator, Trace
+from support.flink_restore import LATEST, FlinkRestore, Operator, Trace
 
 from state_processor import (
     KeyedProcessFunction,
@@ -105,8 +105,8 @@ def events(rows: Rows, late: int) -> tuple[tuple[str | None, int], ...]:
     return tuple(event for row in rows for event in (row, (None, row[1] - late - 1)))
 
 
-def operator(does: str, rows: Rows, late: int = 0) -> Operator:
-    return Operator("trace", key="STRING", function="trace", trace=Trace(does, events(rows, late)))
+def operator(does: str, rows: Rows, late: int = 0, uid: str = "trace") -> Operator:
+    return Operator(uid, key="STRING", function="trace", trace=Trace(does, events(rows, late)))
 
 
 def keyed(spark: SparkSession, rows: Rows, *, between: bool | None) -> KeyedRowsTransformation:
@@ -213,3 +213,42 @@ def test_from_a_savepoint_a_run_makes_the_calls_of_flink_and_leaves_its_state(
         function(does), COLUMNS, initial=found.operator("trace")
     )
     assert lines_of(all_at_once) == ended
+
+
+def test_the_next_release_makes_these_calls_too(
+    flink_restore: FlinkRestore, spark: SparkSession, tmp_path: Path
+) -> None:
+    first, second = rows_of(1), rows_of(2)
+    reached, path = first[-1][1] - LATE - 1, str(tmp_path / "savepoint")
+    writer = Savepoint.create(spark, parallelism=2)
+    before, after = {}, {}
+    for does in FUNCTIONS:
+        run = keyed(spark, first, between=True).run(
+            function(does), COLUMNS, watermark=reached, out_of_orderness_ms=LATE
+        )
+        before[does] = without_tick(lines_of(run.output))
+        writer = writer.with_operator(does, run.state)
+    writer.write(path)
+    savepoint = Savepoint.load(spark, path, uids=list(FUNCTIONS))
+    for does in FUNCTIONS:
+        after[does] = keyed(spark, second, between=None).process(
+            function(does), COLUMNS, initial=savepoint.operator(does), out_of_orderness_ms=LATE
+        )
+    new = flink_restore(
+        None,
+        *(operator(does, first, LATE, does) for does in FUNCTIONS),
+        flink=LATEST,
+        ends=True,
+    )
+    gone_on = flink_restore(
+        path,
+        *(operator(does, second, LATE, does) for does in FUNCTIONS),
+        flink=LATEST,
+        ends=True,
+    )
+    for does in FUNCTIONS:
+        assert before[does] == {
+            key: [line for line in of_key if line[3] <= reached]
+            for key, of_key in without_tick(new.traced(does)).items()
+        }
+        assert calls(lines_of(after[does])) == calls(gone_on.traced(does))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.flink_restore import RELEASES, FlinkRestore, Operator, TimeWindows
+from support.flink_restore import LATEST, RELEASES, FlinkRestore, Operator, TimeWindows
 
 from state_processor import (
     ContinuousEventTimeTrigger,
@@ -65,6 +65,7 @@ class Case:
     lateness: int = 0
     trigger: str = ""
     evictor: str = ""
+    size: int = SIZE
 
     @property
     def uid(self) -> str:
@@ -73,7 +74,13 @@ class Case:
 
     def in_flink(self, events: Sequence[Event]) -> Operator:
         windows = TimeWindows(
-            self.assigner, SIZE, self.contents, "LONG", self.lateness, self.trigger, self.evictor
+            self.assigner,
+            self.size,
+            self.contents,
+            "LONG",
+            self.lateness,
+            self.trigger,
+            self.evictor,
         )
         return Operator(self.uid, key="LONG", windows=windows).tracing(events)
 
@@ -83,7 +90,7 @@ class Case:
         )
         keyed = OperatorTransformation.bootstrap_with(rows).assign_timestamps("at").key_by("key")
         windows = (
-            keyed.window(assigner_of(self.assigner), allowed_lateness_ms=self.lateness)
+            keyed.window(assigner_of(self.assigner, self.size), allowed_lateness_ms=self.lateness)
             .in_order_of_arrival("arrival", "watermark")
             .side_output_late_data(LATE)
         )
@@ -117,11 +124,11 @@ CASES = (
 )
 
 
-def assigner_of(word: str) -> WindowAssigner:
+def assigner_of(word: str, size: int) -> WindowAssigner:
     assigners = {
-        "tumbling": TumblingWindows(SIZE),
-        "sliding": SlidingWindows(SIZE, SIZE // 2),
-        "session": SessionWindows(SIZE),
+        "tumbling": TumblingWindows(size),
+        "sliding": SlidingWindows(size, size // 2),
+        "session": SessionWindows(size),
         "global": GlobalWindows(),
     }
     return assigners[word]
@@ -282,7 +289,8 @@ def both(one: tuple[list[Line], list[Line]], other: tuple[list[Line], list[Line]
 
 
 @pytest.mark.parametrize(
-    ("flink", "backend"), [(RELEASES[-1], "hashmap"), (RELEASES[0], "rocksdb")]
+    ("flink", "backend"),
+    [(RELEASES[-1], "hashmap"), (RELEASES[0], "rocksdb"), (LATEST, "hashmap")],
 )
 def test_every_firing_is_that_of_flink(
     flink_restore: FlinkRestore, halves: Halves, flink: str, backend: str
@@ -324,3 +332,14 @@ def test_windows_of_flink_go_on_here(
         result = ran(spark, case, SECOND, END, savepoint.operator(case.uid))
         trace = both(traced(first.trace(case.uid)), lines_of(result))
         assert trace == traced(expected.trace(case.uid)), case
+
+
+def test_a_continuous_trigger_fires_as_often_as_its_window_has_intervals(
+    spark: SparkSession, flink_restore: FlinkRestore
+) -> None:
+    case = Case("tumbling", "reduce", trigger="continuous 1", size=12_000)
+    events = ((7, 0), (9, 3), (9,), (10, 6))
+    theirs = flink_restore(None, case.in_flink(events), parallelism=1, ends=True)
+    ours = lines_of(ran(spark, case, events, END))
+    assert ours == traced(theirs.trace(case.uid))
+    assert len(ours[0]) > 10_000

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 RELEASES = ("1.20.5", "2.2.1")
+LATEST = "2.3.0"
+"""The release of the tests that look at it beside ``RELEASES``."""
 BACKENDS = ("hashmap", "rocksdb")
 SLOTS = 4
 
