@@ -23,10 +23,10 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.entries.frames import section_frames
-from savepoint_formats.entries.key_rows import KeyRows
 from savepoint_formats.layout import BinaryRow, Framed, Layout, LogicalType, Nullable, Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
+from savepoint_formats.sources.keyed_batch import KeyRows
 from savepoint_formats.values.value_writer import write_value
 
 if TYPE_CHECKING:

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
+import state_processor
 from savepoint_cli import completion, options
 from savepoint_cli.engine import Engine, work_options
-from savepoint_cli.terminal.output import OutputFormat
+from savepoint_cli.terminal.help import command
+from savepoint_cli.terminal.output import OutputFormat, output_option
 from savepoint_database import checks
 from savepoint_database.types.spark_values import printable_rows
 from savepoint_formats.errors import DamagedError, UnknownUidWarning
+from savepoint_formats.plans.plan_diff import PlanVerdict
 
 if TYPE_CHECKING:
     from savepoint_cli.options import Opening
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from savepoint_database.checks.savepoint_diff import Difference, SavepointDiff, TableChanges
     from savepoint_database.checks.verification import Depth
     from savepoint_formats.checks.faults import Fault
+
 
 DAMAGED = 1
 DIFFERENT = 3
@@ -174,3 +178,36 @@ class FaultLine:
         }
         where = tuple(f"{name}{part}" for name, part in parts.items() if part)
         return cls(fault.severity, fault.check, where, fault.problem, fault.cost)
+
+
+_LOST = (PlanVerdict.REBUILT, PlanVerdict.LOST)
+
+
+@command("sql-diff")
+@click.argument("old")
+@click.argument("new")
+@click.argument("savepoint", required=False)
+@click.option(
+    "--matches",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Pairs of numbers of operators, old: new, as YAML, where operators were matched wrongly.",
+)
+@output_option
+def sql_diff(
+    output: Output, old: str, new: str, savepoint: str | None, matches: str | None
+) -> None:
+    """Tell what becomes of the state of a SQL job when its query changes from plan OLD to plan NEW.
+
+    Plans are what COMPILE PLAN writes. Verdicts: "same" is restored as it is, "renamed" has
+    another uid, "carried over" needs another shape, "rebuilt" needs history, "lost" has no operator
+    in the new query. With the SAVEPOINT of the old job, rows and bytes are shown, too. Exit codes:
+    0 all is the same, renamed or carried over, 3 something is rebuilt or lost.
+
+    \b
+    savepoint sql-diff orders-v1.json orders-v2.json s3://jobs/orders/savepoint-1a2b
+    """
+    changes = state_processor.sql_diff(old, new, savepoint, matches=matches)
+    output.rows(f"State of {old} in {new}", changes)
+    if any(change.verdict in _LOST for change in changes):
+        click.get_current_context().exit(DIFFERENT)

@@ -129,7 +129,7 @@ def state_types(output: Output, job: str) -> None:
     \b
     savepoint types orders.py
     """
-    from savepoint_database.snapshot.python_types import described_job_types  # noqa: PLC0415  # YAML is slow
+    from savepoint_database.snapshot.key_types import described_job_types  # noqa: PLC0415  # YAML is slow
 
     with click.open_file(job, "rb") as file:
         source = options.utf8_text(file.read(), file.name)

@@ -24,7 +24,6 @@ from savepoint_cli import (
     query,
     sinks,
     sources,
-    sql_changes,
     transfer,
 )
 from savepoint_cli.terminal.progress import compiling
@@ -162,7 +161,7 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
         doctor.doctor: "Tell whether a release of Flink restores it",
         audit.stats: "Show what weighs: states, keys, skew, timers",
         checks.diff: "Compare it with another one",
-        sql_changes.sql_diff: "Tell what becomes of it when a SQL query changes",
+        checks.sql_diff: "Tell what becomes of it when a SQL query changes",
         kafka.kafka: "Show or change the offsets of Kafka sources",
         sinks.sinks: "Show or drop pending commits of sinks",
         sources.sources: "Show or change where sources go on",

@@ -288,7 +288,7 @@ def classes(
     savepoint classes s3://jobs/flink-1.20 --jar app.jar
     savepoint classes s3://jobs/flink-1.20 --source src/main/java
     """
-    from savepoint_database.types.class_descriptions import class_descriptions_text  # noqa: PLC0415  # YAML is slow
+    from savepoint_database.types.class_library import class_descriptions_text  # noqa: PLC0415  # YAML is slow
 
     savepoint, reason = opening.open(), None
     with progress.counting(f"Looking for classes in {opening.path}", "values") as on_progress:

@@ -137,14 +137,14 @@ def _uids(path: Path) -> list[str]:
 
 
 def _classes(path: str) -> tuple[KryoClass, ...]:
-    from savepoint_database.types.class_descriptions import described_classes  # noqa: PLC0415  # YAML is slow
+    from savepoint_database.types.class_library import described_classes  # noqa: PLC0415  # YAML is slow
 
     with click.open_file(path, "rb") as file:
         return described_classes(utf8_text(file.read(), file.name), file.name)
 
 
 def _types(path: str) -> dict[str, dict[str, str]]:
-    from savepoint_database.snapshot.python_types import types_of_text  # noqa: PLC0415  # YAML is slow
+    from savepoint_database.snapshot.key_types import types_of_text  # noqa: PLC0415  # YAML is slow
 
     with click.open_file(path, "rb") as file:
         return types_of_text(utf8_text(file.read(), file.name), file.name)

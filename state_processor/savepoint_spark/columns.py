@@ -32,8 +32,7 @@ from pyspark.sql.types import (
 )
 
 from savepoint_database.types.spark_values import PARTS, mapped_schema, spark_leaf
-from savepoint_database.types.type_table import PLAIN_TYPES
-from savepoint_database.types.types import TypeInformation, Types
+from savepoint_database.types.types import PLAIN_TYPES, TypeInformation, Types
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
 from savepoint_formats.layout import as_records, with_open_kryo, with_open_pojos, without_ttl
 from savepoint_formats.printable import alternatives

@@ -184,11 +184,11 @@ from savepoint_formats.snapshots.snapshot import (
 from savepoint_formats.state_files.state import (
     StateKind,
 )
+from savepoint_formats.tables.catalog import (
+    CatalogProblem,
+)
 from savepoint_formats.tables.tables import (
     Table,
-)
-from savepoint_formats.tables.unread import (
-    CatalogProblem,
 )
 from savepoint_formats.values.kryo.descriptions import (
     kryo_class,
@@ -317,10 +317,8 @@ from savepoint_functions.windows.window_assigners import (
 from savepoint_functions.windows.window_functions import (
     ProcessWindowFunction,
 )
-from savepoint_spark.bootstrapping.operator_state_transformation import (
-    OperatorStateTransformation,
-)
 from savepoint_spark.bootstrapping.windowed_transformation import (
+    OperatorStateTransformation,
     WindowedStateTransformation,
 )
 from savepoint_spark.importing.described_import import (
@@ -349,11 +347,7 @@ from savepoint_spark.savepoint.spark_verbs import (
 from savepoint_spark.savepoint.writer import (
     SavepointWriter,
 )
-from savepoint_spark.savepoint.written import (
-    PlannedSavepoint,
-    WrittenOperator,
-    WrittenSavepoint,
-)
+from savepoint_spark.savepoint.written import PlannedSavepoint, WrittenOperator, WrittenSavepoint
 from savepoint_spark.session.session import (
     local_session,
 )

@@ -9,7 +9,7 @@ import pytest
 from support.java_jobs import JavaJobs, begun_with
 
 from savepoint_formats.kafka.versioned import Versioned
-from savepoint_formats.source_splits.file_split import FileSplit
+from savepoint_formats.source_splits.shard_splits import FileSplit
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

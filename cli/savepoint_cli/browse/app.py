@@ -16,14 +16,15 @@ from textual.widgets import Footer, Header, Input, Static
 
 from savepoint_cli.browse.details import (
     Details,
+    Heavy,
     Line,
+    RecordsTable,
     bounded,
     cell_text,
     key_lines,
     record_lines,
     row_lines,
 )
-from savepoint_cli.browse.heavy import Heavy, RecordsTable
 from savepoint_cli.browse.places import PlacesTree, TablePlace
 from savepoint_cli.terminal.cells import shortened
 from savepoint_cli.terminal.progress import compiling

@@ -1,4 +1,4 @@
-"""A page with all values of a row, or all state of a key, line by line; and cells of a table.
+"""Pages: all values of a row or all state of a key, line by line; and the heaviest keys.
 
 Arrow's values are walked as they are. The shown part is bounded, so that a list of millions of elements
 costs no more than its visible elements.
@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 from rich.text import Text
+from textual import on
 from textual.binding import Binding, BindingType
+from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Footer, RichLog, Static
+from textual.widgets import DataTable, Footer, RichLog, Static, TabbedContent, TabPane
 
-from savepoint_cli.terminal.cells import is_of_records, person_cell, person_field
+from savepoint_cli.terminal.cells import is_of_records, person_cell, person_field, shortened
+from savepoint_database.audit.statistics import KeyStatistics
+from savepoint_database.audit.statistics_views import statistics_tables
 from savepoint_database.types.spark_values import to_printable
 from savepoint_database.types.timer_dates import for_people
 from savepoint_formats.printable import printable
@@ -24,11 +28,13 @@ from savepoint_formats.scan.splits import REASON
 from savepoint_formats.values.kryo.structs import UNDECODED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from textual.app import ComposeResult
 
     from savepoint_database.audit.key_state import KeyRows, KeyState
+    from savepoint_database.audit.statistics import SavepointStatistics
+
 
 MOST_ITEMS = 500
 MOST_LETTERS = 4000
@@ -220,3 +226,82 @@ def _shown_rows(key_rows: KeyRows) -> Iterator[pa.RecordBatch]:
         shown = to_printable(for_people(batch, key_rows.dated))
         for index in range(shown.num_rows):
             yield shown.slice(index, 1)
+
+
+class RecordsTable(DataTable[Text]):
+    """A table whose cursor is a row, perhaps of records. Its cells are text, never markup."""
+
+    def __init__(self, records: Sequence[Any], short_ids: Mapping[str, str], **given: Any) -> None:
+        super().__init__(cursor_type="row", zebra_stripes=True, **given)
+        self.records, self.short_ids = records, short_ids
+
+    def show(self, names: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+        """Replaces all rows; the cursor goes to the first one."""
+        self.clear(columns=True)
+        for name in names:
+            self.add_column(Text(printable(name), style="bold"))
+        for row in rows:
+            self.add_row(*(Text(cell, no_wrap=True) for cell in row))
+
+    def show_records(self, records: Sequence[Any]) -> None:
+        """Shows a row per record, without columns that are empty in all records."""
+        self.records = records
+        cells = {
+            field.name: [
+                cut(
+                    shortened(person_field(getattr(record, field.name), field.name), self.short_ids)
+                )
+                for record in records
+            ]
+            for field in (fields(records[0]) if records else ())
+        }
+        filled = {name: texts for name, texts in cells.items() if any(texts)}
+        self.show((name.replace("_", " ") for name in filled), zip(*filled.values(), strict=True))
+
+
+class Heavy(Screen[None]):
+    """Sizes of states, key groups and keys; Enter on a key shows all of its state."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "app.pop_screen", "Back")]
+
+    class KeyChosen(Message):
+        """The user wants to see a key."""
+
+        def __init__(self, key: KeyStatistics) -> None:
+            super().__init__()
+            self.key = key
+
+    def __init__(self, report: SavepointStatistics, short_ids: Mapping[str, str]) -> None:
+        super().__init__()
+        self._report, self._short_ids = report, short_ids
+        tables = statistics_tables(report)
+        # The largest keys come first: people look for them, and they lead further.
+        self._tables = sorted(tables, key=lambda table: not isinstance(table[1][0], KeyStatistics))
+
+    def compose(self) -> ComposeResult:
+        """Lays out the verdict, a tab per table, and problems."""
+        report = self._report
+        title = shortened(printable(f"{report.verdict}; {report.at}"), self._short_ids)
+        yield Static(Text(title, style="bold"), classes="title")
+        with TabbedContent():
+            for name, records in self._tables:
+                with TabPane(name.partition(":")[0]):
+                    yield RecordsTable(records, self._short_ids)
+        for problem in report.problems:
+            yield Static(Text(printable(problem)), classes="problem")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Fills the tables."""
+        for table in self.query(RecordsTable):
+            table.show_records(table.records)
+        for table in self.query(RecordsTable)[:1]:
+            table.focus()
+
+    @on(RecordsTable.RowSelected)
+    def choose(self, event: RecordsTable.RowSelected) -> None:
+        """Asks for the chosen key."""
+        assert isinstance(event.data_table, RecordsTable)
+        chosen = event.data_table.records[event.cursor_row]
+        if isinstance(chosen, KeyStatistics):
+            self.post_message(self.KeyChosen(chosen))

@@ -23,6 +23,7 @@ from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.spans import spans_in
+from savepoint_formats.scan.operator_scan import OperatorStateSplit, read_operator_state
 from savepoint_formats.sources.state_rows import EntryDecoder
 from savepoint_formats.state_files.state import State, StateKind, key_layout
 
@@ -31,11 +32,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.metadata import SubtaskState
     from savepoint_formats.sources.entry_source import SourceSettings
     from savepoint_formats.state_files.state_piece import StatePiece, StoredSource
+    from savepoint_formats.values.kryo.dialect import KryoDialect
 
     Decode = Callable[[StoredEntries], None]
     _Place = tuple[str, str, int | None]
+
 
 MOST_LISTED = 1000
 """Undecodable entries of a piece that are counted one by one; the last one counts the rest."""
@@ -350,3 +355,35 @@ def _foreign(state: str, group: int, count: int, example: tuple[bytes, int]) -> 
         lost_entries=count,
         cost=f"{count:,} entries that a job never finds again",
     )
+
+
+def checked_elements(
+    directory: SnapshotDirectory,
+    subtask: SubtaskState,
+    states: Iterable[State],
+    kryo: KryoDialect | None,
+) -> Iterator[tuple[str, int, Fault | None]]:
+    """Decodes each operator state of a subtask: its name, number of decoded elements, and fault."""
+    handle = subtask.managed_operator_state
+    if handle is None:
+        return
+    counts = {state.name: len(state.offsets) for state in handle.states}
+    for state in states:
+        if state.kind.is_keyed or state.kind.is_raw or state.name not in counts:
+            continue
+        split, read = OperatorStateSplit(subtask.index, handle), 0
+        try:
+            for columns in read_operator_state(directory, split, state, kryo):
+                read += len(columns[0])
+        except SavepointError as error:
+            lost, cost = _cost(state, counts[state.name] - read)
+            fault = Fault.of(Check.VALUES, error, cost=cost, lost_entries=lost)
+            yield state.name, read, replace(fault, subtask=subtask.index, state=state.name)
+        else:
+            yield state.name, read, None
+
+
+def _cost(state: State, left: int) -> tuple[int | None, str]:
+    if state.kind is StateKind.BROADCAST:
+        return None, "this subtask's copy of the map"
+    return left, f"up to {left:,} elements of the state in this subtask"

@@ -63,8 +63,7 @@ if TYPE_CHECKING:
 def shape_hashes(shape: HashShape, layout: Layout, column: pa.StructArray) -> Hashes:
     """The hash codes of structures or POJOs whose ``hashCode`` has this shape.
 
-    Raises:
-        UnstableHashError: A field does not exist, or its hash code is unknown.
+    Raises ``UnstableHashError`` if a field does not exist, or its hash code is unknown.
     """
     known = structure(layout)
     if known is None:
@@ -92,8 +91,7 @@ def field_hashes(
 ) -> Hashes:
     """The hash codes of a field in the ``hashCode`` of its owner.
 
-    Raises:
-        UnstableHashError: They are unknown.
+    Raises ``UnstableHashError`` if they are unknown.
     """
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()

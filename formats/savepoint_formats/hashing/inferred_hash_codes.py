@@ -101,8 +101,7 @@ def inferred_hash_code(
 ) -> InferredHashCode:
     """The ``hashCode`` of a class of keys, which are values of the column ``key``.
 
-    Raises:
-        UnstableHashError: No shape explains all keys, several do, or the keys are too few.
+    Raises ``UnstableHashError`` if no shape explains all keys, several do, or the keys are too few.
     """
     if structure(layout) is None:
         raise UnstableHashError("only the hashCode of a class with known fields can be inferred")

@@ -134,8 +134,7 @@ def java_hash(layout: Layout, value: Value) -> int:
 def given_hashes(hash_keys: HashKeys, keys: pa.Array) -> Hashes:
     """The hash code of each key by a function of the user, which may return any integers.
 
-    Raises:
-        HashCodeError: The result is not one Java ``int`` per key.
+    Raises ``HashCodeError`` if the result is not one Java ``int`` per key.
     """
     codes = np.asarray(hash_keys(keys))
     if codes.shape != (len(keys),) or (codes.dtype.kind not in "iu" and len(keys)):
@@ -167,8 +166,7 @@ def hashed_key_groups(
 def stored_row_hashes(keys: pa.Array) -> Hashes:
     """The hash codes of SQL keys by the bytes that a savepoint has: i32 size, then the row.
 
-    Raises:
-        ValueError: A key is null, or has no size in front.
+    Raises ``ValueError`` if a key is null, or has no size in front.
     """
     return framed_hashes(keys)
 

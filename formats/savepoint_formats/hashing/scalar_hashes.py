@@ -39,11 +39,7 @@ _FRAME_SIZE = 4
 
 
 def text_hashes(texts: pa.Array) -> Hashes:
-    """Hash codes of Java's strings.
-
-    Raises:
-        ValueError: A text is not in UTF-8.
-    """
+    """Hash codes of Java's strings. Raises ``ValueError`` if a text is not in UTF-8."""
     return _of_items(hash_texts, texts.cast(pa.large_utf8()))
 
 
@@ -55,8 +51,7 @@ def bytes_hashes(items: pa.Array) -> Hashes:
 def framed_hashes(items: pa.Array) -> Hashes:
     """Hash codes of binary rows as serializers write them: i32 size, then the row.
 
-    Raises:
-        ValueError: A row is null or has no size in front.
+    Raises ``ValueError`` if a row is null or has no size in front.
     """
     framed = items.cast(pa.large_binary())
     return _of_items(hash_bytes, framed, start=_MURMUR_SEED, skip=_FRAME_SIZE)
@@ -112,8 +107,7 @@ _EPOCH_IN_ERAS = 719_468
 def scalar_hashes(layout: Layout, column: pa.Array) -> Hashes:
     """The hash codes of a column with a layout of ``SCALAR_HASHES``.
 
-    Raises:
-        ColumnTypeError: The column has another type than the layout.
+    Raises ``ColumnTypeError`` if the column has another type than the layout.
     """
     expected = arrow_type(layout)
     is_large = column.type == pa.large_utf8() and expected == pa.utf8()

@@ -1,6 +1,26 @@
-"""State of a Kafka source: splits of its readers, and partitions of its coordinator.
+"""State of Kafka sources: splits of readers, what a coordinator holds, and offsets before Flink 1.14.
 
 Kafka's connector: ``KafkaPartitionSplitSerializer``, ``KafkaSourceEnumStateSerializer``.
+
+``FlinkKafkaConsumer`` is the Kafka source before Flink 1.14. Its union list ``topic-partition-offset-states`` has a tuple per partition: a Kryo object and a number.
+Kafka's connector: ``FlinkKafkaConsumerBase``, ``KafkaTopicPartitionStateSentinel``.
+
+| number        | meaning                                                    |
+|---------------|------------------------------------------------------------|
+| -1 or more    | offset of the last record that was read; -1 for none       |
+| -915623761775 | the reader begins with the earliest record                 |
+| -915623761774 | the reader begins after the latest record                  |
+| -915623761773 | the reader begins where its consumer group has committed   |
+
+A coordinator holds what its enumerator wrote:
+
+| bytes  | field      | meaning                                        |
+|--------|------------|------------------------------------------------|
+| i32    | version    | 0 or 1; with 0, Flink's own data follows       |
+| i32, … | enumerator | a ``Versioned`` state of the enumerator        |
+| …      | rest       | version 0 only: splits on their way to readers |
+
+Flink: ``SourceCoordinatorSerdeUtils``, ``SourceCoordinator``.
 """
 
 from __future__ import annotations
@@ -11,12 +31,41 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.errors import UnsupportedVersionError
-from savepoint_formats.kafka.coordinator import CoordinatorState
+from savepoint_formats.errors import FormatError, UnsupportedVersionError
 from savepoint_formats.kafka.versioned import Versioned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorState:
+    """State of an enumerator, as its coordinator stores it."""
+
+    version: int
+    enumerator: Versioned
+    rest: bytes = b""
+
+    @classmethod
+    def of(cls, state: bytes, path: str) -> Self:
+        """Raises ``FormatError`` if the bytes are no state of a source's coordinator."""
+        view = DataInputView(state, path)
+        version = view.read_int()
+        if version not in (0, 1):
+            raise view.error(f"a coordinator of version {version}", UnsupportedVersionError)
+        enumerator = Versioned.read(view)
+        if version:
+            view.expect_end()
+        return cls(version, enumerator, view.read_rest())
+
+    def to_bytes(self) -> bytes:
+        """The state, in the version that was read."""
+        view = DataOutputView()
+        view.write_int(self.version)
+        self.enumerator.write(view)
+        view.write_bytes(self.rest)
+        return view.to_bytes()
+
 
 SPLIT_VERSION = 0
 NO_STOPPING_OFFSET = -(1 << 63)
@@ -65,9 +114,8 @@ class KafkaSplit:
     def at(self, offset: str | int, stopping_offset: str | int | None) -> Self:
         """The split that goes on elsewhere; without a stopping offset it keeps its own.
 
-        Raises:
-            ValueError: The offset is neither a number from 0 on nor ``earliest``, ``latest`` or
-                ``committed``.
+        Raises ``ValueError`` if the offset is neither a number from 0 on nor ``earliest``,
+        ``latest`` or ``committed``.
         """
         if isinstance(offset, str) and offset in _OFFSETS:
             moved = replace(self, offset=_OFFSETS[offset])
@@ -186,3 +234,21 @@ def _partition(view: DataInputView) -> int:
     if partition < 0:
         raise view.error(f"partition {partition}")
     return partition
+
+
+LEGACY_STATE = "topic-partition-offset-states"
+
+_STARTS = {-915623761775: EARLIEST, -915623761774: LATEST, -915623761773: COMMITTED}
+_NUMBERS = {start: number for number, start in _STARTS.items()}
+
+
+def next_offset(number: int) -> int:
+    """The offset of the next record, or ``EARLIEST``, ``LATEST`` or ``COMMITTED``."""
+    if number not in _STARTS and number < -1:
+        raise FormatError(f"an offset {number}, expected -1 or more", LEGACY_STATE, -1)
+    return _STARTS.get(number, number + 1)
+
+
+def stored_number(offset: int) -> int:
+    """The number in the state for a ``next_offset``."""
+    return _NUMBERS.get(offset, offset - 1)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 from weakref import ref
 
 from savepoint_formats.errors import FileReplacedError
-from savepoint_formats.locations.s3_client import client_of
+from savepoint_formats.locations.stores import client_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.errors import SavepointError, TruncatedError
-from savepoint_formats.locations.s3_client import client_of, is_signing
+from savepoint_formats.locations.stores import client_of, is_signing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

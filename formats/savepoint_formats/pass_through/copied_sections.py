@@ -24,9 +24,8 @@ from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.metadata import KeyedHandleType, KeyGroupsHandle
 from savepoint_formats.new_snapshot.new_file import StoredRange
 from savepoint_formats.scan.splits import check_subtasks
-from savepoint_formats.state_files.canonical_file import END_OF_SECTION, CanonicalFile
+from savepoint_formats.state_files.canonical_file import END_OF_SECTION, CanonicalFile, sections_of
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
-from savepoint_formats.state_files.sections import sections_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.new_snapshot.directory import NewSnapshot
-    from savepoint_formats.state_files.sections import Section
+    from savepoint_formats.state_files.canonical_file import Section
 
     Places = NDArray[np.int64]
     """A row per run: its key group, its offset in its file, and its size."""

@@ -30,8 +30,8 @@ from savepoint_formats.scan.operator_scan import (
     RawOperatorSplit,
     RawSplit,
 )
+from savepoint_formats.state_files.canonical_file import NOTHING_WRITTEN
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
-from savepoint_formats.state_files.sections import NOTHING_WRITTEN
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.catalog import base_handles, raw_keyed_handle
 from savepoint_formats.tables.tables import KEY

@@ -5,15 +5,94 @@ Kafka's connector: ``KafkaCommittableSerializer``, ``KafkaWriterStateSerializer`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.errors import RefusedError
-from savepoint_formats.kafka.sink_state import KafkaCommittable, KafkaWriter
+from savepoint_formats.errors import RefusedError, UnsupportedVersionError
 from savepoint_formats.kafka.versioned import Versioned
 
 if TYPE_CHECKING:
     from savepoint_formats.sinks.connectors import Facts
+
+
+_COMMITTABLE_VERSION = 1
+_SUBTASKS_SIZE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointTransaction:
+    """A transaction that was flushed for a checkpoint; it may be committed or not."""
+
+    transactional_id: str
+    checkpoint_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaWriter:
+    """The state of a writer, an element of ``writer_raw_states``.
+
+    | bytes | field                                                        | in version |
+    |-------|--------------------------------------------------------------|------------|
+    | utf   | prefix of transactional ids                                  | 1, 2       |
+    | i32   | owned subtask, -1 for all of its prefix                      | 2          |
+    | i32   | number of owned subtasks                                     | 2          |
+    | i32   | ownership: 0 implicit by subtask, 1 explicit by this state   | 2          |
+    | i32 n | transactions: utf transactional id, i64 checkpoint           | 2          |
+
+    The element is ``Versioned``; releases before 4.0 write version 1.
+    """
+
+    prefix: str
+    transactions: tuple[CheckpointTransaction, ...] = ()
+
+    @classmethod
+    def of(cls, versioned: Versioned, path: str) -> Self:
+        """Raises ``FormatError`` if the bytes are none."""
+        view = DataInputView(versioned.data, path)
+        if versioned.version not in (1, 2):
+            raise view.error(f"a writer of version {versioned.version}", UnsupportedVersionError)
+        prefix = view.read_utf()
+        if versioned.version == 1:
+            view.expect_end()
+            return cls(prefix)
+        view.read_bytes(_SUBTASKS_SIZE)
+        ownership = view.read_int()
+        if ownership not in (0, 1):
+            raise view.error(f"an ownership {ownership}, expected 0 or 1")
+        count = view.read_count(10)
+        transactions = tuple(
+            CheckpointTransaction(view.read_utf(), view.read_long()) for _ in range(count)
+        )
+        view.expect_end()
+        return cls(prefix, transactions)
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaCommittable:
+    """A transaction that is to be committed.
+
+    | bytes | field            |
+    |-------|------------------|
+    | i16   | epoch            |
+    | i64   | producer id      |
+    | utf   | transactional id |
+    """
+
+    epoch: int
+    producer_id: int
+    transactional_id: str
+
+    @classmethod
+    def of(cls, versioned: Versioned, path: str) -> Self:
+        """Raises ``FormatError`` if the bytes are none."""
+        view = DataInputView(versioned.data, path)
+        if versioned.version != _COMMITTABLE_VERSION:
+            message = f"a committable of version {versioned.version}"
+            raise view.error(message, UnsupportedVersionError)
+        committable = cls(view.read_short(), view.read_long(), view.read_utf())
+        view.expect_end()
+        return committable
 
 
 def committable(versioned: Versioned, path: str) -> Facts:

@@ -115,8 +115,7 @@ class CdcSource:
 def moved(source: CdcSource, position: str) -> CdcSource:
     """The source whose stream goes on elsewhere.
 
-    Raises:
-        RefusedError: It reads snapshots, or can't go on from there.
+    Raises ``RefusedError`` if it reads snapshots, or can't go on from there.
     """
     if (stream := source.stream()) is None:
         raise RefusedError("no reader has the stream: its source still reads snapshots")
@@ -128,8 +127,7 @@ def moved(source: CdcSource, position: str) -> CdcSource:
 def without_table(source: CdcSource, table: str) -> CdcSource:
     """The source without a table: its splits, watermarks and schema.
 
-    Raises:
-        RefusedError: It is the last table, or the reader lacks finished splits.
+    Raises ``RefusedError`` if it is the last table, or the reader lacks finished splits.
     """
     if source.tables() == {table}:
         raise RefusedError(f"{table} is the only table; a source without tables looks for all anew")
@@ -188,8 +186,7 @@ def with_table(source: CdcSource, table: str) -> CdcSource:
 
     The connector looks for all schemas anew, because the new table's is not known.
 
-    Raises:
-        RefusedError: The source has the table, or still reads snapshots.
+    Raises ``RefusedError`` if the source has the table, or still reads snapshots.
     """
     if plain_table(table) in source.tables():
         raise RefusedError(f"the source has the table {table}")
@@ -239,8 +236,7 @@ def released(source: CdcSource) -> CdcSource:
 
     It covers all keys of the table, up to the newest watermark of its splits.
 
-    Raises:
-        RefusedError: The stream is not behind all watermarks, so that they still matter.
+    Raises ``RefusedError`` if the stream is not behind all watermarks, so that they still matter.
     """
     form, stream = source.expect_stream()
     dialect = dialect_of(stream.start, is_base=form.is_base)
@@ -294,8 +290,7 @@ def streaming(source: CdcSource, position: str) -> CdcSource:
     Readers get no split; the enumerator gives one of them the stream, because each table has one
     finished split with this watermark.
 
-    Raises:
-        RefusedError: It reads the stream, or its connector is unknown.
+    Raises ``RefusedError`` if it reads the stream, or its connector is unknown.
     """
     if source.stream() is not None:
         raise RefusedError("the source reads the stream: set its position instead")

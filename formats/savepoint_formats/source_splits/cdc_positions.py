@@ -127,8 +127,7 @@ def dialect_of(position: str | None, *, is_base: bool) -> Dialect | None:
 def checked_position(position: str, dialect: Dialect | None) -> str:
     """A position that users give.
 
-    Raises:
-        RefusedError: The connector could not go on from it.
+    Raises ``RefusedError`` if the connector could not go on from it.
     """
     values = position_values(position)
     if values is None:
@@ -160,19 +159,14 @@ def checked_position(position: str, dialect: Dialect | None) -> str:
 
 
 def newest_position(positions: list[str], dialect: Dialect | None) -> str:
-    """The last of some positions.
-
-    Raises:
-        RefusedError: Their order is not known.
-    """
+    """The last of some positions. Raises ``RefusedError`` if their order is not known."""
     return max(positions, key=lambda position: position_order(position, dialect))
 
 
 def position_order(position: str, dialect: Dialect | None) -> tuple[str | int, ...]:
     """Something that grows with the position.
 
-    Raises:
-        RefusedError: The order of such positions is not known.
+    Raises ``RefusedError`` if the order of such positions is not known.
     """
     values = position_values(position) or {}
     try:

@@ -341,11 +341,7 @@ def split_bytes(split: CdcSplit, form: CdcForm) -> bytes:
 
 
 def read_cdc_split(versioned: Versioned, path: str) -> tuple[CdcForm, CdcSplit]:
-    """Reads a split of either form.
-
-    Raises:
-        FormatError: The bytes are a split of neither.
-    """
+    """Reads a split of either form. Raises ``FormatError`` if the bytes are a split of neither."""
     mysql = CdcForm(is_base=False, version=versioned.version)
     base = CdcForm(is_base=True, version=versioned.version)
     view = DataInputView(versioned.data, path)

@@ -1,4 +1,4 @@
-"""Splits of Kinesis and Pulsar.
+"""Splits of Kinesis, of Pulsar, and of a file source with the files that its enumerator still has.
 
 Kinesis, version 0 to 2:
 
@@ -25,10 +25,27 @@ Pulsar, version 0 to 2:
 | bool, …    | open      | two i64: a transaction that is not committed                            |
 
 Connectors: ``KinesisShardSplitSerializer``, ``PulsarPartitionSplitSerializer``.
+
+A split of a file source, version 1:
+
+| bytes      | field     | meaning                                                        |
+|------------|-----------|----------------------------------------------------------------|
+| utf        | split     | id, a number                                                   |
+| bool, …    | path      | the parts of a URI                                             |
+| i64 i64    | range     | offset and length in the file                                  |
+| i64 i64    | file      | time of its change in milliseconds, size                       |
+| i32 n: utf | hosts     |                                                                |
+| bool, …    | position  | i64 offset, i64 records that were read behind it; none before  |
+
+State of its enumerator, version 1, little-endian: i32 ``DEADBEEF``, i32 version of splits, i32 n splits,
+i32 m paths, then i32 size and bytes of each split, and i32 size and UTF-8 of each path.
+
+Flink: ``FileSourceSplitSerializer``, ``PendingSplitsCheckpointSerializer``, ``Path``.
 """
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
@@ -37,7 +54,8 @@ from savepoint_formats.errors import RefusedError, UnsupportedVersionError
 from savepoint_formats.kafka.versioned import Versioned
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
 
 _NEWEST = 2
 _BARE = ("TRIM_HORIZON", "LATEST")
@@ -149,3 +167,90 @@ def _known(view: DataInputView, versioned: Versioned) -> int:
     if not 0 <= versioned.version <= _NEWEST:
         raise view.error(f"a split of version {versioned.version}", UnsupportedVersionError)
     return versioned.version
+
+
+_VERSION = 1
+_HEADER = struct.Struct("<iiii")
+_MAGIC = 0xDEADBEEF - (1 << 32)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSplit:
+    """A range of a file, with the position of its reader.
+
+    Attributes:
+        split: Its id.
+        path: The file.
+        offset: Where the range begins.
+        length: Length of the range.
+        position: Offset, and number of records that were read behind it; None before the first.
+        head: All bytes in front of the position.
+    """
+
+    split: str
+    path: str
+    offset: int
+    length: int
+    position: tuple[int, int] | None
+    head: bytes
+
+    @classmethod
+    def of(cls, versioned: Versioned, path: str) -> Self:
+        """Raises ``FormatError`` if the bytes are no split of a file source."""
+        view = DataInputView(versioned.data, path)
+        if versioned.version != _VERSION:
+            message = f"a file split of version {versioned.version}"
+            raise view.error(message, UnsupportedVersionError)
+        split, file = view.read_utf(), _path(view)
+        offset, length, _, _ = view.read_longs(4)
+        for _ in range(view.read_count(2)):
+            view.read_utf()
+        head = versioned.data[: view.position]
+        position = (view.read_long(), view.read_long()) if view.read_strict_bool() else None
+        view.expect_end()
+        return cls(split, file, offset, length, position, head)
+
+    def at(self, offset: int, records: int) -> Self:
+        """The split whose reader goes on elsewhere."""
+        return replace(self, position=(offset, records))
+
+    def to_versioned(self) -> Versioned:
+        """The split, of version 1."""
+        view = DataOutputView()
+        view.write_bytes(self.head)
+        view.write_bool(self.position is not None)
+        view.write_longs(self.position or ())
+        return Versioned(_VERSION, view.to_bytes())
+
+
+def _path(view: DataInputView) -> str:
+    """The text of a path: bool, then scheme, user, host, i32 port, path, query and fragment."""
+    if not view.read_strict_bool():
+        return ""
+    scheme, user, host = (_nullable(view) for _ in range(3))
+    port = view.read_int()
+    file, query, fragment = (_nullable(view) for _ in range(3))
+    place = f"{user + '@' if user else ''}{host or ''}{f':{port}' if port >= 0 else ''}"
+    start = f"{scheme}:{'//' + place if place else ''}" if scheme else ""
+    return f"{start}{file or ''}{'?' + query if query else ''}{'#' + fragment if fragment else ''}"
+
+
+def _nullable(view: DataInputView) -> str | None:
+    return view.read_string_value() if view.read_strict_bool() else None
+
+
+def pending_splits(versioned: Versioned, path: str) -> Iterator[FileSplit]:
+    """Splits that no reader has; raises ``FormatError`` for another enumerator."""
+    view = DataInputView(versioned.data, path)
+    magic, version, splits, paths = _HEADER.unpack(view.read_bytes(_HEADER.size))
+    if versioned.version != _VERSION or magic != _MAGIC:
+        raise view.error("no enumerator of a file source", UnsupportedVersionError)
+    for _ in range(splits):
+        yield FileSplit.of(Versioned(version, _sized(view)), path)
+    for _ in range(paths):
+        _sized(view)
+    view.expect_end()
+
+
+def _sized(view: DataInputView) -> bytes:
+    return view.read_bytes(int.from_bytes(view.read_bytes(4), "little", signed=True))

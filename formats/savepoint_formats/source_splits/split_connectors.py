@@ -25,8 +25,12 @@ from savepoint_formats.source_splits.cdc_splits import (
     plain_table,
     read_cdc_split,
 )
-from savepoint_formats.source_splits.file_split import FileSplit, pending_splits
-from savepoint_formats.source_splits.shard_splits import KinesisSplit, PulsarSplit
+from savepoint_formats.source_splits.shard_splits import (
+    FileSplit,
+    KinesisSplit,
+    PulsarSplit,
+    pending_splits,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,8 +14,8 @@ import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_spans import EntrySpans, key_group_prefix
-from savepoint_formats.entries.key_rows import KeyRows, row_numbers
 from savepoint_formats.layout import Byte, Framed, Opaque
+from savepoint_formats.sources.keyed_batch import KeyRows, row_numbers
 from savepoint_formats.state_files.state import State, StateKind, key_layout
 
 if TYPE_CHECKING:

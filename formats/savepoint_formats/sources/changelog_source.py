@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from savepoint_formats.sources.key_group_changes import StateChange
     from savepoint_formats.sources.keyed_batch import KeyedBatch
     from savepoint_formats.state_files.state_piece import StatePiece
-    from savepoint_formats.tables.timer_rows import TimerRows
+    from savepoint_formats.tables.visible import TimerRows
 
     BaseSource = EntrySource | HeapSource
 

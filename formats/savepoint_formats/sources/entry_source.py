@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import IncrementalHandle
     from savepoint_formats.sources.keyed_batch import KeyedBatch
     from savepoint_formats.state_files.canonical_entries import CanonicalEntries
-    from savepoint_formats.state_files.sections import Section
+    from savepoint_formats.state_files.canonical_file import Section
     from savepoint_formats.state_files.state import StateNames
     from savepoint_formats.state_files.state_piece import StatePiece
-    from savepoint_formats.tables.timer_rows import TimerRows
+    from savepoint_formats.tables.visible import TimerRows
     from savepoint_formats.values.kryo.dialect import KryoDialect
     from savepoint_formats.values.undecoded import Hides
 

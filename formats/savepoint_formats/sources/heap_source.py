@@ -2,6 +2,18 @@
 
 An undecodable state is shown as the bytes of its entries. If nothing proves where its entries
 begin, the first has the bytes of all.
+
+Entries become those of canonical files; bytes stay as they are:
+
+| heap file                            | canonical file                                            |
+|--------------------------------------|-----------------------------------------------------------|
+| namespace, key, value                | key, [size], namespace, [size]; the value                 |
+| a list: i32 n, n elements            | the elements with a comma between them; no entry if empty |
+| a map: i32 n, n of user key, flag of | n entries: the same key and the user key; flag of null,   |
+| null, value if there is one          | value if there is one                                     |
+| a timer                              | the timer; nothing                                        |
+
+Values are decoded for their ends alone. If that fails, the last field of an entry ends with it.
 """
 
 from __future__ import annotations
@@ -9,28 +21,157 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from savepoint_formats.errors import within
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.entries.stored_entries import StoredEntries
+from savepoint_formats.errors import UndecodableError, UndescribedSubclassError, within
+from savepoint_formats.layout import MapOf, Nullable, Repeated
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
-from savepoint_formats.sources.canonical_form import CanonicalForm
+from savepoint_formats.program.spans import Spans, bytes_of, large_binary, spans_in
 from savepoint_formats.sources.keyed_batch import KeyedBatch
 from savepoint_formats.sources.state_rows import EntryDecoders, HeapDecoder
-from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.state_files.heap_records import BackToBack
+from savepoint_formats.state_files.state import StateKind, key_layout, namespace_layout
 from savepoint_formats.state_files.state_piece import StatePiece, part_of
-from savepoint_formats.tables.timer_rows import TimerRows
+from savepoint_formats.tables.visible import TimerRows
+from savepoint_formats.values.recoding import holds_kryo
+from savepoint_formats.values.state_entries import DELIMITER, is_ambiguous
+from savepoint_formats.values.subclass_values import holds_pojo
 from savepoint_formats.values.undecoded import hidden_advice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    import pyarrow as pa
+    from numpy.typing import NDArray
 
     from savepoint_formats.entries.entry_spans import Part
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.sources.entry_source import SourceSettings
     from savepoint_formats.state_files.heap_entries import HeapEntries, HeapFile
     from savepoint_formats.state_files.state import State
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+
+_TAKE_ANOTHER = "; take a canonical savepoint of the job, whose entries have ends"
+_DESCRIBE = (
+    "; describe the classes of its values, as kryo_class(…) or by --classes: savepoint classes lists"
+    " those that nobody describes"
+)
+_COUNT_SIZE = 4
+_SUFFIX_SIZE = 8
+
+
+class CanonicalForm:
+    """Converts the entries of a state."""
+
+    def __init__(self, state: State, kryo: KryoDialect | None) -> None:
+        key, namespace = key_layout(state), namespace_layout(state)
+        self._is_timers = state.kind is StateKind.TIMERS
+        self._has_suffixes = is_ambiguous(key, namespace)
+        self._items: BackToBack | None = None
+        match state.kind, state.stored:
+            case StateKind.LIST, Repeated(element):
+                self._items = BackToBack((element,), kryo)
+            case StateKind.MAP, MapOf(user_key, Nullable() as value):
+                self._items = BackToBack((user_key, value), kryo)
+        has_classes = holds_pojo(state.stored) or holds_kryo(state.stored)
+        self._advice = _DESCRIBE if has_classes else _TAKE_ANOTHER
+
+    def entries(self, stored: HeapEntries) -> StoredEntries:
+        """Entries as canonical files store them.
+
+        Raises ``UndecodableError`` if the end of an entry, or of an element of a list or map, is
+        unknown.
+        """
+        chunk = stored.chunk
+        try:
+            stored.expect_all("")
+            if self._is_timers:
+                return StoredEntries(bytes_of(chunk, stored.values), nothings(len(stored)))
+            keys = self._identities(stored)
+            if self._items is None:
+                return StoredEntries(keys, bytes_of(chunk, stored.values))
+            items, collections, counts = _collected(chunk, stored.values)
+            places = self._items.items_of(items, collections, counts)
+            if len(places) == 1:
+                return _entries_of_lists(items, places[0], counts, keys)
+            return _entries_of_maps(items, (places[0], places[1]), counts, keys)
+        except UndecodableError as error:
+            if not isinstance(error, UndescribedSubclassError):
+                error.message += self._advice
+            raise
+
+    def without_values(self, stored: HeapEntries) -> StoredEntries:
+        """Keys and namespaces of entries, without their values; not for timers."""
+        return StoredEntries(self._identities(stored), nothings(len(stored)))
+
+    def _identities(self, stored: HeapEntries) -> pa.LargeBinaryArray:
+        """Keys and namespaces, with their sizes behind them if they have suffixes."""
+        chunk, keys, namespaces = stored.chunk, stored.keys, stored.namespaces
+        if not self._has_suffixes:
+            return bytes_of(chunk, keys, namespaces)
+        extended, first = _extended(chunk, _suffixes(keys), _suffixes(namespaces))
+        second = first + _SUFFIX_SIZE * len(keys)
+        suffixes = (_suffix_spans(first, keys), _suffix_spans(second, namespaces))
+        return bytes_of(extended, keys, suffixes[0], namespaces, suffixes[1])
+
+
+def _entries_of_lists(
+    items: Chunk, elements: Spans, counts: NDArray[np.int64], keys: pa.LargeBinaryArray
+) -> StoredEntries:
+    """An entry per list that has elements."""
+    is_empty = counts == 0
+    ends = np.cumsum(counts[~is_empty])
+    with_comma, comma = _extended(items, np.array([DELIMITER], np.uint8))
+    sizes = np.ones(len(elements), np.int64)
+    sizes[ends - 1] = 0
+    commas = Spans(np.full(len(elements), comma), comma + sizes)
+    data, joined = spans_in(bytes_of(with_comma, elements, commas))
+    offsets = np.append(0, joined.ends[ends - 1])
+    return StoredEntries(keys.filter(pa.array(~is_empty)), large_binary(offsets, data))
+
+
+def _entries_of_maps(
+    items: Chunk, places: tuple[Spans, Spans], counts: NDArray[np.int64], keys: pa.LargeBinaryArray
+) -> StoredEntries:
+    """An entry per entry of a map."""
+    rows = pa.array(np.repeat(np.arange(len(counts)), counts))
+    nothing = pa.scalar(b"", pa.large_binary())
+    whole = pc.binary_join_element_wise(keys.take(rows), bytes_of(items, places[0]), nothing)
+    return StoredEntries(whole, bytes_of(items, places[1]))
+
+
+def nothings(count: int) -> pa.LargeBinaryArray:
+    """Empty values, such as those of timers."""
+    return large_binary(np.zeros(count + 1, np.int64), np.empty(0, np.uint8))
+
+
+def _suffixes(values: Spans) -> NDArray[np.uint8]:
+    """Sizes, little endian, in more bytes than they may need."""
+    return values.sizes.astype("<i8").view(np.uint8)
+
+
+def _suffix_spans(start: int, values: Spans) -> Spans:
+    """The bytes that each of ``_suffixes`` needs, at least one."""
+    starts = start + _SUFFIX_SIZE * np.arange(len(values))
+    needed = sum(values.sizes >> bits != 0 for bits in range(8, 8 * _SUFFIX_SIZE, 8))
+    return Spans(starts, starts + 1 + needed)
+
+
+def _extended(chunk: Chunk, *parts: NDArray[np.uint8]) -> tuple[Chunk, int]:
+    """Chunk with more bytes at its end, and where these begin."""
+    return Chunk(np.concatenate([chunk.data, *parts]), chunk.path, chunk.base), len(chunk)
+
+
+def _collected(chunk: Chunk, values: Spans) -> tuple[Chunk, Spans, NDArray[np.int64]]:
+    """Items of all collections back to back, borders of each collection, and counts of items."""
+    places = values.starts[:, np.newaxis] + np.arange(_COUNT_SIZE)
+    counts = chunk.data[places].view(">i4").ravel().astype(np.int64)
+    data, spans = spans_in(bytes_of(chunk, Spans(values.starts + _COUNT_SIZE, values.ends)))
+    return Chunk(data, chunk.path, chunk.base), spans, counts
 
 
 class HeapSource:

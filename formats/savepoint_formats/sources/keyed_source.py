@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata.keyed_handles import BaseHandle
     from savepoint_formats.sources.entry_source import EntrySource, SourceSettings
     from savepoint_formats.sources.keyed_batch import KeyedBatch
-    from savepoint_formats.tables.timer_rows import TimerRows
+    from savepoint_formats.tables.visible import TimerRows
 
 
 class KeyedSource(StoredSource, Protocol):

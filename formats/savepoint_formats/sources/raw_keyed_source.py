@@ -32,7 +32,14 @@ from savepoint_formats.key_groups.ranges import key_groups_of
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.spans import bytes_of
-from savepoint_formats.sources.canonical_form import nothings
+from savepoint_formats.sources.heap_source import nothings
+from savepoint_formats.state_files.canonical_file import (
+    NOTHING_WRITTEN_RAW,
+    Section,
+    batches_of,
+    read_sections,
+    sections_of,
+)
 from savepoint_formats.state_files.heap_records import BackToBack
 from savepoint_formats.state_files.raw_timers import (
     TimerServices,
@@ -41,16 +48,9 @@ from savepoint_formats.state_files.raw_timers import (
     raw_file,
     read_timers,
 )
-from savepoint_formats.state_files.sections import (
-    NOTHING_WRITTEN_RAW,
-    Section,
-    batches_of,
-    read_sections,
-    sections_of,
-)
 from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.state_files.state_piece import StatePiece
-from savepoint_formats.tables.timer_rows import TimerRows
+from savepoint_formats.tables.visible import TimerRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

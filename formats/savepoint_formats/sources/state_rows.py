@@ -22,7 +22,7 @@ from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.sources.keyed_batch import KeyedBatch
 from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
-from savepoint_formats.tables.timer_rows import TimerRows
+from savepoint_formats.tables.visible import TimerRows
 from savepoint_formats.values.state_entries import (
     Delimited,
     KeyPrefix,

@@ -30,7 +30,7 @@ from savepoint_formats.key_groups.ranges import WHOLE, prefix_size
 from savepoint_formats.locations.state_file import StateFile
 from savepoint_formats.metadata import KeyedHandleType
 from savepoint_formats.program.kernel import NO_STATE, NONE_FOREIGN
-from savepoint_formats.state_files.sections import (
+from savepoint_formats.state_files.canonical_file import (
     NOTHING_WRITTEN,
     Section,
     batches_of,

@@ -28,9 +28,9 @@ from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.errors import FormatError, TruncatedError, UndecodableError, within
 from savepoint_formats.layout import Opaque, Struct, opaque_parts
 from savepoint_formats.program.spans import Spans
+from savepoint_formats.state_files.canonical_file import read_ahead, read_sections, sections_of
 from savepoint_formats.state_files.heap_borders import DoubtfulStates, identity_parts
 from savepoint_formats.state_files.heap_records import BackToBack
-from savepoint_formats.state_files.sections import read_ahead, read_sections, sections_of
 from savepoint_formats.state_files.state import StateKind, key_layout
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle
+    from savepoint_formats.state_files.canonical_file import Section
     from savepoint_formats.state_files.heap_borders import HeapState
-    from savepoint_formats.state_files.sections import Section
     from savepoint_formats.state_files.state import State
     from savepoint_formats.values.kryo.dialect import KryoDialect
 

@@ -267,9 +267,8 @@ class OperatorStateFile:
     ) -> Self:
         """Writes a whole file; Flink expects the same broadcast states in every subtask.
 
-        Raises:
-            ValueError: Two states have the same name, a list state is broadcast, or a null is among
-                the bytes.
+        Raises ``ValueError`` if two states have the same name, a list state is broadcast, or a null
+        is among the bytes.
         """
         states: list[ListElements | BroadcastEntries] = [*list_states, *broadcast_states]
         names = [state.name for state in states]

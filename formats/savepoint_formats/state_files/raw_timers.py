@@ -43,9 +43,9 @@ from savepoint_formats.layout import (
 from savepoint_formats.locations.stored_object import MAX_KEPT_SIZE
 from savepoint_formats.metadata.references import FileKind
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, constructed
+from savepoint_formats.state_files.canonical_file import NOTHING_WRITTEN_RAW, sections_of
 from savepoint_formats.state_files.header import StateMetaInfo
 from savepoint_formats.state_files.recognition import expect_kind
-from savepoint_formats.state_files.sections import NOTHING_WRITTEN_RAW, sections_of
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.values.values import ValueReader
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle, PlainStream
-    from savepoint_formats.state_files.sections import Section
+    from savepoint_formats.state_files.canonical_file import Section
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 MARKER = bytes.fromhex("f1cd859f")

@@ -102,11 +102,7 @@ class ContentsReader:
         self.contents.problem = "; ".join(dict.fromkeys(notes(self._element or self._value)))
 
     def add(self, chunk: Chunk, values: Spans) -> None:
-        """Counts values.
-
-        Raises:
-            FormatError: A value is damaged.
-        """
+        """Counts values. Raises ``FormatError`` if a value is damaged."""
         if not len(values):
             return
         if self._element is not None:

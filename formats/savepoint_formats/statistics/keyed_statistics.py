@@ -131,8 +131,7 @@ class KeyedCounts:
     def add(self, pieces: Iterable[StatePiece]) -> None:
         """Counts all entries of some key groups; no other call has entries of them.
 
-        Raises:
-            FormatError: An entry is damaged.
+        Raises ``FormatError`` if an entry is damaged.
         """
         packed: dict[str, _Packed] = {}
         for piece in pieces:

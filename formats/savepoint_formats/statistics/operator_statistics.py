@@ -59,8 +59,7 @@ class WeighedOperator:
     def parts(self) -> list[Part]:
         """Work for separate processes: each a subtask and some of its key groups.
 
-        Raises:
-            FormatError: Subtasks don't have the key groups that they must have.
+        Raises ``FormatError`` if subtasks don't have the key groups that they must have.
         """
         check_subtasks(self.operator, self.directory.metadata_path)
         return [

@@ -3,10 +3,20 @@
 A row that is a key has a row kind, which means nothing there. Elements of a window with an evictor
 are stored as stream elements, but all are records. ``values/time_to_live.py`` handles values with a
 time to live.
+
+PyFlink stores values in lists of frames:
+
+| layout                                  | column                                             |
+|-----------------------------------------|----------------------------------------------------|
+| ``Repeated(Framed(Packed(x, True)))``   | the value in the first frame, as PyFlink reads it  |
+| ``Repeated(Framed(Packed(x)))``         | the elements of all frames                         |
+
+With a time to live each frame has a time, and so each element of it.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,9 +24,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.errors import StateTypeError
-from savepoint_formats.layout import Layout, Repeated, stream_record
+from savepoint_formats.layout import Framed, Layout, Packed, Repeated, Ttl, stream_record
 from savepoint_formats.python_state.stored_forms import KEY_FIELD
-from savepoint_formats.tables.framed_values import in_frames, is_framed, without_frames
+from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX
+from savepoint_formats.tables.tables import KEY, KEY_GROUP
 from savepoint_formats.values.arrow_types import (
     ROW_KIND,
     ROW_KINDS,
@@ -24,10 +35,76 @@ from savepoint_formats.values.arrow_types import (
     visible_key_type,
 )
 from savepoint_formats.values.element_rows import Collections
+from savepoint_formats.values.kryo.structs import UNDECODED_TYPE
 from savepoint_formats.values.time_to_live import without_times
 
 if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import NDArray
+
     from savepoint_formats.state_files.state import State
+
+
+def _frame(stored: Layout) -> Packed | None:
+    match stored:
+        case Repeated(Framed(Packed() as packed)) | Repeated(Ttl(Framed(Packed() as packed))):
+            return packed
+        case _:
+            return None
+
+
+def is_framed(stored: Layout) -> bool:
+    """Whether a state is a list of frames."""
+    return _frame(stored) is not None
+
+
+def without_frames(values: pa.ListArray, stored: Layout) -> pa.Array:
+    """Values or lists of the job; null where there is no frame."""
+    packed = _frame(stored)
+    sizes = pc.fill_null(pc.list_value_length(values), 0)
+    if packed is not None and packed.is_single:
+        first = pc.if_else(pc.greater(sizes, 0), values.offsets[:-1], pa.scalar(None, pa.int32()))
+        return values.values.take(first)
+    frames = values.values
+    is_timed = isinstance(stored, Repeated) and isinstance(stored.element, Ttl)
+    lists = pc.struct_field(frames, "value") if is_timed else frames
+    elements = lists.flatten()
+    if is_timed:
+        times = pc.struct_field(frames, "timestamp").take(pc.list_parent_indices(lists))
+        elements = pa.StructArray.from_arrays([times, elements], names=["timestamp", "value"])
+    counts = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
+    borders = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    return _lists(pa.array(borders).take(values.offsets), elements, values.is_null())
+
+
+def in_frames(values: pa.Array, stored: Layout) -> pa.ListArray:
+    """The inverse of ``without_frames``: a list has one frame, or one per element if they have times."""
+    packed = _frame(stored)
+    if packed is not None and packed.is_single:
+        return _one_each(values, values.is_null())
+    if isinstance(stored, Repeated) and isinstance(stored.element, Ttl):
+        elements = values.values
+        times, items = (pc.struct_field(elements, name) for name in ("timestamp", "value"))
+        lists = _one_each(items, pa.repeat(pa.scalar(False), len(items)))
+        frames = pa.StructArray.from_arrays([times, lists], names=["timestamp", "value"])
+        return _lists(values.offsets, frames, values.is_null())
+    is_empty = pc.equal(pc.fill_null(pc.list_value_length(values), 0), 0)
+    return _one_each(values, is_empty)
+
+
+def _one_each(values: pa.Array, is_none: pa.Array) -> pa.ListArray:
+    """A list of one element for each value, null for some."""
+    is_there = ~np.asarray(is_none)
+    borders = np.concatenate([[0], np.cumsum(is_there)]).astype(np.int32)
+    return _lists(pa.array(borders), values.filter(pa.array(is_there)), is_none)
+
+
+def _lists(offsets: pa.Array, elements: pa.Array, is_null: pa.Array) -> pa.ListArray:
+    mask = pa.concat_arrays([pa.array(is_null), pa.array([False])])
+    return pa.ListArray.from_arrays(
+        pc.if_else(mask, pa.scalar(None, pa.int32()), offsets), elements
+    )
 
 
 def visible_values(state: State, values: pa.Array, *, with_times: bool) -> pa.Array:
@@ -118,3 +195,47 @@ def stored_key(keys: pa.Array, stored: pa.DataType) -> pa.Array:
         return pa.StructArray.from_arrays([row, kinds], fields=list(stored))
     fields = [*keys.type, stored.field(ROW_KIND)]
     return pa.StructArray.from_arrays([*keys.flatten(), kinds], fields=fields)
+
+
+PROCESSING_TIME = "PROCESSING_TIME"
+TIME_DOMAINS = {"event": "EVENT_TIME", "processing": PROCESSING_TIME}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TimerRows:
+    """Timers of a state ``_timer_state/<domain>_<service>``, and the key group of each."""
+
+    state: str
+    timers: pa.Array
+    key_groups: NDArray[np.int32]
+
+    @classmethod
+    def of_key_group(cls, state: str, timers: pa.Array, key_group: int) -> Self:
+        """Timers of one key group."""
+        return cls(state, timers, np.full(len(timers), key_group, np.int32))
+
+    def columns(self, wanted: pa.DataType) -> dict[str, pa.Array]:
+        """Columns of the timers, which elsewhere have the type ``wanted``.
+
+        Raises ``StateTypeError`` if only one of both types has fields. Their order may differ.
+        """
+        if _has_fields(self.timers.type) != _has_fields(wanted):
+            message = f"timers are {self.timers.type} here, {wanted} elsewhere"
+            raise StateTypeError(message).within(f"state {self.state!r}")
+        return {**self._fields(), KEY_GROUP: pa.array(self.key_groups)}
+
+    def _fields(self) -> dict[str, pa.Array]:
+        if not _has_fields(self.timers.type):
+            return {"value": self.timers}
+        domain, _, service = self.state.removeprefix(TIMER_STATE_PREFIX).partition("_")
+        rows = len(self.timers)
+        fields = {name: self.timers.field(name) for name in self.timers.type.names}
+        if KEY in fields:
+            fields[KEY] = visible_key(fields[KEY])
+        fields["time_domain"] = pa.repeat(TIME_DOMAINS.get(domain, domain), rows)
+        fields["service"] = pa.repeat(service, rows)
+        return fields
+
+
+def _has_fields(timer_type: pa.DataType) -> bool:
+    return bool(pa.types.is_struct(timer_type)) and timer_type != UNDECODED_TYPE

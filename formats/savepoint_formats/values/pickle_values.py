@@ -44,8 +44,7 @@ def read_pickle(layout: Pickle, view: DataInputView) -> dict[str, Value]:
 def write_pickle(value: Value, view: DataOutputView) -> None:
     """Writes the bytes of a pickle, or a pickle of new JSON.
 
-    Raises:
-        ValueError: There are no bytes, and no JSON.
+    Raises ``ValueError`` if there are no bytes, and no JSON.
     """
     if value.get("bytes") is not None:
         view.write_bytes(value["bytes"])

@@ -18,8 +18,14 @@ from savepoint_formats.bytes.counts import can_be_empty
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.layout import Layout, Pojo, serializer_length
-from savepoint_formats.values.separable_parts import StrictReader, Times, least_of, parts_of
-from savepoint_formats.values.sequences import Place, ways_between
+from savepoint_formats.values.separable_parts import (
+    Place,
+    StrictReader,
+    Times,
+    least_of,
+    parts_of,
+    ways_between,
+)
 from savepoint_formats.values.state_entries import DELIMITER, Delimited
 from savepoint_formats.values.undecoded import HiddenEnds
 

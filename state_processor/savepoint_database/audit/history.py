@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from savepoint_database.audit.key_state import KeyRows
-    from savepoint_database.snapshot.key_types import GivenType
-    from savepoint_database.snapshot.python_types import StateTypes
+    from savepoint_database.snapshot.key_types import GivenType, StateTypes
     from savepoint_database.types.class_library import DescribedClasses
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.locations.location import PathText

@@ -30,7 +30,7 @@ from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.statistics.distribution import Skew
 from savepoint_formats.statistics.operator_statistics import WeighedOperator
-from savepoint_formats.tables.timer_rows import PROCESSING_TIME, TIME_DOMAINS
+from savepoint_formats.tables.visible import PROCESSING_TIME, TIME_DOMAINS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -11,9 +11,13 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from savepoint_formats.checks.entry_faults import CheckedEntries, EntryChecks, key_group_faults
+from savepoint_formats.checks.entry_faults import (
+    CheckedEntries,
+    EntryChecks,
+    checked_elements,
+    key_group_faults,
+)
 from savepoint_formats.checks.faults import Check, Fault
-from savepoint_formats.checks.operator_state_faults import checked_elements
 from savepoint_formats.checks.rocksdb_faults import foreign_tables, rocksdb_faults
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.metadata import IncrementalHandle

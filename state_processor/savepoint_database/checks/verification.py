@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 from savepoint_database.checks.contents import OperatorContents, Part, looked_at
 from savepoint_formats.checks.faults import Check, Fault, Severity
-from savepoint_formats.checks.file_faults import checked_files
-from savepoint_formats.checks.header_faults import header_faults
+from savepoint_formats.checks.header_faults import checked_files, header_faults
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.printable import html_printable, html_table, printable, without_secrets

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 def without_entries(snapshot: Snapshot, numbers: AbstractSet[int]) -> tuple[OperatorState, ...]:
     """Records of all operators, without some entries of ``SinkState``.
 
-    Raises:
-        SavepointError: A file of a sink is gone or damaged.
+    Raises ``SavepointError`` if a file of a sink is gone or damaged.
     """
 
     def change(element: SinkElement, first: int, count: int) -> bytes | None:

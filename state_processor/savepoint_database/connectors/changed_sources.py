@@ -15,7 +15,7 @@ from savepoint_database.snapshot.byte_elements import (
     with_byte_elements,
 )
 from savepoint_formats.errors import FormatError, RefusedError, StateNotFoundError
-from savepoint_formats.kafka.coordinator import CoordinatorState
+from savepoint_formats.kafka.source_state import CoordinatorState
 from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.source_splits.cdc_changes import (
     CdcSource,

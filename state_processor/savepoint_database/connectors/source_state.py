@@ -14,7 +14,7 @@ from savepoint_database.checks.kafka_state import READER_STATE, consumed
 from savepoint_database.snapshot.byte_elements import ByteElement, byte_elements
 from savepoint_database.types.record_table import record_table
 from savepoint_formats.errors import FormatError
-from savepoint_formats.kafka.coordinator import CoordinatorState
+from savepoint_formats.kafka.source_state import CoordinatorState
 from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.printable import html_table
 from savepoint_formats.source_splits.split_connectors import (

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 import fastavro
 import pyarrow as pa
 
-from savepoint_database.types.nested_arrays import converted, entries_type
+from savepoint_database.types.spark_values import converted, entries_type
 from savepoint_database.types.sql_names import unused
 
 if TYPE_CHECKING:

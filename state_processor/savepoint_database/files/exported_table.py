@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from savepoint_database.files.csv_file import without_formulas
 from savepoint_database.files.table_files import FORMATS
 from savepoint_database.files.table_format import TableFormat
+from savepoint_database.files.text_files import without_formulas
 from savepoint_database.types.spark_values import exported_schema, to_exported
 from savepoint_formats.errors import TableFileError
 from savepoint_formats.locations.location import Location, path_text

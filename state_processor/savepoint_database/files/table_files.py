@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import posixpath
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import pyarrow as pa
-from pyarrow import fs
+from pyarrow import fs, parquet
 
 from savepoint_database.files.avro_file import avro_file_schema, read_avro, write_avro
-from savepoint_database.files.csv_file import csv_schema, read_csv, write_csv
-from savepoint_database.files.json_texts import json_lines_schema, read_json_lines, write_json_lines
-from savepoint_database.files.parquet_file import (
-    parquet_schema,
-    parquet_splits,
-    read_parquet,
-    write_parquet,
-)
 from savepoint_database.files.table_format import FileSplit, TableFormat
+from savepoint_database.files.text_files import (
+    csv_schema,
+    json_lines_schema,
+    read_csv,
+    read_json_lines,
+    write_csv,
+    write_json_lines,
+)
 from savepoint_database.types.spark_values import to_spark, with_time_texts
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, TableFileError
 from savepoint_formats.locations.location import Location
@@ -28,6 +29,62 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     ColumnTypes = Mapping[str, pa.DataType | None]
+
+
+_SPLIT_SIZE = 64 << 20
+# Read ahead per column. A row group as a whole may be larger than memory.
+_BUFFER_SIZE = 1 << 20
+
+
+def write_parquet(file: pa.NativeFile, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
+    """Writes tables, a row group each."""
+    with parquet.ParquetWriter(file, schema) as writer:
+        for table in tables:
+            writer.write_table(table)
+
+
+def parquet_schema(split: FileSplit, _columns: Mapping[str, pa.DataType | None]) -> pa.Schema:
+    """Columns of the file. Raises ``TableFileError`` if it is no Parquet file."""
+    with _opened(split) as file:
+        return file.schema_arrow
+
+
+def parquet_splits(split: FileSplit) -> Iterator[FileSplit]:
+    """Splits of a file: adjacent row groups up to a number of bytes."""
+    with _opened(split) as file:
+        sizes = [
+            file.metadata.row_group(index).total_byte_size for index in range(file.num_row_groups)
+        ]
+    groups: list[int] = []
+    for index, size in enumerate(sizes):
+        if groups and size + sum(sizes[group] for group in groups) > _SPLIT_SIZE:
+            yield FileSplit(split.location, tuple(groups))
+            groups = []
+        groups.append(index)
+    if groups:
+        yield FileSplit(split.location, tuple(groups))
+
+
+def read_parquet(split: FileSplit, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Rows of these columns. Raises ``TableFileError`` for a damaged file."""
+    with _opened(split) as file:
+        groups = range(file.num_row_groups) if split.row_groups is None else split.row_groups
+        yield from file.iter_batches(row_groups=list(groups), columns=schema.names)
+
+
+@contextmanager
+def _opened(split: FileSplit) -> Iterator[parquet.ParquetFile]:
+    location = split.location
+    try:
+        with parquet.ParquetFile(
+            location.path,
+            filesystem=location.filesystem,
+            pre_buffer=False,
+            buffer_size=_BUFFER_SIZE,
+        ) as file:
+            yield file
+    except (OSError, pa.ArrowException) as error:
+        raise split.error(f"it can't be read as Parquet: {error}") from error
 
 
 class _Functions(NamedTuple):

@@ -1,25 +1,40 @@
-"""Types of keys that the user gives, for operators whose files don't tell them.
+"""Types of keys and of PyFlink's state that the user gives, because files don't tell them.
 
 A checkpoint of a changelog that was never materialized has no header, and changes don't tell the
 serializer of keys. Timers do; without timers, only the user knows it.
+
+PyFlink's process mode tells no types. A user gives them so:
+
+::
+
+    orders:
+      key: Types.STRING()
+      total: ValueState(Types.LONG())
+      seen: ListState(Types.LONG())
+      rules: MapState(Types.STRING(), Types.LONG())
+
+``key`` tells the names of fields of keys that are rows. A state of that name is ``python-state-key`` here.
 """
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from savepoint_database.snapshot.operator import id_called
 from savepoint_database.types.type_names import parse_type
 from savepoint_database.types.types import TypeInformation
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.errors import KeyTypeError
+from savepoint_formats.errors import DescriptionError, KeyTypeError
 from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.python_state.job_source import KEY, job_types
+from savepoint_formats.python_state.type_texts import state_layout, type_layout
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from savepoint_formats.metadata import OperatorState
 
     GivenType = TypeInformation | TypeSerializerSnapshot | str
@@ -86,3 +101,77 @@ def _given(uid: str, value: object) -> GivenType:
             return TypeSerializerSnapshot.read(view)
         case _:
             raise ValueError(f"the key type of {uid!r} is {value!r}, expected a text")
+
+
+StateTypes = Mapping[str, Mapping[str, str]] | str | os.PathLike[str]
+"""Operator -> state -> text of its type, or the path of a YAML file with them."""
+
+
+def python_types(
+    given: StateTypes, operators: Iterable[OperatorState], path: str
+) -> dict[OperatorId, tuple[tuple[str, str], ...]]:
+    """States and texts of their types that the user gave, by the operator.
+
+    ``path`` names the savepoint in errors.
+
+    Raises:
+        OperatorNotFoundError: No operator has one of the uids.
+        AmbiguousOperatorError: Several hashes begin with the digits.
+        DescriptionError: A text is no type of PyFlink, or the file has another mistake.
+    """
+    is_file = isinstance(given, str | os.PathLike)
+    types = types_of_file(given) if is_file else given  # type: ignore[arg-type]  # as asked
+    uids = {str(record.operator_id): record.uid or None for record in operators}
+    told = {}
+    for uid, states in types.items():  # type: ignore[union-attr]  # it is a mapping now
+        for state, text in states.items():
+            try:
+                (type_layout if state == KEY else state_layout)(text)
+            except ValueError as error:
+                raise DescriptionError(f"type of {state!r} of {uid!r}: {error}") from error
+        told[OperatorId.from_hex(id_called(uid, uids, path))] = tuple(states.items())
+    return told
+
+
+def types_of_file(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
+    """Operator -> state -> text of its type, of a YAML file. Raises ``DescriptionError`` for a mistake."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DescriptionError(f"{path} is no UTF-8: byte {error.start}") from error
+    return types_of_text(text, str(path))
+
+
+def types_of_text(text: str, file: str) -> dict[str, dict[str, str]]:
+    """Types in the content of a file; see ``types_of_file``."""
+    from savepoint_database.types.yaml_section import YamlSection  # noqa: PLC0415  # YAML is slow
+
+    whole = YamlSection.of_text(text, file)
+    return {
+        uid: {state: section.text(state) for state in section.fields}
+        for uid in whole.fields
+        if (section := whole.section(uid)) is not None
+    }
+
+
+def types_of_option(text: str) -> dict[str, dict[str, str]]:
+    """The option ``types``: a JSON object of ``types_of_file``. Raises ``ValueError`` for other texts."""
+    try:
+        types = json.loads(text)
+    except ValueError:
+        types = None
+    if isinstance(types, dict) and all(isinstance(states, dict) for states in types.values()):
+        return types
+    raise ValueError(f"option 'types' is {text!r}, expected a JSON object of operators and states")
+
+
+def described_job_types(source: str, file: str) -> str:
+    """The YAML of the types that the source of a job names.
+
+    Raises ``DescriptionError`` if the source is no Python, or names no state.
+    """
+    import yaml  # noqa: PLC0415  # it is slow
+
+    return str(
+        yaml.safe_dump(job_types(source, file), sort_keys=False, allow_unicode=True, width=1000)
+    )

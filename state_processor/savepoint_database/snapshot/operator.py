@@ -26,9 +26,8 @@ from savepoint_formats.scan.look_up import asked_subtasks
 from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.snapshots.pojo import with_described_subclasses
 from savepoint_formats.snapshots.shown import WrittenKryo
-from savepoint_formats.tables.catalog import OperatorCatalog
+from savepoint_formats.tables.catalog import OperatorCatalog, problems_by_table
 from savepoint_formats.tables.tables import KEYED_STATE, Table, column_type, tables_of
-from savepoint_formats.tables.unread import problems_by_table
 from savepoint_formats.values.arrow_types import spark_type_name
 from savepoint_formats.values.recoding import holds_kryo
 
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.read_options import ReadOptions
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.state import StateNames
-    from savepoint_formats.tables.unread import CatalogProblem
+    from savepoint_formats.tables.catalog import CatalogProblem
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
     Uids = Mapping[str, str | None]

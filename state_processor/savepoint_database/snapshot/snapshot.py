@@ -18,7 +18,7 @@ from savepoint_database.snapshot.description import (
     TableDescription,
     describe_files,
 )
-from savepoint_database.snapshot.key_types import key_serializers
+from savepoint_database.snapshot.key_types import key_serializers, python_types
 from savepoint_database.snapshot.operator import Operator, id_called, names_by_id, short_ids
 from savepoint_database.snapshot.planned_operators import (
     QueryNode,
@@ -26,7 +26,6 @@ from savepoint_database.snapshot.planned_operators import (
     planned_operators,
     query_nodes,
 )
-from savepoint_database.snapshot.python_types import python_types
 from savepoint_database.snapshot.retained import first_places, newest_complete
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_formats.bytes.data_view import DataInputView
@@ -50,8 +49,7 @@ from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from savepoint_database.snapshot.key_types import GivenType
-    from savepoint_database.snapshot.python_types import StateTypes
+    from savepoint_database.snapshot.key_types import GivenType, StateTypes
     from savepoint_database.types.class_library import DescribedClasses
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import KryoClass
@@ -383,7 +381,7 @@ def _kryo(metadata: CheckpointMetadata, classes: tuple[KryoClass, ...]) -> KryoD
 
 def _described(classes: DescribedClasses) -> tuple[KryoClass, ...]:
     if isinstance(classes, str | os.PathLike):
-        from savepoint_database.types.class_descriptions import class_descriptions  # noqa: PLC0415  # YAML is slow
+        from savepoint_database.types.class_library import class_descriptions  # noqa: PLC0415  # YAML is slow
 
         return class_descriptions(classes)
     return tuple(classes)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.tables.unread import CatalogProblem
+    from savepoint_formats.tables.catalog import CatalogProblem
 
 
 @dataclass(frozen=True, slots=True)

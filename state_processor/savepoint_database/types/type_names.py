@@ -22,8 +22,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from savepoint_database.types.type_table import COMPOUND_TYPES, PLAIN_TYPES
-from savepoint_database.types.types import TypeInformation, Types
+from savepoint_database.types.types import COMPOUND_TYPES, PLAIN_TYPES, TypeInformation, Types
 from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.logical_type_text import parse_logical_type
 from savepoint_formats.snapshots.shown import NamedRow

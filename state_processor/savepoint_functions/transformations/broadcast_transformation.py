@@ -24,7 +24,7 @@ from savepoint_functions.transformations.function_result import (
     FunctionResult,
     FunctionStateTransformation,
 )
-from savepoint_spark.bootstrapping.operator_state_transformation import OperatorStateTransformation
+from savepoint_spark.bootstrapping.windowed_transformation import OperatorStateTransformation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.broadcast_run import BroadcastResult
     from savepoint_functions.functions.function_plan import FunctionPlan, KeyedFunctionPlan
     from savepoint_functions.functions.side_outputs import OutputTag
-    from savepoint_spark.bootstrapping.operator_state_transformation import (
+    from savepoint_spark.bootstrapping.windowed_transformation import (
         OperatorStateTransformation,
     )
     from savepoint_spark.writing.operator_rows import ElementRows

@@ -21,7 +21,7 @@ from savepoint_functions.transformations.local_aggregation import (
     LocalKeyedTransformation,
 )
 from savepoint_spark.bootstrapping.keyed_columns import key_of
-from savepoint_spark.bootstrapping.operator_state_transformation import OperatorStateTransformation
+from savepoint_spark.bootstrapping.windowed_transformation import OperatorStateTransformation
 from savepoint_spark.columns import expect_frame
 
 if TYPE_CHECKING:

@@ -24,12 +24,14 @@ from savepoint_database.types.descriptors import (
 )
 from savepoint_database.types.types import Types
 from savepoint_formats.errors import ColumnTypeError
+from savepoint_formats.metadata import DistributionMode
 from savepoint_formats.snapshots import constructed
 from savepoint_spark.columns import column_of, fits
 from savepoint_spark.writing.grouped_rows import Grouping, MergingWindowSets, merged_windows
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.keyed_rows import KeyedRows, NewState
 from savepoint_spark.writing.operator_plan import OperatorPlan
+from savepoint_spark.writing.operator_rows import NewOperatorState, OperatorRows
 from savepoint_spark.writing.run_encoding import NAMESPACE
 from savepoint_spark.writing.write_context import PlannedTransformation
 
@@ -37,9 +39,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
 
-    from savepoint_database.types.descriptors import StateDescriptor
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.types.descriptors import MapStateDescriptor, StateDescriptor
     from savepoint_database.types.types import TypeInformation
     from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
+    from savepoint_spark.writing.operator_rows import ElementRows
+
 
 CONTENTS = "window-contents"
 MERGING_SET = "merging-window-set"
@@ -197,3 +202,41 @@ def _milliseconds(column: Column, data_type: DataType) -> Column | None:
     if isinstance(data_type, TimestampType):
         return F.unix_millis(column)
     return column.cast(LongType()) if fits(data_type, LongType()) else None
+
+
+@dataclass(frozen=True, repr=False)
+class OperatorStateTransformation(PlannedTransformation):
+    """Rows that become elements of operator states.
+
+    Attributes:
+        rows: The rows for each state; a function may have several states.
+        initial: The operator that the states go on from, if any; its other states are copied.
+    """
+
+    rows: tuple[ElementRows, ...]
+    initial: Operator | None = None
+
+    def __repr__(self) -> str:
+        return f"OperatorStateTransformation(states {[rows.state.name for rows in self.rows]})"
+
+    @classmethod
+    def of_list(
+        cls, data: DataFrame, descriptor: ListStateDescriptor, column: str | None, *, is_union: bool
+    ) -> Self:
+        """See ``OneInputStateTransformation.list_state`` and ``union_state``."""
+        mode = DistributionMode.UNION if is_union else DistributionMode.SPLIT_DISTRIBUTE
+        state = NewOperatorState(descriptor.name, mode, descriptor.element)
+        return cls((OperatorRows.of(data, state, (column or descriptor.name,)),))
+
+    @classmethod
+    def of_broadcast(
+        cls, data: DataFrame, descriptor: MapStateDescriptor, key: str, value: str
+    ) -> Self:
+        """See ``OneInputStateTransformation.broadcast_state``."""
+        mode, user_value = DistributionMode.BROADCAST, descriptor.user_value
+        state = NewOperatorState(descriptor.name, mode, user_value, descriptor.user_key)
+        return cls((OperatorRows.of(data, state, (key, value)),))
+
+    def plan(self) -> OperatorPlan:
+        """The state that will be written."""
+        return OperatorPlan(operator_states=self.rows)

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
 
-from savepoint_database.types.nested_arrays import leaves
-from savepoint_database.types.spark_values import from_spark, to_spark
+from savepoint_database.types.spark_values import from_spark, leaves, to_spark
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.layout import as_records, with_open_pojos, without_ttl
 from savepoint_formats.scan.read_options import ReadOptions, checked_subclasses

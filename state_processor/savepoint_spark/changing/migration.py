@@ -35,13 +35,11 @@ from savepoint_formats.state_files.state import keyed_state
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo_collections import collection_places
 from savepoint_formats.values.recoding import holds_kryo
-from savepoint_spark.changing.collection_elements import (
+from savepoint_spark.changing.stored_elements import (
     UnknownElementsError,
     described_elements,
-    observed_elements,
-)
-from savepoint_spark.changing.stored_elements import (
     element_layout,
+    observed_elements,
     operator_states,
     stored_elements,
 )

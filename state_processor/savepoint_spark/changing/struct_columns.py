@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructType
 
-from savepoint_database.types.nested_arrays import bounds
+from savepoint_database.types.spark_values import bounds
 from savepoint_formats.compatibility.seen_subclasses import Glance, seen_subclasses
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.layout import (

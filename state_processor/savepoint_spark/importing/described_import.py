@@ -18,7 +18,7 @@ from savepoint_formats.layout import without_ttl
 from savepoint_formats.tables.tables import KEYED_STATE, WINDOW_STATE
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns, key_of
-from savepoint_spark.bootstrapping.operator_state_transformation import OperatorStateTransformation
+from savepoint_spark.bootstrapping.windowed_transformation import OperatorStateTransformation
 from savepoint_spark.changing.stored_elements import rewritten_state
 from savepoint_spark.columns import column_of, spark_schema
 from savepoint_spark.importing.import_description import ImportDescription

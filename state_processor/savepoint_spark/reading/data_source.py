@@ -23,8 +23,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.udtf import UserDefinedTableFunction
 
 from savepoint_database.rows.row_condition import FilteredScan
-from savepoint_database.snapshot.key_types import key_types_of
-from savepoint_database.snapshot.python_types import types_of_option
+from savepoint_database.snapshot.key_types import key_types_of, types_of_option
 from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_database.types.spark_values import to_spark
 from savepoint_formats.errors import TableNotFoundError

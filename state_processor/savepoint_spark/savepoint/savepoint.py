@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_database.audit.audit_verbs import AuditVerbs
-from savepoint_database.checks.kafka_offsets import with_offsets
+from savepoint_database.checks.kafka_state import with_offsets
 from savepoint_database.connectors.changed_sinks import (
     with_checkpoint,
     with_transactional_prefix,
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from savepoint_database.snapshot.key_types import GivenType
-    from savepoint_database.snapshot.python_types import StateTypes
+    from savepoint_database.snapshot.key_types import GivenType, StateTypes
     from savepoint_database.types.class_library import ClassToDescribe, DescribedClasses
     from savepoint_formats.layout import KryoClass
     from savepoint_formats.locations.location import PathText

@@ -10,7 +10,7 @@ from support.cdc_sources import element, enumerator, position, stream
 from support.commands import run
 from support.kafka_states import SPLIT, bytes_savepoint
 
-from savepoint_formats.kafka.coordinator import CoordinatorState
+from savepoint_formats.kafka.source_state import CoordinatorState
 from savepoint_formats.source_splits.cdc_splits import CdcForm
 
 if TYPE_CHECKING:

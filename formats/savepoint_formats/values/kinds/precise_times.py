@@ -159,8 +159,7 @@ def _far_text(seconds: int, nanos: int) -> str:
 def from_texts(texts: pa.Array, zone: str | None) -> pa.StructArray:
     """The mirror of ``texts_of``; texts may have fewer digits, and a ``T`` behind the date.
 
-    Raises:
-        pa.ArrowInvalid: A text is no time.
+    Raises ``pa.ArrowInvalid`` if a text is no time.
     """
     texts = texts.cast(pa.utf8())
     matches = pc.extract_regex(texts, _SHORT)
@@ -206,8 +205,7 @@ def _of_far_text(text: str, zone: str | None) -> tuple[int, int]:
 def as_precise(values: pa.Array, wanted: pa.DataType) -> pa.StructArray:
     """Timestamps, dates, texts, or structs of seconds and nanoseconds, as precise times.
 
-    Raises:
-        pa.ArrowInvalid: A text is no time, or a second does not have so many nanoseconds.
+    Raises ``pa.ArrowInvalid`` if a text is no time, or a second does not have so many nanoseconds.
     """
     zone = zone_of(wanted)
     if values.type == wanted:

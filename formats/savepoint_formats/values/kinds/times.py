@@ -132,8 +132,7 @@ def to_time(millis: int) -> time:
 def from_time(value: time | str | int, unit: str) -> int:
     """The number of units of a time of day, also of a text such as ``01:02:03.000000004``.
 
-    Raises:
-        ValueError: The value has more digits than the unit, or is no time.
+    Raises ``ValueError`` if the value has more digits than the unit, or is no time.
     """
     if isinstance(value, int):
         return value

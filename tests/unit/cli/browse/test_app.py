@@ -14,8 +14,7 @@ from support.terminal import Terminal
 from textual.widgets import Input, RichLog, Static, TabbedContent
 
 from savepoint_cli.browse.app import SavepointBrowser, answer
-from savepoint_cli.browse.details import Details
-from savepoint_cli.browse.heavy import Heavy, RecordsTable
+from savepoint_cli.browse.details import Details, Heavy, RecordsTable
 from savepoint_cli.browse.places import PlacesTree
 from state_processor import Savepoint
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_formats.checks.row_hashes import value_hashes
+from savepoint_formats.checks.entry_digests import value_hashes
 
 small = st.none() | st.integers(0, 2)
 texts = st.none() | st.sampled_from(["", "a", "b", "ab"])

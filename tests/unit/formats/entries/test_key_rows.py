@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.key_rows import KeyRows, row_numbers
+from savepoint_formats.sources.keyed_batch import KeyRows, row_numbers
 
 pytestmark = pytest.mark.usefixtures("both_ways")
 

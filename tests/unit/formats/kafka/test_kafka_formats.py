@@ -16,10 +16,6 @@ from support.kafka_states import (
 )
 
 from savepoint_formats.errors import FormatError, UnsupportedVersionError
-from savepoint_formats.kafka.sink_state import (
-    CheckpointTransaction,
-    KafkaWriter,
-)
 from savepoint_formats.kafka.source_state import (
     AssignmentStatus,
     KafkaEnumerator,
@@ -27,6 +23,10 @@ from savepoint_formats.kafka.source_state import (
     KafkaSplit,
 )
 from savepoint_formats.kafka.versioned import Versioned
+from savepoint_formats.sinks.kafka_sink import (
+    CheckpointTransaction,
+    KafkaWriter,
+)
 
 ORDERS = KafkaPartition("orders", 3, AssignmentStatus.ASSIGNED)
 

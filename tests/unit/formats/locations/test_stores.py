@@ -23,7 +23,7 @@ from savepoint_formats.errors import (
     StateFileNotFoundError,
     UnreachableError,
 )
-from savepoint_formats.locations import s3_client, state_file, stored_object, stores
+from savepoint_formats.locations import state_file, stored_object, stores
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.location import Location
 from savepoint_formats.locations.stores import scheme_of
@@ -145,7 +145,7 @@ def test_schemes_of_the_same_store_are_the_same(uri: str, scheme: str) -> None:
 def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Client of the store: boto3, or pyarrow where that is not installed."""
     if request.param != "boto3":
-        monkeypatch.setattr(s3_client, "find_spec", lambda _: None)
+        monkeypatch.setattr(stores, "find_spec", lambda _: None)
     return str(request.param)
 
 

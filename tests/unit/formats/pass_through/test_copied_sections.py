@@ -19,7 +19,7 @@ from support.sample_rows import Sample, copy_of
 from savepoint_formats.errors import SavepointError, TruncatedError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.locations.location import Location
-from savepoint_formats.locations.s3_client import client_of
+from savepoint_formats.locations.stores import client_of
 from savepoint_formats.metadata import KeyGroupsHandle, RelativeFile
 from savepoint_formats.new_snapshot.directory import NewSnapshot
 from savepoint_formats.new_snapshot.multipart_file import COPY_SECONDS, are_copied_by_store

@@ -13,8 +13,7 @@ from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import RefusedError
 from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.source_splits.cdc_splits import CdcForm, split_bytes
-from savepoint_formats.source_splits.file_split import FileSplit
-from savepoint_formats.source_splits.shard_splits import KinesisSplit, PulsarSplit
+from savepoint_formats.source_splits.shard_splits import FileSplit, KinesisSplit, PulsarSplit
 from savepoint_formats.source_splits.split_connectors import connector_of, enumerator_facts
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ from savepoint_formats.layout import (
 )
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import SubtaskState
-from savepoint_formats.sources.canonical_form import CanonicalForm
+from savepoint_formats.sources.heap_source import CanonicalForm
 from savepoint_formats.state_files.heap_entries import StateRecords
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion

@@ -23,7 +23,12 @@ from savepoint_formats.metadata import (
     SubtaskState,
 )
 from savepoint_formats.snapshots import constructed
-from savepoint_formats.state_files.canonical_file import END_OF_SECTION, CanonicalFile
+from savepoint_formats.state_files.canonical_file import (
+    END_OF_SECTION,
+    CanonicalFile,
+    read_sections,
+    sections_of,
+)
 from savepoint_formats.state_files.header import (
     KEYED_STATE_TYPE,
     NAMESPACE_SERIALIZER,
@@ -34,7 +39,6 @@ from savepoint_formats.state_files.header import (
     KeyedStateType,
     StateMetaInfo,
 )
-from savepoint_formats.state_files.sections import read_sections, sections_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

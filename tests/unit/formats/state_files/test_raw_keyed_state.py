@@ -50,8 +50,8 @@ from savepoint_formats.metadata import (
     SubtaskState,
 )
 from savepoint_formats.scan.scan import TableScan
+from savepoint_formats.state_files.canonical_file import Section
 from savepoint_formats.state_files.raw_timers import has_timers, read_timers, skip_timers
-from savepoint_formats.state_files.sections import Section
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.tables.catalog import OperatorCatalog
 from savepoint_formats.tables.tables import tables_of

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_formats.values.sequences import Place, ways_between
+from savepoint_formats.values.separable_parts import Place, ways_between
 
 END = 12
 

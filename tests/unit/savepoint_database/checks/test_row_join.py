@@ -9,8 +9,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_database.checks.row_join import changed_pairs, hash_columns, pairing, taken
-from savepoint_formats.checks.row_hashes import row_hashes
+from savepoint_database.checks.table_diff import changed_pairs, hash_columns, pairing, taken
+from savepoint_formats.checks.entry_digests import row_hashes
 
 Rows = list[tuple[int, int]]
 some_rows = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2)), max_size=12)

@@ -17,7 +17,7 @@ from savepoint_formats.checks.faults import Check, Severity
 from savepoint_formats.checks.rocksdb_faults import rocksdb_faults
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.metadata import IncrementalHandle, KeyGroupsHandle
-from savepoint_formats.state_files.sections import sections_of
+from savepoint_formats.state_files.canonical_file import sections_of
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

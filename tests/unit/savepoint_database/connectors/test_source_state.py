@@ -10,8 +10,7 @@ import pytest
 from support.cdc_sources import begun, element, enumerator, position, snapshot, stream
 from support.kafka_states import CONSUMER, ENUMERATOR, SPLIT, bytes_savepoint, coordinator
 
-from savepoint_formats.kafka.coordinator import CoordinatorState
-from savepoint_formats.kafka.source_state import KafkaSplit
+from savepoint_formats.kafka.source_state import CoordinatorState, KafkaSplit
 from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.source_splits.cdc_splits import CdcForm
 from state_processor import RefusedError, Savepoint, StateNotFoundError

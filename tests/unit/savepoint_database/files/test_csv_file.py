@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from support.commands import run
 
-from savepoint_database.files.csv_file import without_formulas
+from savepoint_database.files.text_files import without_formulas
 from state_processor import Savepoint, export_table
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_database.files.json_texts import from_json_texts, json_texts
+from savepoint_database.files.text_files import from_json_texts, json_texts
 
 ROW = pa.struct(
     {

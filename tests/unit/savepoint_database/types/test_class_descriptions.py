@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 from support.voucher_classes import CLASSES
 
-from savepoint_database.types.class_descriptions import class_descriptions_text, described_classes
-from savepoint_database.types.class_library import ClassToDescribe
+from savepoint_database.types.class_library import (
+    ClassToDescribe,
+    class_descriptions_text,
+    described_classes,
+)
 from savepoint_formats.errors import DescriptionError
 from savepoint_formats.values.kryo.descriptions import kryo_class, kryo_classes_json
 

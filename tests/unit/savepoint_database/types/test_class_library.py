@@ -15,8 +15,7 @@ from support.object_classes import CARD, CLASSES
 from support.object_samples import opened
 from support.sample_rows import SAMPLES
 
-from savepoint_database.types.class_descriptions import described_classes
-from savepoint_database.types.class_library import ClassLibrary
+from savepoint_database.types.class_library import ClassLibrary, described_classes
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import DescriptionError, FormatError
 from savepoint_formats.java.class_file import ClassFile

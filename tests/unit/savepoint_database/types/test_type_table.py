@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from savepoint_database.types.type_names import parse_type
-from savepoint_database.types.type_table import COMPOUND_TYPES, PLAIN_TYPES
+from savepoint_database.types.types import COMPOUND_TYPES, PLAIN_TYPES
 from savepoint_formats.values.arrow_types import spark_type_name
 from state_processor import Types
 

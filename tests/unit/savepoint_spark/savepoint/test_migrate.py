@@ -14,7 +14,7 @@ from support.object_classes import CARD
 from support.object_samples import by_id, opened
 from support.sample_rows import SAMPLES
 
-from savepoint_database.types.class_descriptions import described_classes
+from savepoint_database.types.class_library import described_classes
 from savepoint_formats.values.kryo.descriptions import kryo_classes_json
 from state_processor import (
     MigrationError,

@@ -10,7 +10,7 @@ from support.hand_made import canonical_base, header, meta_info, savepoint_of
 from support.object_samples import opened
 from support.sample_rows import SAMPLES
 
-from savepoint_database.types.class_descriptions import described_classes
+from savepoint_database.types.class_library import described_classes
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import MigrationError
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
