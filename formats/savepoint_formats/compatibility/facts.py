@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
+ROLES = ("key", "namespace", "value", "user key")
+"""The serializers of a state, as paths call them."""
+
 _SUBCLASSES = ("registered", "unregistered")
 _NUMBERED = (
     *("TupleSerializerSnapshot", "RowSerializerSnapshot", "RowDataSerializerSnapshot"),
@@ -107,6 +110,15 @@ class StateFacts:
     unseen: str = ""
     is_v2: bool = False
 
+    @property
+    def roots(self) -> dict[str, TypeSerializerSnapshot]:
+        """Role of a serializer that is inside no other -> its snapshot."""
+        roots: dict[str, TypeSerializerSnapshot] = {}
+        for use in self.serializers:
+            if use.path in ROLES:
+                roots.setdefault(use.path, use.snapshot)
+        return roots
+
 
 @dataclass(frozen=True, slots=True)
 class OperatorFacts:
@@ -135,7 +147,7 @@ def uses_of(
                 yield from uses_of(value, path)
             case (TypeSerializerSnapshot(), *_):
                 for index, part in enumerate(value):
-                    yield from uses_of(part, path + _part(snapshot, index))
+                    yield from uses_of(part, path + part_of(snapshot, index))
             case (OptionalEntry(), *_):
                 yield from _uses_of_entries(name, value, path)
 
@@ -153,7 +165,7 @@ def _uses_of_entries(
             yield from uses_of(snapshot, path + part, is_field=is_field)
 
 
-def _part(snapshot: TypeSerializerSnapshot, index: int) -> str:
+def part_of(snapshot: TypeSerializerSnapshot, index: int) -> str:
     """The name of a nested serializer, behind the path of the outer one."""
     kind = snapshot.class_name.rpartition(".")[2].rpartition("$")[2]
     if kind in _NUMBERED:

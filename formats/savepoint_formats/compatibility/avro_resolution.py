@@ -1,0 +1,195 @@
+"""Whether a reader's Avro schema reads what a writer's schema wrote, as Flink asks Avro.
+
+| reader       | writer                                                                          |
+|--------------|---------------------------------------------------------------------------------|
+| record       | a record of the name or an alias; each field that it lacks has a default        |
+| enum         | one of the name, with no other symbols; or the reader's has a default           |
+| fixed        | one of the name and size                                                        |
+| long         | int                                                                             |
+| float        | int, long                                                                       |
+| double       | int, long, float                                                                |
+| string, bytes | each other                                                                     |
+| union        | a type that one of its branches reads; of a union each branch                   |
+| any          | a union each of whose branches it reads                                         |
+
+Flink: ``AvroSchemaSerializerConfigSnapshot``, Avro: ``SchemaCompatibility``.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PROMOTED = {
+    "long": ("int",),
+    "float": ("int", "long"),
+    "double": ("int", "long", "float"),
+    "string": ("bytes",),
+    "bytes": ("string",),
+}
+_NAMED = ("record", "error", "enum", "fixed")
+_MAX_TYPES = 10_000
+"""More than this many types of one schema are not compared."""
+
+
+def unread_parts(reader: str, writer: str) -> list[str] | None:
+    """The parts of a writer's schema that a reader's doesn't read, each with the reason.
+
+    None if one of the schemas is not understood.
+    """
+    try:
+        schemas = _Schema.of(json.loads(reader)), _Schema.of(json.loads(writer))
+        return list(dict.fromkeys(_Comparison().unread(*schemas, "")))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Schema:
+    """A type of a schema: what it is, its JSON, and the names that it may use."""
+
+    kind: str
+    json: Any
+    namespace: str
+    names: dict[str, tuple[Any, str]]
+
+    @classmethod
+    def of(cls, schema: Any) -> _Schema:
+        names: dict[str, tuple[Any, str]] = {}
+        _collect(schema, "", names)
+        return cls._at(schema, "", names)
+
+    @classmethod
+    def _at(cls, schema: Any, namespace: str, names: dict[str, tuple[Any, str]]) -> _Schema:
+        match schema:
+            case list():
+                return cls("union", schema, namespace, names)
+            case str():
+                full = schema if "." in schema or not namespace else f"{namespace}.{schema}"
+                known = names.get(full) or names.get(schema)
+                if known is not None:
+                    return cls(str(known[0]["type"]), *known, names)
+                return cls(schema, schema, namespace, names)
+            case {"type": str() as kind} if kind in _NAMED:
+                inside = _full_name(schema, namespace).rpartition(".")[0]
+                return cls("record" if kind == "error" else kind, schema, inside, names)
+            case {"type": "array" | "map" as kind}:
+                return cls(kind, schema, namespace, names)
+            case {"type": inside}:
+                return cls._at(inside, namespace, names)
+        raise ValueError(f"no schema: {schema!r}")
+
+    def part(self, schema: Any) -> _Schema:
+        """A type inside this one."""
+        return self._at(schema, self.namespace, self.names)
+
+    @property
+    def branches(self) -> list[_Schema]:
+        """The types of a union; the type itself otherwise."""
+        return [self.part(branch) for branch in self.json] if self.kind == "union" else [self]
+
+    @property
+    def name(self) -> str:
+        """Name without namespace of a named type."""
+        return str(self.json["name"]).rpartition(".")[2]
+
+    def is_called_as(self, writer: _Schema) -> bool:
+        """Whether it has the name of the writer's type, or an alias that is its full name."""
+        aliases = self.json.get("aliases", ())
+        full = (alias if "." in alias else f"{self.namespace}.{alias}" for alias in aliases)
+        return self.name == writer.name or f"{writer.namespace}.{writer.name}" in full
+
+
+def _full_name(schema: dict[str, Any], namespace: str) -> str:
+    name = str(schema["name"])
+    return name if "." in name else f"{schema.get('namespace', namespace) or ''}.{name}"
+
+
+def _collect(schema: Any, namespace: str, names: dict[str, tuple[Any, str]]) -> None:
+    """Notes the named types of a schema by their full names."""
+    if len(names) > _MAX_TYPES:
+        raise ValueError(f"more than {_MAX_TYPES} named types")
+    if isinstance(schema, list):
+        for branch in schema:
+            _collect(branch, namespace, names)
+    if not isinstance(schema, dict):
+        return
+    if schema.get("type") in _NAMED:
+        full = _full_name(schema, namespace)
+        namespace = full.rpartition(".")[0]
+        names[full.lstrip(".")] = schema, namespace
+    for part in (*schema.get("fields", ()), schema.get("items"), schema.get("values")):
+        _collect(part, namespace, names)
+    if isinstance(schema.get("type"), dict | list):
+        _collect(schema["type"], namespace, names)
+
+
+@dataclass(slots=True)
+class _Comparison:
+    """A walk over two schemas; pairs of records that it is inside of are taken as read."""
+
+    met: set[tuple[int, int]] = field(default_factory=set)
+    known: dict[tuple[int, int], bool] = field(default_factory=dict)
+
+    def unread(self, reader: _Schema, writer: _Schema, place: str) -> Iterator[str]:
+        """The reasons why the reader doesn't read all of the writer's type."""
+        if writer.kind == "union":
+            for branch in writer.branches:
+                yield from self.unread(reader, branch, place)
+        elif reader.kind == "union":
+            if not any(self._reads(branch, writer) for branch in reader.branches):
+                yield f"{place}: no branch of the union reads {_text(writer)}"
+        elif reader.kind != writer.kind:
+            if writer.kind not in _PROMOTED.get(reader.kind, ()):
+                yield f"{place}: {_text(writer)} → {_text(reader)}"
+        elif reader.kind in _NAMED:
+            yield from self._unread_named(reader, writer, place)
+        elif reader.kind in ("array", "map"):
+            name = "items" if reader.kind == "array" else "values"
+            inside = reader.part(reader.json[name]), writer.part(writer.json[name])
+            yield from self.unread(*inside, f"{place}[]")
+
+    def _reads(self, reader: _Schema, writer: _Schema) -> bool:
+        pair = id(reader.json), id(writer.json)
+        if pair not in self.known:
+            inside = _Comparison(set(self.met), self.known)
+            self.known[pair] = next(inside.unread(reader, writer, ""), None) is None
+        return self.known[pair]
+
+    def _unread_named(self, reader: _Schema, writer: _Schema, place: str) -> Iterator[str]:
+        if not reader.is_called_as(writer):
+            yield f"{place}: {writer.name} → {reader.name}"
+        elif reader.kind == "fixed":
+            if reader.json["size"] != writer.json["size"]:
+                yield f"{place}: {writer.json['size']} → {reader.json['size']} bytes"
+        elif reader.kind == "enum":
+            lost = [each for each in writer.json["symbols"] if each not in reader.json["symbols"]]
+            if lost and "default" not in reader.json:
+                yield f"{place}: it lacks {', '.join(map(str, lost))}, and has no default"
+        elif (pair := (id(reader.json), id(writer.json))) not in self.met:
+            self.met.add(pair)
+            yield from self._unread_fields(reader, writer, place)
+
+    def _unread_fields(self, reader: _Schema, writer: _Schema, place: str) -> Iterator[str]:
+        written = {part["name"]: part for part in writer.json["fields"]}
+        for part in reader.json["fields"]:
+            names = (part["name"], *part.get("aliases", ()))
+            source = next((written[name] for name in names if name in written), None)
+            type_ = reader.part(part["type"])
+            where = f"{place}.{part['name']}"
+            if source is not None:
+                yield from self.unread(type_, writer.part(source["type"]), where)
+            elif "default" not in part and not _has_default(type_):
+                yield f"{where}: it is new, and has no default"
+
+
+def _has_default(schema: _Schema) -> bool:
+    return schema.kind == "enum" and "default" in schema.json
+
+
+def _text(schema: _Schema) -> str:
+    return schema.name if schema.kind in _NAMED else schema.kind

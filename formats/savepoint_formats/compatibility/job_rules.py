@@ -1,0 +1,189 @@
+"""Rules about operators and states of an old job that a new version of it restores: a row each.
+
+What they say of some forty changes is what a real Flink then does; so is that of ``JOB_TYPE_RULES``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from savepoint_formats.compatibility.operator_rules import UPGRADING
+from savepoint_formats.compatibility.rules import Rule, Verdict, always
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from savepoint_formats.compatibility.job_pairs import OperatorPair, StatePair
+
+_DEFAULT_MAX_PARALLELISM = 128
+ANOTHER_STATE = (
+    "give the state another name in the job, and begin it with values made of these:"
+    " savepoint export PATH TABLE FILE, savepoint import"
+)
+
+
+def _lost_operator(pair: OperatorPair) -> Iterator[str]:
+    if pair.new is None and not pair.likely:
+        yield ""
+
+
+def _moved_operator(pair: OperatorPair) -> Iterator[str]:
+    if pair.old is not None and pair.likely:
+        yield f"{pair.old.name} → {' or '.join(pair.likely)}"
+
+
+def _new_operator(pair: OperatorPair) -> Iterator[str]:
+    if pair.old is None:
+        yield ""
+
+
+def _max_parallelism(*, is_default: bool) -> Callable[[OperatorPair], Iterator[str]]:
+    def finds(pair: OperatorPair) -> Iterator[str]:
+        if pair.old is None or pair.new is None or not pair.old.is_keyed:
+            return
+        before, after = pair.old.max_parallelism, pair.new.max_parallelism
+        if before != after and is_default is (after == _default_for(pair.new.parallelism)):
+            yield f"{before} → {after}"
+
+    return finds
+
+
+def _default_for(parallelism: int) -> int:
+    """Max parallelism of an operator that sets none.
+
+    Flink: ``KeyGroupRangeAssignment.computeDefaultMaxParallelism``.
+    """
+    wanted = parallelism + parallelism // 2
+    return min(max(1 << max(wanted - 1, 0).bit_length(), _DEFAULT_MAX_PARALLELISM), 1 << 15)
+
+
+def _parallelism(pair: OperatorPair) -> Iterator[str]:
+    if pair.old is None or pair.new is None or not pair.old.is_keyed:
+        return
+    if pair.new.parallelism > pair.old.max_parallelism:
+        yield f"parallelism {pair.new.parallelism} > {pair.old.max_parallelism}"
+
+
+def _lost_state(pair: StatePair) -> Iterator[str]:
+    if pair.new is None and not pair.likely:
+        yield ""
+
+
+def _renamed_state(pair: StatePair) -> Iterator[str]:
+    if pair.old is not None and pair.likely:
+        yield f"{pair.old.name} → {' or '.join(pair.likely)}"
+
+
+def _new_state(pair: StatePair) -> Iterator[str]:
+    if pair.old is None:
+        yield ""
+
+
+def _kind(pair: StatePair) -> Iterator[str]:
+    if pair.old is not None and pair.new is not None and pair.old.kind != pair.new.kind:
+        yield f"{pair.old.kind} → {pair.new.kind}"
+
+
+JOB_OPERATOR_RULES: tuple[Rule[OperatorPair], ...] = (
+    Rule(
+        "operator-missing",
+        Verdict.AFTER_MIGRATION,
+        always,
+        _lost_operator,
+        "the new job has no operator with this uid. Flink refuses the savepoint, or drops the state"
+        " if it is started with --allowNonRestoredState",
+        "if the state may go: savepoint remove-operator PATH OPERATOR OUT, or --allowNonRestoredState;"
+        " if the operator has another uid now: savepoint rename-operator PATH OPERATOR UID OUT",
+        f"{UPGRADING}#matching-operator-state",
+    ),
+    Rule(
+        "operator-moved",
+        Verdict.AFTER_MIGRATION,
+        always,
+        _moved_operator,
+        "the new job has these states in an operator with another uid, which the savepoint lacks."
+        " Flink refuses the savepoint; with --allowNonRestoredState it drops the state, and the new"
+        " operator begins with nothing",
+        "savepoint rename-operator PATH OLD NEW OUT, or give the operator its uid back",
+        f"{UPGRADING}#matching-operator-state",
+    ),
+    Rule(
+        "operator-new",
+        Verdict.RESTORABLE,
+        always,
+        _new_operator,
+        "the savepoint has no state for this operator of the new job: it begins with nothing",
+        "if it had another uid: savepoint rename-operator PATH OLD NEW OUT",
+        f"{UPGRADING}#matching-operator-state",
+    ),
+    Rule(
+        "other-max-parallelism",
+        Verdict.AFTER_MIGRATION,
+        always,
+        _max_parallelism(is_default=False),
+        "the new job asks for another max parallelism, with which Flink does not restore keyed state",
+        "savepoint rescale PATH OUT --max-parallelism N, or ask for the old one in the job",
+        "StateAssignmentOperation",
+    ),
+    Rule(
+        "default-max-parallelism",
+        Verdict.RESTORABLE,
+        always,
+        _max_parallelism(is_default=True),
+        "the new job has the max parallelism that Flink gives to those that ask for none: such a job"
+        " takes that of the savepoint. One that asks for it is refused",
+        "if the job asks for it: savepoint rescale PATH OUT --max-parallelism N",
+        "StateAssignmentOperation; KeyGroupRangeAssignment",
+    ),
+    Rule(
+        "too-many-subtasks",
+        Verdict.AFTER_MIGRATION,
+        always,
+        _parallelism,
+        "the new job has more subtasks than the savepoint has key groups",
+        "savepoint rescale PATH OUT --max-parallelism N, or a smaller parallelism",
+        "StateAssignmentOperation",
+    ),
+)
+
+JOB_STATE_RULES: tuple[Rule[StatePair], ...] = (
+    Rule(
+        "state-not-used",
+        Verdict.RESTORABLE,
+        always,
+        _lost_state,
+        "the new job does not declare it: Flink keeps it, and writes it into each later savepoint."
+        " The classes of its serializers must still be there",
+        "if it may go: savepoint remove-state PATH OPERATOR STATE OUT; if it has another name now:"
+        " savepoint rename-state PATH OPERATOR OLD NEW OUT",
+        UPGRADING,
+    ),
+    Rule(
+        "state-renamed",
+        Verdict.RESTORABLE,
+        always,
+        _renamed_state,
+        "the new job declares a state of the same type under another name, which begins with nothing:"
+        " Flink restores it without these values, and says nothing",
+        "if it is the same state: savepoint rename-state PATH OPERATOR OLD NEW OUT",
+        UPGRADING,
+    ),
+    Rule(
+        "state-new",
+        Verdict.RESTORABLE,
+        always,
+        _new_state,
+        "the savepoint does not have this state of the new job: it begins with nothing",
+        "if it had another name: savepoint rename-state PATH OPERATOR OLD NEW OUT",
+        UPGRADING,
+    ),
+    Rule(
+        "state-kind",
+        Verdict.NOT_RESTORABLE,
+        always,
+        _kind,
+        "the new job declares another kind of state under the name",
+        ANOTHER_STATE,
+        "RegisteredKeyValueStateBackendMetaInfo.checkStateMetaInfo",
+    ),
+)

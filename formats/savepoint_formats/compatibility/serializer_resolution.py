@@ -1,0 +1,316 @@
+"""Whether a new serializer reads what an old one wrote, by the rules of Flink's serializer snapshots.
+
+| outcome      | Flink                                                                             |
+|--------------|-----------------------------------------------------------------------------------|
+| as is        | goes on with the new serializer                                                   |
+| reconfigured | goes on with the new serializer, which takes over numbers and orders of the old   |
+| migrated     | reads by the old serializer and writes by the new one                             |
+| unknown      | asks a class that is not known here                                               |
+| incompatible | refuses the restore                                                               |
+
+A serializer with others inside has the worst outcome of them. A family of snapshots has a row in
+``_FAMILIES``, a value of the own part of a composite one in ``_OWN_PART``.
+
+Flink: ``TypeSerializerSnapshot.resolveSchemaCompatibility``, ``CompositeTypeSerializerSnapshot``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from savepoint_formats.compatibility.avro_resolution import unread_parts
+from savepoint_formats.compatibility.facts import part_of
+from savepoint_formats.snapshots.basic import BASE, RUNTIME, SCALA, inner
+from savepoint_formats.snapshots.kryo import KRYO
+from savepoint_formats.snapshots.nested import framed_snapshot
+from savepoint_formats.snapshots.pojo import POJO
+from savepoint_formats.snapshots.snapshot import KINDS, OpaqueSnapshot, TypeSerializerSnapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from savepoint_formats.snapshots.fields import OptionalEntry
+
+_STATE = "org.apache.flink.runtime.state."
+_TTL = (
+    f"{_STATE}ttl.TtlStateFactory$TtlSerializerSnapshot",
+    f"{_STATE}v2.ttl.TtlStateFactory$TtlSerializerSnapshot",
+)
+_TTL_AWARE = f"{_STATE}ttl.TtlAwareSerializerSnapshot"
+_TUPLE = f"{RUNTIME}TupleSerializerSnapshot"
+_ROW_DATA = inner("org.apache.flink.table.runtime.typeutils.RowDataSerializer")
+_AVRO = "org.apache.flink.formats.avro.typeutils.AvroSerializerSnapshot"
+
+
+class Outcome(IntEnum):
+    """What Flink does with a new serializer, from the best to the worst."""
+
+    AS_IS = 0
+    RECONFIGURED = 1
+    MIGRATED = 2
+    UNKNOWN = 3
+    INCOMPATIBLE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A difference of two serializers: the name of the rule about it, and its place."""
+
+    rule: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The outcome for a serializer, and the changes that led to it."""
+
+    outcome: Outcome = Outcome.AS_IS
+    changes: tuple[Change, ...] = ()
+
+    @classmethod
+    def of(cls, outcome: Outcome, rule: str, where: str) -> Resolution:
+        """The outcome of one change."""
+        return cls(outcome, (Change(rule, where),))
+
+    @classmethod
+    def joined(cls, parts: Iterable[Resolution]) -> Resolution:
+        """The worst outcome of several serializers, and all their changes."""
+        resolved = tuple(parts)
+        outcome = max((part.outcome for part in resolved), default=Outcome.AS_IS)
+        return cls(outcome, tuple(change for part in resolved for change in part.changes))
+
+
+def resolve(
+    old: TypeSerializerSnapshot, new: TypeSerializerSnapshot, place: str, *, is_field: bool = False
+) -> Resolution:
+    """What Flink does with state of an old serializer if a job has the new one.
+
+    Args:
+        old: The serializer that wrote the state.
+        new: The serializer of the job that restores it.
+        place: The place in the state, for messages: ``value.tags``.
+        is_field: Whether it is the serializer of a field of a POJO.
+    """
+    old, new = _without_flag(old), _without_flag(new)
+    if old == new:
+        return Resolution()
+    had_ttl, has_ttl = old.class_name in _TTL, new.class_name in _TTL
+    if had_ttl != has_ttl:
+        values = resolve(_value(old), _value(new), place)
+        changed = Resolution.of(Outcome.MIGRATED, "ttl", f"{place}: {'on' if has_ttl else 'off'}")
+        return Resolution.joined((changed, values))
+    if old.class_name != new.class_name:
+        return _other_class(old, new, place, is_field=is_field)
+    if isinstance(old, OpaqueSnapshot) or isinstance(new, OpaqueSnapshot):
+        return Resolution.of(Outcome.UNKNOWN, "serializer-changed", f"{place}: {_shown(old)}")
+    return _FAMILIES.get(old.class_name, _by_parts)(old, new, place)
+
+
+def _without_flag(snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
+    """The serializer itself; from 2.2 on a snapshot may say beside it whether it has TTL."""
+    return snapshot["inner"] if snapshot.class_name == _TTL_AWARE else snapshot
+
+
+def _value(snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
+    return snapshot.nested[1] if snapshot.class_name in _TTL else snapshot
+
+
+_WIDER = {
+    inner(f"{BASE}{narrow}Serializer"): tuple(inner(f"{BASE}{wide}Serializer") for wide in widths)
+    for narrow, widths in {
+        "Byte": ("Short", "Int", "Long", "Float", "Double"),
+        "Short": ("Int", "Long", "Float", "Double"),
+        "Int": ("Long", "Double"),
+        "Float": ("Double",),
+    }.items()
+}
+"""Serializer of numbers -> those of types that hold all of them."""
+
+
+def _other_class(
+    old: TypeSerializerSnapshot, new: TypeSerializerSnapshot, place: str, *, is_field: bool
+) -> Resolution:
+    rule = "type-changed"
+    if is_field and new.class_name in _WIDER.get(old.class_name, ()):
+        rule = "field-widened"
+    elif {old.class_name, new.class_name} == {POJO, KRYO}:
+        rule = "pojo-kryo"
+    elif isinstance(old, OpaqueSnapshot) or isinstance(new, OpaqueSnapshot):
+        # The snapshot of the new serializer may know that of an old one.
+        where = f"{place}: {_shown(old)} → {_shown(new)}"
+        return Resolution.of(Outcome.UNKNOWN, "serializer-changed", where)
+    return _refused(rule, old, new, place)
+
+
+def _refused(
+    rule: str, old: TypeSerializerSnapshot, new: TypeSerializerSnapshot, place: str
+) -> Resolution:
+    return Resolution.of(Outcome.INCOMPATIBLE, rule, f"{place}: {_shown(old)} → {_shown(new)}")
+
+
+def _shown(snapshot: TypeSerializerSnapshot) -> str:
+    """The class of the values, or a short name of the serializer."""
+    for name in ("pojo_class", "type_class", "enum_class", "runtime_class"):
+        if name in snapshot.names and snapshot[name]:
+            return f"{snapshot[name]} of Kryo" if snapshot.class_name == KRYO else snapshot[name]
+    simple = snapshot.class_name.rpartition(".")[2].rpartition("$")[2]
+    return simple.removesuffix("Snapshot").removesuffix("Serializer")
+
+
+def _pojo(old: TypeSerializerSnapshot, new: TypeSerializerSnapshot, place: str) -> Resolution:
+    before = {(entry.name, entry.key): entry for entry in old["fields"]}
+    after = {(entry.name, entry.key): entry for entry in new["fields"]}
+    common = [
+        _entries(before[field], after[field], f"{place}.{field[0]}", is_field=True)
+        for field in before
+        if field in after
+    ]
+    if old["pojo_class"] != new["pojo_class"]:
+        names = {entry.name for entry in old["fields"]}, {entry.name for entry in new["fields"]}
+        return _refused(
+            "class-renamed" if names[0] == names[1] else "type-changed", old, new, place
+        )
+    removed = [before[field] for field in before if field not in after]
+    added = [after[field] for field in after if field not in before]
+    registered = [
+        _entries(was, now, f"{place}({was.name})")
+        for was in old["registered"]
+        for now in new["registered"]
+        if was.name == now.name
+    ]
+    return Resolution.joined((*common, *_moved_fields(removed, added, place), *registered))
+
+
+def _moved_fields(
+    removed: list[OptionalEntry], added: list[OptionalEntry], place: str
+) -> Iterator[Resolution]:
+    """Fields that came or went; one that went may be another of the same type under a new name."""
+    for was in removed:
+        same = [now for now in added if was.value is not None and now.value == was.value]
+        where = f"{place}.{was.name}"
+        if same:
+            where += f" → {', '.join(now.name for now in same)}"
+        rule = "field-renamed" if same else "field-removed"
+        yield Resolution.of(Outcome.MIGRATED, rule, where)
+    for now in added:
+        yield Resolution.of(Outcome.MIGRATED, "field-added", f"{place}.{now.name}")
+
+
+def _entries(
+    old: OptionalEntry, new: OptionalEntry, place: str, *, is_field: bool = False
+) -> Resolution:
+    was, now = framed_snapshot(old), framed_snapshot(new)
+    if was is None or now is None:
+        return Resolution.of(Outcome.UNKNOWN, "serializer-changed", place)
+    return resolve(was, now, place, is_field=is_field)
+
+
+def _enum(old: TypeSerializerSnapshot, new: TypeSerializerSnapshot, place: str) -> Resolution:
+    if old["enum_class"] != new["enum_class"]:
+        return _refused("type-changed", old, new, place)
+    before, after = tuple(old["constants"]), tuple(new["constants"])
+    lost = [str(constant) for constant in before if constant not in after]
+    if lost:
+        where = f"{place}: {', '.join(lost)}"
+        return Resolution.of(Outcome.INCOMPATIBLE, "enum-constant-removed", where)
+    return Resolution.of(Outcome.RECONFIGURED, "enum-order", f"{place}: {_shown(old)}")
+
+
+def _kryo(old: TypeSerializerSnapshot, new: TypeSerializerSnapshot, place: str) -> Resolution:
+    if old["type_class"] != new["type_class"]:
+        return _refused("other-class", old, new, place)
+    parts = ("registrations", "default_serializers", "default_serializer_classes")
+    resolved = []
+    for part in parts:
+        before, after = ({entry.name: entry for entry in snapshot[part]} for snapshot in (old, new))
+        unloaded = [name for name, entry in before.items() if entry.value is None]
+        if lost := [name for name in unloaded if name not in after]:
+            where = f"{place}: {', '.join(lost)}"
+            resolved.append(Resolution.of(Outcome.INCOMPATIBLE, "kryo-registration-lost", where))
+        elif tuple(after)[: len(before)] != tuple(before):
+            gone = ", ".join(name for name in before if name not in after)
+            where = f"{place}: {gone or 'another order'}"
+            resolved.append(Resolution.of(Outcome.RECONFIGURED, "kryo-registrations", where))
+    return Resolution.joined(resolved)
+
+
+def _avro(old: TypeSerializerSnapshot, new: TypeSerializerSnapshot, place: str) -> Resolution:
+    unread = unread_parts(new["schema"] or "", old["schema"] or "")
+    if unread is None:
+        return Resolution.of(Outcome.UNKNOWN, "serializer-changed", f"{place}: its Avro schema")
+    refused = (
+        Resolution.of(Outcome.INCOMPATIBLE, "avro-schema", f"{place}{part}") for part in unread
+    )
+    migrated = Resolution.of(Outcome.MIGRATED, "avro-evolved", place)
+    return Resolution.joined(refused) if unread else migrated
+
+
+_OWN_PART = {
+    "component": Outcome.INCOMPATIBLE,
+    "padding": Outcome.INCOMPATIBLE,
+    "type_class": Outcome.INCOMPATIBLE,
+    "has_kind": Outcome.MIGRATED,
+    "has_mask": Outcome.MIGRATED,
+    "supports_null": Outcome.MIGRATED,
+    "has_previous_timestamp": Outcome.MIGRATED,
+}
+"""Field of a composite's own part -> the outcome if it differs."""
+
+_UNCOMPARED = ("outer_version", "nested", "identifier")
+
+
+def _by_parts(old: TypeSerializerSnapshot, new: TypeSerializerSnapshot, place: str) -> Resolution:
+    """Compares the serializers inside, one by one, and what the snapshots say themselves."""
+    if len(old.nested) != len(new.nested):
+        where = f"{place}: {len(old.nested)} → {len(new.nested)} fields"
+        return Resolution.of(Outcome.INCOMPATIBLE, "arity-changed", where)
+    inside = [
+        resolve(was, now, place + part_of(old, index))
+        for index, (was, now) in enumerate(zip(old.nested, new.nested, strict=True))
+    ]
+    return Resolution.joined((*inside, *_own_parts(old, new, place)))
+
+
+def _own_parts(
+    old: TypeSerializerSnapshot, new: TypeSerializerSnapshot, place: str
+) -> Iterator[Resolution]:
+    for name in old.names:
+        if name in _UNCOMPARED or name not in new.names or old[name] == new[name]:
+            continue
+        if name == "type_class" and old.class_name == _TUPLE:
+            continue  # Flink compares the fields alone
+        if isinstance(old[name], TypeSerializerSnapshot):
+            yield resolve(old[name], new[name], place)
+        elif name in _OWN_PART and KINDS[old.class_name].is_composite:
+            outcome, where = _OWN_PART[name], f"{place}: {old[name]} → {new[name]}"
+            is_refused = outcome is Outcome.INCOMPATIBLE
+            yield Resolution.of(outcome, "type-changed" if is_refused else "format-evolved", where)
+        else:
+            is_other = old.layout() != new.layout()
+            outcome = Outcome.INCOMPATIBLE if is_other else Outcome.UNKNOWN
+            yield Resolution.of(
+                outcome, "type-changed" if is_other else "serializer-changed", place
+            )
+
+
+def _row_data(old: TypeSerializerSnapshot, new: TypeSerializerSnapshot, place: str) -> Resolution:
+    if old["types"] == new["types"]:
+        return _by_parts(old, new, place)
+    is_other = old.layout() != new.layout()
+    where = f"{place}: {len(old['types'])} → {len(new['types'])} fields" if is_other else place
+    outcome = Outcome.INCOMPATIBLE if is_other else Outcome.UNKNOWN
+    return Resolution.of(outcome, "sql-row" if is_other else "serializer-changed", where)
+
+
+_FAMILIES: dict[str, Callable[[Any, Any, str], Resolution]] = {
+    POJO: _pojo,
+    KRYO: _kryo,
+    inner(f"{BASE}EnumSerializer"): _enum,
+    **{f"{package}ScalaEnumSerializerSnapshot": _enum for package in SCALA},
+    _AVRO: _avro,
+    _ROW_DATA: _row_data,
+}
+"""Snapshot class -> how two of it are compared; ``_by_parts`` for others."""
