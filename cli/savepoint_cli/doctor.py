@@ -1,8 +1,9 @@
-"""The command that predicts whether another Flink restores a savepoint, without Spark."""
+"""The command that predicts whether another Flink, or a new job, restores a savepoint, without Spark."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -24,14 +25,22 @@ if TYPE_CHECKING:
 NOT_RESTORABLE = 3
 _SHOWN_PLACES = 3
 _VERDICTS = tuple(Verdict)
+_FILE = click.Path(dir_okay=False, writable=True, path_type=Path)
 
 
 @options.inspection()
 @click.option(
     "--target",
-    required=True,
+    default="",
     metavar="RELEASE",
-    help=f"The release of Flink that restores it: {', '.join(map(release_text, TARGETS))}.",
+    help=f"The release of Flink that restores it: {', '.join(map(release_text, TARGETS))}. With --job by"
+    " default the newest that may have written both.",
+)
+@click.option(
+    "--job",
+    metavar="EXPECTED",
+    help="The new job that restores it: a savepoint or checkpoint of it, or a file that savepoint schema"
+    " PATH --output json has printed of one.",
 )
 @click.option(
     "--from",
@@ -46,10 +55,24 @@ _VERDICTS = tuple(Verdict)
     default=None,
     help="The state backend of the job that restores it.",
 )
+@click.option("--junit", type=_FILE, metavar="FILE", help="Write the verdicts as JUnit's XML, too.")
+@click.option(
+    "--markdown", type=_FILE, metavar="FILE", help="Write a comment for a pull request, too."
+)
 def doctor(
-    output: Output, opening: Opening, target: str, written_by: str, backend: str | None
+    output: Output,
+    opening: Opening,
+    target: str,
+    job: str | None,
+    written_by: str,
+    backend: str | None,
+    junit: Path | None,
+    markdown: Path | None,
 ) -> None:
-    """Tell whether Flink RELEASE restores the savepoint at PATH: per operator and state, and why not.
+    """Tell whether Flink RELEASE, or a new job, restores the savepoint at PATH: per operator and state.
+
+    With --job it compares operators, states, kinds, types and settings with those of the new job, and
+    says what to do about each difference. EXPECTED has no values: the new job may be run once, in a test.
 
     The worst verdict is "silent corruption": Flink may restore wrong values without noticing. Then
     come "not restorable", "restorable after migration" if the savepoint can be rewritten, and
@@ -59,12 +82,19 @@ def doctor(
 
     \b
     savepoint doctor s3://jobs/orders/savepoint-1a2b --target 2.2 --backend rocksdb
+    savepoint doctor s3://jobs/orders/savepoint-1a2b --job state/orders.json --markdown comment.md
     """
+    if not target and job is None:
+        raise click.UsageError("name the release that restores it by --target, or a job by --job")
     savepoint = opening.open()
     with options.usage_errors():
         compatibility = savepoint.compatibility(
-            target, written_by=written_by, backend=backend or ""
+            target, written_by=written_by, backend=backend or "", job=job
         )
+    if junit is not None:
+        junit.write_text(compatibility.to_junit(), encoding="utf-8")
+    if markdown is not None:
+        markdown.write_text(compatibility.to_markdown(), encoding="utf-8")
     rules = _rules(compatibility)
     if output.explains:
         output.page(

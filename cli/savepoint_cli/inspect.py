@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import click
@@ -103,6 +103,10 @@ def list_tables(output: Output, opening: Opening) -> None:
 def schema(output: Output, opening: Opening, table: str | None, form: SchemaForm | None) -> None:
     """Show the columns of TABLE, or of all tables, with their types in Spark's words.
 
+    Without TABLE, --output json gives one object: the columns, and the operators with the states that
+    their job declares (kinds, serializer snapshots in base64, max parallelism, backend). Keep it in the
+    job's repository: savepoint doctor --job compares another savepoint with it.
+
     \b
     savepoint schema s3://jobs/orders/savepoint-1a2b summarize.keyed_state --uid summarize
     savepoint schema s3://jobs/orders/savepoint-1a2b summarize.keyed_state --format ddl
@@ -113,7 +117,13 @@ def schema(output: Output, opening: Opening, table: str | None, form: SchemaForm
         text = state_processor.schema_text(opening.open(), table, form)
         output.text({"table": table, "form": form}, text)
         return
-    output.rows(f"Columns of {table or opening.path}", opening.open().schema(table))
+    savepoint = opening.open()
+    columns = savepoint.schema(table)
+    if table is None and output.is_json:
+        described = [asdict(column) for column in columns]
+        output.json({**savepoint.job_schema().as_json(), "columns": described})
+        return
+    output.rows(f"Columns of {table or opening.path}", columns)
 
 
 @command("types")

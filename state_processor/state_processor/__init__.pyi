@@ -94,6 +94,10 @@ from savepoint_database.types.types import (
 from savepoint_formats.checks.faults import (
     Fault,
 )
+from savepoint_formats.compatibility.expected_job import (
+    JobOperator,
+    JobSchema,
+)
 from savepoint_formats.compatibility.rules import (
     Finding,
     Verdict,
@@ -414,6 +418,8 @@ __all__ = [
     "ImportDescription",
     "InexactTimeError",
     "JobError",
+    "JobOperator",
+    "JobSchema",
     "KafkaState",
     "KeyBatch",
     "KeyGroupError",

@@ -156,6 +156,15 @@ class Output:
             self.values(title, names, rows)
 
     @property
+    def is_json(self) -> bool:
+        """Whether the answer is for programs, as JSON."""
+        return self.format is OutputFormat.JSON
+
+    def json(self, value: dict[str, Any]) -> None:
+        """Prints one JSON object."""
+        _echo_json(value)
+
+    @property
     def explains(self) -> bool:
         """Whether long texts are shown as paragraphs, to a person who doesn't want cells."""
         return self.is_for_people and self.format is OutputFormat.TEXT

@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from savepoint_database import audit, checks, sql
+from savepoint_database.checks.expected_state import job_schema
 from savepoint_database.checks.kafka_state import KafkaState
 from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_formats.errors import UnknownUidWarning
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
     from savepoint_database.audit.key_state import KeyState
     from savepoint_database.audit.statistics import SavepointStatistics
     from savepoint_database.checks.compatibility import Compatibility
+    from savepoint_database.checks.expected_state import ExpectedJob
     from savepoint_database.checks.savepoint_diff import SavepointDiff
     from savepoint_database.checks.verification import Depth, Verification
     from savepoint_database.types.timer_dates import Times
+    from savepoint_formats.compatibility.expected_job import JobSchema
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
@@ -54,21 +57,30 @@ class AuditVerbs(Snapshot):
         return checks.Verification.of(self, depth)
 
     def compatibility(
-        self, target: str, *, written_by: str = "", backend: str = ""
+        self,
+        target: str = "",
+        *,
+        written_by: str = "",
+        backend: str = "",
+        job: ExpectedJob | None = None,
     ) -> Compatibility:
-        """Tells per operator and state whether a release of Flink restores the savepoint, and why not.
+        """Tells per operator and state whether a release of Flink, or a new job, restores the savepoint.
 
         The answer follows from rules, each of which names its source. Only ``_metadata`` and the
         headers of files are read. From Flink 1 to 2, up to 256 MiB of POJO values are searched as
         well, for subclasses that no header describes. The code of the job and the objects that Kryo
-        wrote are unknown.
+        wrote are unknown. With ``job``, operators, states and types of the new job are compared as well.
 
         Args:
-            target: The release that restores the savepoint: ``1.18`` to ``2.3``.
+            target: The release that restores the savepoint: ``1.18`` to ``2.3``; with ``job`` by default
+                the newest that may have written both.
             written_by: The release that wrote the savepoint, where several releases are possible;
                 by default all of them.
             backend: The state backend of the restoring job: ``hashmap``, ``rocksdb`` or ``forst``.
-                Without it, files of one backend are a condition and no obstacle.
+                Without it, files of one backend are a condition and no obstacle. That of ``job``, if
+                its files tell it, is the default.
+            job: The new job: a savepoint or checkpoint of it, which may be empty, or its path; or its
+                schema, as ``job_schema`` gives it, or the path of a file with the schema as JSON.
 
         Returns:
             A verdict for the whole, for each operator and for each state, the worst first:
@@ -76,13 +88,29 @@ class AuditVerbs(Snapshot):
             or ``restorable``; and the findings, with reason, advice and source.
 
         Raises:
-            ValueError: There is no such release or backend, or the savepoint is of another release.
+            ValueError: There is no such release or backend, or the savepoint is of another release; or
+                neither ``target`` nor ``job`` is given.
+            DescriptionError: The file of ``job`` is no schema, or states are missing in it.
+            SavepointError: The savepoint of ``job`` can't be opened or read.
 
         Example:
             >>> found = Savepoint.open("s3://jobs/orders/savepoint-1a2b").compatibility("2.2")
             >>> [(state.state, state.verdict) for state in found.states()]
         """
-        return checks.Compatibility.of(self, target, written_by=written_by, backend=backend)
+        return checks.Compatibility.of(
+            self, target, written_by=written_by, backend=backend, job=job
+        )
+
+    def job_schema(self) -> JobSchema:
+        """The state that the job of the savepoint declares: operators, states, kinds, serializers.
+
+        It holds no values. ``as_json`` makes JSON of it, which can be kept in the job's repository:
+        ``savepoint schema PATH --output json`` prints it. ``problems`` say which files can't be read.
+
+        Example:
+            >>> json.dumps(Savepoint.open("savepoint-of-a-test").job_schema().as_json())
+        """
+        return job_schema(self)
 
     def stats(
         self,

@@ -1,8 +1,9 @@
-"""Tells by rules whether a release of Flink restores a snapshot, per operator and state.
+"""Tells by rules whether a release of Flink, or a new job, restores a snapshot, per operator and state.
 
 ``_metadata`` and the headers of files are read. From Flink 1 to 2, values of POJOs are searched for
 subclasses that no header describes, up to a number of bytes. State is restorable unless a rule
-objects. The code of the job and the connectors of the target are not examined.
+objects. The code of the job and the connectors of the target are not examined. What a new job declares
+is known from a savepoint of it.
 """
 
 from __future__ import annotations
@@ -10,9 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from savepoint_database.checks.compatibility_report import ReportCase, junit_text, markdown_text
+from savepoint_database.checks.expected_state import expected_job, job_operator
 from savepoint_formats.compatibility.facts import SnapshotFacts, operator_facts
+from savepoint_formats.compatibility.job_findings import JobFindings, job_findings
 from savepoint_formats.compatibility.operator_rules import BACKENDS, OPERATOR_RULES
 from savepoint_formats.compatibility.rules import (
+    TARGETS,
     Crossing,
     Finding,
     Verdict,
@@ -32,9 +37,14 @@ from savepoint_formats.printable import html_table, without_secrets
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from savepoint_database.checks.expected_state import ExpectedJob
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
-    from savepoint_formats.compatibility.facts import StateFacts
+    from savepoint_formats.compatibility.expected_job import JobSchema
+    from savepoint_formats.compatibility.facts import OperatorFacts, StateFacts
+    from savepoint_formats.metadata.flink_versions import Release
+
+    _Looked = tuple[OperatorFacts, tuple[str, ...]]
 
 _UNREAD = Finding(
     Verdict.UNKNOWN,
@@ -65,8 +75,10 @@ class StateCompatibility:
     findings: tuple[Finding, ...]
 
     @classmethod
-    def of(cls, operator: str, state: StateFacts, crossing: Crossing) -> StateCompatibility:
-        collected = list(all_findings(STATE_RULES, state, crossing))
+    def of(
+        cls, operator: str, state: StateFacts, crossing: Crossing, job: tuple[Finding, ...] = ()
+    ) -> StateCompatibility:
+        collected = [*job, *all_findings(STATE_RULES, state, crossing)]
         for use in state.serializers:
             collected += all_findings(SERIALIZER_RULES, use, crossing)
         findings = tuple(dict.fromkeys(collected))
@@ -93,17 +105,36 @@ class OperatorCompatibility:
 
     @classmethod
     def of(
-        cls, operator: Operator, crossing: Crossing, glance: Glance | None
+        cls, operator: Operator, looked: _Looked, crossing: Crossing, job: JobFindings
     ) -> OperatorCompatibility:
-        known = operator.record, operator.uid, operator.catalog, operator.kryo
-        facts, problems = operator_facts(operator.directory, *known, glance)
+        facts, problems = looked
         unread = (replace(_UNREAD, where=problem) for problem in problems)
-        findings = (*all_findings(OPERATOR_RULES, facts, crossing), *unread)
-        states = tuple(
-            StateCompatibility.of(operator.name, state, crossing) for state in facts.states
+        findings = (*job.operator, *all_findings(OPERATOR_RULES, facts, crossing), *unread)
+        states = (
+            StateCompatibility.of(operator.name, state, crossing, job.states.get(state, ()))
+            for state in facts.states
         )
+        return cls.judged(
+            operator.name, operator.id, findings, (*states, *_added(operator.name, job))
+        )
+
+    @classmethod
+    def judged(
+        cls,
+        name: str,
+        digits: str,
+        findings: tuple[Finding, ...],
+        states: tuple[StateCompatibility, ...],
+    ) -> OperatorCompatibility:
+        """The operator with the worst verdict of all findings."""
         verdict = worst((_worst(findings), *(state.verdict for state in states)))
-        return cls(operator.name, operator.id, verdict, findings, states)
+        return cls(name, digits, verdict, findings, states)
+
+
+def _added(operator: str, job: JobFindings) -> Iterator[StateCompatibility]:
+    """States that only the new job has."""
+    for state, findings in job.new_states:
+        yield StateCompatibility(operator, state.name, state.kind, _worst(findings), findings)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -112,6 +143,7 @@ class Compatibility:
 
     Attributes:
         path: The snapshot.
+        job: The new job: the path of its savepoint or schema; empty without one.
         written_by: Releases that may have written it, as ``1.16 to 1.20``.
         target: The release that restores it.
         backend: State backend of the restoring job; empty if not given.
@@ -122,6 +154,7 @@ class Compatibility:
     """
 
     path: str
+    job: str
     written_by: str
     target: str
     backend: str
@@ -166,21 +199,46 @@ class Compatibility:
                 name = f"{state.operator}.{state.state}"
                 yield from ((name, finding) for finding in state.findings)
 
+    def to_junit(self) -> str:
+        """XML as test runners write it: a test case per state, and per operator or snapshot with findings."""
+        return junit_text(self.path, self._cases())
+
+    def to_markdown(self) -> str:
+        """A comment for a pull request: the verdict, and what to do, the worst first."""
+        return markdown_text(self.path, self.job, self.verdict, self._cases())
+
+    def _cases(self) -> Iterator[ReportCase]:
+        if self.findings:
+            yield ReportCase("", "", _worst(self.findings), self.findings)
+        for operator in self.operators:
+            if operator.findings:
+                yield ReportCase(
+                    operator.operator, "", _worst(operator.findings), operator.findings
+                )
+            for state in operator.states:
+                yield ReportCase(operator.operator, state.state, state.verdict, state.findings)
+
     @classmethod
     def of(
-        cls, snapshot: Snapshot, target: str, *, written_by: str = "", backend: str = ""
+        cls,
+        snapshot: Snapshot,
+        target: str = "",
+        *,
+        written_by: str = "",
+        backend: str = "",
+        job: ExpectedJob | None = None,
     ) -> Compatibility:
         """Applies the rules to a snapshot; see ``Savepoint.compatibility``."""
-        crossing = _crossing(snapshot, target, written_by, backend)
+        uids = [operator.uid for operator in snapshot.operators() if operator.uid]
+        expected = None if job is None else expected_job(job, uids)
+        backend = backend or ("" if expected is None else expected.backend)
+        crossing = _crossing(snapshot, target, written_by, backend, expected)
         findings = all_findings(SNAPSHOT_RULES, SnapshotFacts(snapshot.metadata), crossing)
-        glance = Glance() if from_1_to_2(crossing) else None
-        operators = tuple(
-            OperatorCompatibility.of(operator, crossing, glance)
-            for operator in snapshot.operators()
-        )
+        operators = tuple(_operators(snapshot, crossing, expected))
         verdict = worst((_worst(findings), *(operator.verdict for operator in operators)))
         return cls(
             snapshot.path,
+            "" if expected is None else expected.path,
             str(crossing.written),
             release_text(crossing.target),
             backend,
@@ -191,14 +249,38 @@ class Compatibility:
         )
 
 
+def _operators(
+    snapshot: Snapshot, crossing: Crossing, job: JobSchema | None
+) -> Iterator[OperatorCompatibility]:
+    """Verdicts on the operators of a snapshot, then on those that only a new job has."""
+    glance = Glance() if from_1_to_2(crossing) else None
+    looked = [(operator, _looked(operator, glance)) for operator in snapshot.operators()]
+    old = [job_operator(operator, facts) for operator, (facts, _) in looked]
+    of_job, added = ({}, []) if job is None else job_findings(old, job.operators, crossing)
+    for operator, facts in looked:
+        findings = of_job.get(operator.id, JobFindings())
+        yield OperatorCompatibility.of(operator, facts, crossing, findings)
+    for new, findings in added:
+        yield OperatorCompatibility.judged(new.name, new.hash, findings.operator, ())
+
+
+def _looked(operator: Operator, glance: Glance | None) -> _Looked:
+    known = operator.record, operator.uid, operator.catalog, operator.kryo
+    return operator_facts(operator.directory, *known, glance)
+
+
 def _worst(findings: Iterable[Finding]) -> Verdict:
     return worst(finding.verdict for finding in findings)
 
 
-def _crossing(snapshot: Snapshot, target: str, written_by: str, backend: str) -> Crossing:
-    """Raises ``ValueError`` for unknown releases and backends."""
+def _crossing(
+    snapshot: Snapshot, target: str, written_by: str, backend: str, job: JobSchema | None
+) -> Crossing:
+    """Raises ``ValueError`` for unknown releases and backends, and if nobody tells the target."""
     if backend and backend not in BACKENDS:
         raise ValueError(f"backend is {backend!r}, expected one of {', '.join(BACKENDS)}")
+    if not target and job is None:
+        raise ValueError("name the release that restores it as target, or the new job")
     written = FlinkVersionRange.of(snapshot.metadata)
     if written_by:
         writer = release(written_by)
@@ -207,7 +289,22 @@ def _crossing(snapshot: Snapshot, target: str, written_by: str, backend: str) ->
                 f"{snapshot.path} was written by Flink {written}, not by Flink {written_by}"
             )
         written = FlinkVersionRange(writer, writer)
+    if target:
+        restored_by = target_release(target)
+    else:
+        assert job is not None
+        restored_by = _release_of(job, written)
+        if written.oldest <= restored_by <= written.newest:
+            written = FlinkVersionRange(restored_by, restored_by)
     version = snapshot.metadata.version
     names = (operator.name for operator in snapshot.metadata.operators)
     is_nameless = version >= MetadataVersion.OPERATOR_NAMES and not any(names)
-    return Crossing(written, version, target_release(target), backend, is_nameless)
+    return Crossing(written, version, restored_by, backend, is_nameless)
+
+
+def _release_of(job: JobSchema, written: FlinkVersionRange) -> Release:
+    """The release of a new job: that of the savepoint if it may be, else the newest that it may have."""
+    newest = min(written.newest, job.written.newest)
+    if newest < max(written.oldest, job.written.oldest):
+        newest = job.written.newest
+    return min(max(newest, TARGETS[0]), TARGETS[-1])

@@ -34,8 +34,8 @@ def test_a_savepoint_that_fits_ends_with_0(samples: Path) -> None:
     path = samples / "states-2.2.1-rocksdb-canonical"
     code, found = answer(path, "--target", "2.2.1", "--backend", "hashmap")
     assert code == 0
-    names = ["path", "written_by", "target", "backend", "verdict", "is_restorable", "findings"]
-    assert list(found) == [*names, "operators"]
+    names = ["path", "job", "written_by", "target", "backend", "verdict", "is_restorable"]
+    assert list(found) == [*names, "findings", "operators"]
     assert (found["written_by"], found["target"]) == ("2.1 to 2.3", "2.2")
     assert (found["verdict"], found["is_restorable"]) == ("restorable", True)
     assert [one["rule"] for one in found["findings"]] == ["max-parallelism"]
@@ -107,7 +107,7 @@ def test_a_terminal_shows_reasons_that_are_folded_and_whole(objects: Path) -> No
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "Missing option '--target'"),
+        ((), "name the release that restores it by --target"),
         (("--target", "1.17"), "the rules know nothing of Flink 1.17; they know 1.18, 1.19"),
         (("--target", "newest"), "'newest' is no release of Flink"),
         (("--target", "2.2", "--from", "1.15"), ", not by Flink 1.15"),
