@@ -1,0 +1,448 @@
+"""What the doctor says of new versions of a job is what a real Flink does with them."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING
+
+import pytest
+from support.changed_jobs import ChangedJobs, Run, Version
+
+from state_processor import Savepoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from state_processor import Compatibility
+
+    Case = tuple[Version, str]
+
+# New versions lack some operators.
+pytestmark = pytest.mark.filterwarnings("ignore::savepoint_formats.errors.UnknownUidWarning")
+
+OLD = Version("old")
+FLINK_1, FLINK_2 = "1.20.5", "2.2.1"
+UIDS = ["nothing", "keys", "orders", "audit"]
+
+
+def field(old: str, new: str) -> dict[str, str]:
+    """A change of a line in a POJO."""
+    return {f"        public {old}": f"        public {new}"}
+
+
+ROW = "Types.ROW(Types.INT, Types.STRING)"
+COUNT = 'new ValueStateDescriptor<>("count", Types.INT)'
+AUDIT = 'process(new Audit()).returns(Types.STRING).uid("audit")'
+SECONDS = "{'name': 'seconds', 'type': 'int'}"
+LAST = "+ \"{'name': 'kind',"
+
+
+def with_field(text: str) -> dict[str, str]:
+    """One more field in the Avro schema."""
+    return {LAST: f'+ "{text}," {LAST}'}
+
+
+# A change, and the rule about it; Flink restores these.
+RESTORED: tuple[Case, ...] = (
+    (Version("same"), ""),
+    (
+        Version(
+            "field added",
+            field(
+                "int amount = 7;",
+                'int amount = 7; public long extra = 5; public String toString() { return amount + " " + extra; }',
+            ),
+        ),
+        "field-added",
+    ),
+    (Version("field removed", field('String note = "new";', "int none;")), "field-removed"),
+    (
+        Version("field renamed", field('String note = "new";', 'String remark = "new";')),
+        "field-renamed",
+    ),
+    (
+        Version(
+            "field of a field added", field("int code = 4051;", "int code; public String land;")
+        ),
+        "field-added",
+    ),
+    (
+        Version(
+            "enum reordered", {"        LOW,\n        MIDDLE,": "        MIDDLE,\n        LOW,"}
+        ),
+        "enum-order",
+    ),
+    (
+        Version("enum constant added", {"        LOW,\n": "        NONE,\n        LOW,\n"}),
+        "enum-order",
+    ),
+    (
+        Version("state renamed", {COUNT: 'new ValueStateDescriptor<>("number", Types.INT)'}),
+        "state-renamed",
+    ),
+    (
+        Version(
+            "state removed",
+            {f"count = getRuntimeContext().getState({COUNT});": ""}
+            | {'Seen.kept("count", count.value());\n            count.update(1);': ""},
+        ),
+        "state-not-used",
+    ),
+    (
+        Version(
+            "state added",
+            {
+                "count = getRuntime": 'getRuntimeContext().getState(new ValueStateDescriptor<>("x", Types.INT)); count = getRuntime'
+            },
+        ),
+        "state-new",
+    ),
+    (
+        Version(
+            "operator added",
+            {
+                '.uid("audit");': '.uid("audit"); numbers.keyBy(Job::key, KEY).process(new Audit()).returns(Types.STRING).uid("more");'
+            },
+            operators=3,
+        ),
+        "operator-new",
+    ),
+    (
+        Version(
+            "avro field with default", with_field("{'name': 'n', 'type': 'int', 'default': 1}")
+        ),
+        "avro-evolved",
+    ),
+    (Version("avro field removed", {SECONDS + ',"': '"'}), "avro-evolved"),
+    (Version("avro int to long", {SECONDS: "{'name': 'seconds', 'type': 'long'}"}), "avro-evolved"),
+    (
+        Version("avro int to a union", {SECONDS: "{'name': 'seconds', 'type': ['null', 'int']}"}),
+        "avro-evolved",
+    ),
+    (
+        Version(
+            "avro field renamed with an alias",
+            {SECONDS: "{'name': 'time', 'type': 'int', 'aliases': ['seconds']}"},
+        ),
+        "avro-evolved",
+    ),
+    (
+        Version("avro symbol added", {"'symbols': ['A', 'B']": "'symbols': ['Z', 'A', 'B']"}),
+        "avro-evolved",
+    ),
+    (
+        Version(
+            "kryo registration removed",
+            config={"pipeline.serialization-config": "[]"},
+        ),
+        "kryo-registrations",
+    ),
+    (
+        Version(
+            "kryo registration added",
+            config={
+                "pipeline.serialization-config": "[app.Job$Address: {type: kryo}, app.Job$Place: {type: kryo}]"
+            },
+        ),
+        "kryo-registrations",
+    ),
+    (
+        Version(
+            "key of a map evolves",
+            field('String name = "here";', 'String name = "here"; public int x;'),
+        ),
+        "map-key-evolved-somewhere",
+    ),
+)
+# Flink refuses these.
+REFUSED: tuple[Case, ...] = (
+    (Version("field widened", field("int amount = 7;", "long amount = 7;")), "field-widened"),
+    (
+        Version("field of another type", field("int amount = 7;", 'String amount = "7";')),
+        "type-changed",
+    ),
+    (Version("enum constant removed", {"        LOW,\n": ""}), "enum-constant-removed"),
+    (
+        Version(
+            "class renamed",
+            {
+                "Order.class": "Purchase.class",
+                "<Order>": "<Purchase>",
+                "new Order()": "new Purchase()",
+                "class Order ": "class Purchase ",
+            },
+        ),
+        "class-renamed",
+    ),
+    (Version("uid lost", {'.uid("audit")': ""}), "operator-moved"),
+    (Version("uid changed", {'.uid("audit")': '.uid("auditor")'}), "operator-moved"),
+    (
+        Version("operator removed", {f"numbers.keyBy(Job::key, KEY).{AUDIT};": ""}, operators=1),
+        "operator-missing",
+    ),
+    (
+        Version(
+            "value to list",
+            {
+                "ReducingState<Long> total": "ListState<Long> total",
+                'getReducingState(new ReducingStateDescriptor<>("total", Long::sum, Types.LONG))': 'getListState(new ListStateDescriptor<>("total", Types.LONG))',
+            }
+            | {'Seen.kept("total", total.get());': "total.get();"},
+        ),
+        "state-kind",
+    ),
+    (
+        Version(
+            "key of another type",
+            {
+                "KEY = Types.STRING": "KEY = Types.LONG",
+                "TypeInformation<String> KEY": "TypeInformation<Long> KEY",
+                "String key(int number)": "Long key(int number)",
+                'return "key " + number;': "return (long) number;",
+                "KeyedProcessFunction<String,": "KeyedProcessFunction<Long,",
+            },
+        ),
+        "key-type",
+    ),
+    (
+        Version(
+            "pojo to kryo",
+            {
+                "    public static class Order {": "    public static class Order {\n        private Order(int none) {}\n        public Order() { this(1); }\n        private int hidden;"
+            },
+        ),
+        "pojo-kryo",
+    ),
+    (Version("class of kryo", {"Token": "Coin"}), "other-class"),
+    (
+        Version(
+            "value of another type",
+            {
+                COUNT: 'new ValueStateDescriptor<>("count", Types.LONG)',
+                "ValueState<Integer> count": "ValueState<Long> count",
+                "count.update(1)": "count.update(1L)",
+            },
+        ),
+        "type-changed",
+    ),
+    (
+        Version(
+            "element of another type",
+            {
+                '"notes", Types.STRING': '"notes", Types.LONG',
+                "ListStateDescriptor<String> texts": "ListStateDescriptor<Long> texts",
+                "ListState<String> notes": "ListState<Long> notes",
+                'List.of("first")': "List.of(1L)",
+            },
+        ),
+        "type-changed",
+    ),
+    (
+        Version(
+            "element of the operator",
+            {
+                'ListStateDescriptor<>("seen", TypeInformation.of(Address.class))': 'ListStateDescriptor<>("seen", Types.STRING)',
+                "ListState<Address> seen": "ListState<String> seen",
+                "for (Address address": "for (String address",
+                "List.of(new Address())": 'List.of("a")',
+            },
+        ),
+        "type-changed",
+    ),
+    (
+        Version(
+            "row with one more field",
+            {
+                ROW: "Types.ROW(Types.INT, Types.STRING, Types.INT)",
+                'Row.of(1, "a")': 'Row.of(1, "a", 2)',
+            },
+        ),
+        "arity-changed",
+    ),
+    (
+        Version(
+            "tuple with one more field",
+            {
+                "Types.TUPLE(Types.STRING, Types.INT)": "Types.TUPLE(Types.STRING, Types.INT, Types.INT)",
+                "Tuple2<String, Integer>": "Tuple3<String, Integer, Integer>",
+                'Tuple2.of("a", 1)': 'Tuple3.of("a", 1, 1)',
+            },
+        ),
+        "arity-changed",
+    ),
+    (
+        Version("avro field without default", with_field("{'name': 'n', 'type': 'int'}")),
+        "avro-schema",
+    ),
+    (Version("avro field renamed", {SECONDS: "{'name': 'time', 'type': 'int'}"}), "avro-schema"),
+    (
+        Version("avro int to string", {SECONDS: "{'name': 'seconds', 'type': 'string'}"}),
+        "avro-schema",
+    ),
+    (Version("avro symbol removed", {"'symbols': ['A', 'B']": "'symbols': ['A']"}), "avro-schema"),
+    (Version("avro record renamed", {"'name': 'Visit'": "'name': 'Call'"}), "avro-schema"),
+    (
+        Version("max parallelism", config={"pipeline.max-parallelism": "64"}),
+        "other-max-parallelism",
+    ),
+)
+WITH_TTL = (
+    Version("ttl of a value", {"// The time to live of states.": "orders.enableTimeToLive(TTL);"}),
+    Version("ttl of a list", {"// The time to live of states.": "texts.enableTimeToLive(TTL);"}),
+    Version("ttl of a map", {"// The time to live of states.": "numbers.enableTimeToLive(TTL);"}),
+)
+
+
+class Jobs:
+    """A cluster per release, and a savepoint of the old job in each."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.open = ExitStack()
+        self.clusters: dict[str, ChangedJobs] = {}
+        self.olds: dict[str, Run] = {}
+
+    def of(self, release: str) -> ChangedJobs:
+        if release not in self.clusters:
+            folder = self.folder / release
+            folder.mkdir()
+            self.clusters[release] = self.open.enter_context(closing(ChangedJobs(release, folder)))
+        return self.clusters[release]
+
+    def old(self, release: str) -> Run:
+        if release not in self.olds:
+            self.olds[release] = self.of(release).run(OLD)
+            assert not self.olds[release].error
+        return self.olds[release]
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jobs]:
+    made = Jobs(tmp_path_factory.mktemp("changed-jobs"))
+    with made.open:
+        yield made
+
+
+def judged(old: str, new: str, folder: Path, backend: str = "") -> Compatibility:
+    """What the doctor says, of the new job's savepoint and of its schema alike."""
+    savepoint = Savepoint.open(old, uids=UIDS)
+    found = savepoint.compatibility(job=new, backend=backend)
+    schema = folder / "job.json"
+    schema.write_text(json.dumps(Savepoint.open(new, uids=UIDS).job_schema().as_json()))
+    of_schema = savepoint.compatibility(job=schema, backend=backend)
+    assert of_schema.operators == found.operators
+    return found
+
+
+def rules_of(found: Compatibility) -> set[str]:
+    conditions = {"max-parallelism", "uid"}
+    return {finding.rule for _, finding in found.placed()} - conditions
+
+
+def named(cases: tuple[Case, ...]) -> Callable[..., None]:
+    """A test per change."""
+    ids = [version.name for version, _ in cases]
+    return pytest.mark.parametrize(("version", "rule"), cases, ids=ids)
+
+
+@named(RESTORED)
+def test_what_the_doctor_lets_pass_is_restored(
+    jobs: Jobs, tmp_path: Path, version: Version, rule: str
+) -> None:
+    cluster, old = jobs.of(FLINK_2), jobs.old(FLINK_2)
+    new, run = cluster.run(version), cluster.run(version, old.savepoint)
+    assert new.error == run.error == ""
+    found = judged(old.savepoint, new.savepoint, tmp_path)
+    assert found.verdict == "restorable"
+    assert rule in rules_of(found) or (rules_of(found), rule) == (set(), "")
+    lost = {"count"} if rule in ("state-renamed", "state-not-used") else set()
+    assert {state for state in RESTORED_STATES if len(run.kept.get(state, ())) < 5} == lost
+
+
+RESTORED_STATES = ("order", "token", "visit", "row", "pair", "count", "notes", "amounts", "audits")
+
+
+@named(REFUSED)
+def test_what_the_doctor_stops_is_refused(
+    jobs: Jobs, tmp_path: Path, version: Version, rule: str
+) -> None:
+    cluster, old = jobs.of(FLINK_2), jobs.old(FLINK_2)
+    new, run = cluster.run(version), cluster.run(version, old.savepoint)
+    assert new.error == ""
+    assert run.error
+    found = judged(old.savepoint, new.savepoint, tmp_path)
+    assert found.verdict in ("not restorable", "restorable after migration")
+    assert rule in rules_of(found)
+
+
+@pytest.mark.parametrize("version", WITH_TTL, ids=lambda version: version.name)
+@pytest.mark.parametrize("release", [FLINK_1, FLINK_2])
+def test_a_time_to_live_is_set_by_newer_releases(
+    jobs: Jobs, tmp_path: Path, version: Version, release: str
+) -> None:
+    cluster, old = jobs.of(release), jobs.old(release)
+    with_ttl, run = cluster.run(version), cluster.run(version, old.savepoint)
+    back = cluster.run(OLD, with_ttl.savepoint)
+    assert [bool(run.error), bool(back.error)] == [release == FLINK_1] * 2
+    pairs = (old.savepoint, with_ttl.savepoint), (with_ttl.savepoint, old.savepoint)
+    for before, after in pairs:
+        found = judged(before, after, tmp_path)
+        assert found.is_restorable is (release == FLINK_2)
+        assert "ttl-migrated" if found.is_restorable else "ttl-changed" in rules_of(found)
+
+
+@named((*RESTORED[1:5], *REFUSED[:4]))
+def test_flink_1_decides_alike(jobs: Jobs, tmp_path: Path, version: Version, rule: str) -> None:
+    cluster, old = jobs.of(FLINK_1), jobs.old(FLINK_1)
+    new, run = cluster.run(version), cluster.run(version, old.savepoint)
+    found = judged(old.savepoint, new.savepoint, tmp_path)
+    assert found.is_restorable is (run.error == "")
+    assert rule in rules_of(found)
+
+
+def test_a_new_field_has_the_value_of_its_initializer(jobs: Jobs) -> None:
+    version = next(version for version, _ in RESTORED if version.name == "field added")
+    run = jobs.of(FLINK_2).run(version, jobs.old(FLINK_2).savepoint)
+    assert set(run.kept["order"]) == {"7 5"}
+
+
+def test_rocksdb_does_not_migrate_keys_of_maps(jobs: Jobs, tmp_path: Path) -> None:
+    version = next(version for version, _ in RESTORED if version.name == "key of a map evolves")
+    cluster, old = jobs.of(FLINK_2), jobs.old(FLINK_2)
+    new = cluster.run(version.on("rocksdb"))
+    assert cluster.run(version.on("rocksdb"), old.savepoint).error
+    found = judged(old.savepoint, new.savepoint, tmp_path, "rocksdb")
+    assert found.verdict == "not restorable"
+    assert "map-key-evolved" in rules_of(found)
+
+
+def test_files_of_one_backend_are_not_restored_by_another(jobs: Jobs, tmp_path: Path) -> None:
+    cluster = jobs.of(FLINK_2)
+    old = cluster.run(OLD.on("hashmap"), form="native")
+    new = cluster.run(OLD.on("rocksdb"), form="native")
+    assert cluster.run(OLD.on("rocksdb"), old.savepoint).error
+    found = judged(old.savepoint, new.savepoint, tmp_path)
+    assert (found.verdict, found.backend) == ("restorable after migration", "rocksdb")
+    assert "native-of-hashmap" in rules_of(found)
+
+
+def test_a_job_that_asks_for_no_max_parallelism_takes_that_of_the_savepoint(
+    jobs: Jobs, tmp_path: Path
+) -> None:
+    cluster = jobs.of(FLINK_2)
+    old = cluster.run(Version("few", config={"pipeline.max-parallelism": "64"}))
+    assert cluster.run(OLD, old.savepoint).error == ""
+    found = judged(old.savepoint, jobs.old(FLINK_2).savepoint, tmp_path)
+    assert found.verdict == "restorable"
+    assert "default-max-parallelism" in rules_of(found)
+
+
+def test_the_advice_about_a_uid_helps(jobs: Jobs, tmp_path: Path) -> None:
+    version = next(version for version, _ in REFUSED if version.name == "uid changed")
+    cluster, old = jobs.of(FLINK_2), jobs.old(FLINK_2)
+    new, out = cluster.run(version), str(tmp_path / "renamed")
+    Savepoint.open(old.savepoint).rename_operator("audit", "auditor").write(out)
+    assert judged(out, new.savepoint, tmp_path).verdict == "restorable"
+    assert len(cluster.run(version, out).kept["audits"]) == 5
