@@ -11,12 +11,18 @@ from hypothesis import strategies as st
 from support.run_by_hand import entries_of, left_by
 
 from savepoint_formats.errors import EndlessTimersError
+from savepoint_functions.functions.backends.in_memory import SingleKeyBackend
 from savepoint_functions.functions.execution_options import ExecutionOptions
+from savepoint_functions.functions.function_calls import FunctionCalls
+from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
+from savepoint_functions.functions.process_functions import KeyedContext
 from savepoint_functions.windows.evictors import CountEvictor, TimeEvictor
 from savepoint_functions.windows.triggers import (
     ContinuousEventTimeTrigger,
+    ContinuousProcessingTimeTrigger,
     CountTrigger,
     EventTimeTrigger,
+    ProcessingTimeTrigger,
     PurgingTrigger,
     TriggerResult,
 )
@@ -230,6 +236,57 @@ def test_a_watermark_that_goes_back_is_an_error(tmp_path: Any) -> None:
     rows = [{"key": 1, "at": 5, "watermark": watermark, "number": 1} for watermark in (4, 3)]
     with pytest.raises(ValueError, match="goes back from 4 to 3"):
         left_by(function, rows, ExecutionOptions(), tmp_path)
+
+
+class ByClock:
+    """A window operator at one key, whose clock a test sets."""
+
+    def __init__(self, assigner: WindowAssigner, trigger: Trigger, **settings: Any) -> None:
+        self.now, self.recorded = 0, Recorded()
+        windowing = Windowing(assigner, trigger, is_processing_time=True, **settings)
+        function = WindowOperator(windowing, ALL, self.recorded)
+        backend = SingleKeyBackend(LONG.layout, lambda: self.now)
+        self.timers = function._make_timer_service(backend, flows=True)
+        function.open(KeyedRuntimeContext(backend))
+        backend.set_current_key(1, b"1")
+        context = KeyedContext(self.timers, lambda _: None)
+        context.current_key = 1
+        self._calls = FunctionCalls.of(function, context)
+
+    def at(self, now: int, *rows: int) -> list[tuple[Any, list[int]]]:
+        """Fires what the clock has reached, and brings rows; the windows that have fired."""
+        self.now = now
+        self._calls.fire(self.timers.due(processing_time=now))
+        self._calls.process((None, row) for row in rows)
+        fired = [(window.end, elements) for _, window, _, elements in self.recorded.calls]
+        self.recorded.calls.clear()
+        return fired
+
+
+def test_windows_of_the_clock_fire_at_their_end_by_one_timer() -> None:
+    clock = ByClock(TumblingWindows(10), ProcessingTimeTrigger(), allowed_lateness_ms=5)
+    assert clock.at(2, 1) == clock.at(7, 2) == clock.at(8) == []
+    assert clock.timers.processing_time_timers() == [9]
+    assert clock.at(12, 3) == [(10, [1, 2])]
+    assert clock.timers.processing_time_timers() == [19]
+    assert clock.at(30) == [(20, [3])]
+    assert clock.timers.processing_time_timers() == []
+
+
+def test_sessions_of_the_clock_merge() -> None:
+    clock = ByClock(SessionWindows(5), ProcessingTimeTrigger())
+    assert clock.at(2, 1) == clock.at(5, 2) == []
+    assert clock.timers.processing_time_timers() == [9]
+    assert clock.at(9) == [(10, [1, 2])]
+
+
+def test_a_continuous_trigger_of_the_clock_fires_at_each_interval_and_at_the_end() -> None:
+    clock = ByClock(TumblingWindows(10), ContinuousProcessingTimeTrigger.of(4))
+    assert clock.at(1, 1) == []
+    assert clock.at(5, 2) == [(10, [1])]
+    assert clock.at(8, 3) == [(10, [1, 2])]
+    assert clock.at(9) == [(10, [1, 2, 3])]
+    assert clock.timers.processing_time_timers() == []
 
 
 def test_states_of_windows_and_triggers_are_named_before(tmp_path: Any) -> None:
