@@ -12,22 +12,29 @@ from support.flink_restore import (
     KeyedState,
     Operator,
     TimerService,
+    TimeWindows,
 )
 from support.sample_rows import Rows, in_order
 from support.streamed_rows import StreamedRows
 
 from savepoint_functions.mixed_mode import MixedModeJob, OperatorSettings
+from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
 from state_processor import (
     KeyedProcessFunction,
     ListStateDescriptor,
     MapStateDescriptor,
     OperatorTransformation,
+    ProcessWindowFunction,
     ReducingStateDescriptor,
+    TumblingWindows,
     Types,
     ValueStateDescriptor,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
 NOON = 1_709_294_400_000
@@ -127,23 +134,83 @@ def sold(number: int) -> tuple[int, str, int]:
     return number, f"Wörd {number % WORDS}", NOON + 1000 * number
 
 
+SIZE = 25
+HOURLY = Operator(
+    "hourly",
+    key="STRING",
+    states=(KeyedState.reducing("window-contents", "LONG").under("TIME_WINDOW"),),
+    timers=(TimerService("window-timers", "TIME_WINDOW"),),
+    windows=TimeWindows("tumbling", 1000 * SIZE, "reduce", "LONG"),
+)
+
+
+def spans() -> ProcessWindowFunction:
+    """Likewise."""
+
+    class Spans(ProcessWindowFunction):
+        def process(self, key: Any, context: Any, elements: list[Any]) -> Iterator[Any]:
+            yield key, context.window().start, *elements
+
+    return Spans()
+
+
+def ended() -> list[tuple[str, int, int]]:
+    """The last number of each word in each window."""
+    return [
+        (f"Wörd {word}", NOON + 1000 * start, found[-1])
+        for word in range(WORDS)
+        for start in range(0, ALL, SIZE)
+        if (found := [number for number in ids(word) if start <= number < start + SIZE])
+    ]
+
+
+Keyed = tuple[KeyedStateTransformation, KeyedStateTransformation]
+
+
 @pytest.fixture(scope="module")
-def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("mixed")
+def inputs(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Keyed:
+    """Backlog and stream."""
     columns = "id BIGINT, word STRING, at BIGINT"
-    rows = StreamedRows(folder / "rows", columns)
+    rows = StreamedRows(tmp_path_factory.mktemp("mixed") / "rows", columns)
     rows.put(map(sold, range(BACKLOG, ALL)))
     past = spark.createDataFrame(map(sold, range(BACKLOG)), columns)
     keyed, live = (
         OperatorTransformation.bootstrap_with(one).assign_timestamps("at").key_by("word")
         for one in (past, rows.frame(spark))
     )
+    return keyed, live
+
+
+@pytest.fixture(scope="module")
+def written(inputs: Keyed, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("seen")
     settings = OperatorSettings("seen", "word STRING", parallelism=2)
-    job = MixedModeJob.of(keyed, live, seen_function(), settings, str(folder / "job"))
+    job = MixedModeJob.of(*inputs, seen_function(), settings, str(folder / "job"))
     with job.start() as running:
         running.process_all_available()
         running.take_savepoint(str(folder / "savepoint"))
     return str(folder / "savepoint")
+
+
+def test_windows_of_backlog_and_stream_fire_once(
+    flink_restore: FlinkRestore, inputs: Keyed, tmp_path: Path
+) -> None:
+    windows = inputs[0].window(TumblingWindows(1000 * SIZE))
+    function = windows.reduce(max, Types.LONG(), "id", spans()).operator
+    settings = OperatorSettings("hourly", "word STRING, start BIGINT, id BIGINT", parallelism=2)
+    job = MixedModeJob.of(*inputs, function, settings, str(tmp_path / "job"))
+    ours: list[tuple[Any, ...]] = []
+    with job.start(lambda rows, _: ours.extend(map(tuple, rows.collect()))) as running:
+        running.process_all_available()
+        running.take_savepoint(str(tmp_path / "savepoint"))
+    for flink in RELEASES:
+        restored = flink_restore(tmp_path / "savepoint", HOURLY.real(), flink=flink, ends=True)
+        theirs = [
+            (row["key"], row["window"][0], *row["contents"])
+            for row in restored.ended_windows("hourly")
+        ]
+        assert theirs
+        assert sorted(ours + theirs) == sorted(ended())
 
 
 @pytest.mark.parametrize("flink", RELEASES)

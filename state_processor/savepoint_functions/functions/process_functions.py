@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from savepoint_database.types.python_values import Place
 from savepoint_functions.functions.backends.timers import USER_TIMERS, TimerService
@@ -132,6 +132,10 @@ class KeyedFunction:
     def _make_timer_service(self, backend: KeyedStateBackend, *, flows: bool) -> TimerService:
         """The timers that fire; those of keys, unless the function is an operator of its own."""
         return TimerService(backend, flows=flows)
+
+    def _in_stream(self) -> Self:
+        """The function where rows come as they arrive, and the watermark behind many of them."""
+        return self
 
     def open(self, runtime_context: KeyedRuntimeContext) -> None:
         """Registers the states of the function.

@@ -25,7 +25,6 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from savepoint_database.types.records import record_maker
 from savepoint_database.types.user_frames import user_frames_first
-from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.backends.timers import MIN_WATERMARK
 from savepoint_functions.functions.function_calls import FunctionCalls
 from savepoint_functions.functions.key_spans import decoded_keys, python_keys
@@ -96,7 +95,7 @@ class KeyedProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
         self._backend = StoredBackend(self._task.key, self._clock)
-        self._timers = TimerService(self._backend)
+        self._timers = self._task.function._make_timer_service(self._backend, flows=False)
         self._context = KeyedContext(self._timers, _refuse_switch)
         self._rows = [record_maker(names) for names in self._task.inputs]
         self._task.function.open(KeyedRuntimeContext(self._backend))

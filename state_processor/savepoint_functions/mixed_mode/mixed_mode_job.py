@@ -174,7 +174,12 @@ class MixedModeJob:
         return self._started(*self._switch(output, on_progress), output, on_progress)
 
     def finish(
-        self, path: str, output: Output = no_output, on_progress: Tell | None = None
+        self,
+        path: str,
+        output: Output = no_output,
+        on_progress: Tell | None = None,
+        *,
+        beside: SparkSavepoint | None = None,
     ) -> WrittenSavepoint:
         """Runs the job to its end: the rows of the stream that are there now are its last ones.
 
@@ -186,6 +191,8 @@ class MixedModeJob:
             path: An empty or new directory for the savepoint of the end.
             output: As for ``start``.
             on_progress: As for ``start``.
+            beside: The savepoint of the end of another job, such as the one whose rows this one
+                gets. Its operators are in this savepoint, too.
 
         Raises:
             SavepointExistsError: A savepoint lies there.
@@ -207,7 +214,7 @@ class MixedModeJob:
                 last = Savepoint.load(last.spark, place, uids=[uid])
         ended = self._ended(last)
         output(ended.output, 0 if batch is None else batch.batch_id + 1)
-        written = last.with_operator(uid, ended.state).write(path)
+        written = (beside or last).with_operator(uid, ended.state).write(path)
         if batch is not None:
             batch.write_beside(path)
         return written

@@ -7,6 +7,8 @@ and the timers of the key.
 | column                 | type          | meaning                                                |
 |------------------------|---------------|--------------------------------------------------------|
 | state_0_total …        | BINARY        | the first state of the key, null for nothing           |
+| state_1_of_windows …   | ARRAY<BINARY> | a state with namespaces, or timers with namespaces:    |
+|                        |               | an entry for each namespace, or timer                  |
 | event_time_timers      | ARRAY<BIGINT> | its timers of event time, in ms                        |
 | processing_time_timers | ARRAY<BIGINT> | its timers of processing time                          |
 | watermark              | BIGINT        | watermark at the last visit, if a timer was due by it; |
@@ -24,18 +26,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql.types import ArrayType, BinaryType, BooleanType, LongType, StructField, StructType
 
-from savepoint_formats.layout import MapOf, Nullable, Repeated
+from savepoint_formats.layout import Long, MapOf, Nullable, Repeated, Struct
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.tables.visible import stored_key
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.backends.held_states import HeldMapState, pairs
 from savepoint_functions.functions.backends.in_memory import SingleKeyBackend
+from savepoint_functions.functions.backends.namespaces import plain
+from savepoint_functions.functions.backends.timers import TIMER_STATE_PREFIX
 from savepoint_functions.functions.backends.value_codec import ValueCodec
 from savepoint_functions.functions.key_spans import decoded_keys
 
@@ -65,12 +69,31 @@ def state_columns(states: Iterable[str]) -> dict[str, str]:
     }
 
 
-def row_type(states: Iterable[str]) -> StructType:
+class StoredState(NamedTuple):
+    """A state in the row of a key."""
+
+    name: str
+    has_namespaces: bool = False
+
+
+def row_type(states: Iterable[StoredState]) -> StructType:
     """The type of a key's row with these states."""
-    fields = [StructField(name, BinaryType()) for name in state_columns(states).values()]
+    states = tuple(states)
+    columns = state_columns(state.name for state in states)
+    fields = [
+        StructField(
+            columns[state.name], ArrayType(BinaryType()) if state.has_namespaces else BinaryType()
+        )
+        for state in states
+    ]
     fields += [StructField(name, ArrayType(LongType())) for name in TIMERS.values()]
     fields += [StructField(name, LongType()) for name in ("watermark", "alarm")]
     return StructType([*fields, StructField("is_of_switch", BooleanType())])
+
+
+def entry_layout(namespace: Layout, contents: Layout) -> Struct:
+    """The layout of an entry: a namespace and what a state has there, or a timestamp in ms."""
+    return Struct(("namespace", "contents"), (namespace, contents))
 
 
 def first_alarm(watermark: int) -> int:
@@ -82,7 +105,7 @@ def first_alarm(watermark: int) -> int:
 class KeyRow:
     """The row of a key in Spark's store, as the module describes it."""
 
-    states: tuple[bytes | None, ...]
+    states: tuple[bytes | tuple[bytes, ...] | None, ...]
     timers: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     watermark: int | None = None
     alarm: int | None = None
@@ -93,7 +116,7 @@ class KeyRow:
         """Reads a row of ``row_type``."""
         *states, event, processing, watermark, alarm, is_of_switch = row
         return cls(
-            tuple(None if state is None else bytes(state) for state in states),
+            tuple(map(_data, states)),
             (tuple(sorted(event or ())), tuple(sorted(processing or ()))),
             watermark,
             alarm,
@@ -102,26 +125,85 @@ class KeyRow:
 
     @classmethod
     def merged(cls, rows: Sequence[KeyRow]) -> KeyRow:
-        """Merges the rows of a key, one of which has its state, and each other one timer."""
+        """Merges the rows of a key: one has its state, each other one timer or namespace."""
         columns = zip(*(row.states for row in rows), strict=True)
-        states = (
-            next((state for state in column if state is not None), None) for column in columns
-        )
         event, processing = zip(*(row.timers for row in rows), strict=True)
-        return cls(tuple(states), (_sorted(event), _sorted(processing)))
+        return cls(tuple(map(_merged, columns)), (_sorted(event), _sorted(processing)))
 
     def to_row(self) -> tuple[Any, ...]:
         """A row of ``row_type``."""
         timers = (list(timer) or None for timer in self.timers)
-        return (*self.states, *timers, self.watermark, self.alarm, self.is_of_switch)
+        states = (list(state) if isinstance(state, tuple) else state for state in self.states)
+        return (*states, *timers, self.watermark, self.alarm, self.is_of_switch)
 
     @property
     def is_empty(self) -> bool:
         return not any(self.timers) and all(state is None for state in self.states)
 
 
+def _data(state: Any) -> bytes | tuple[bytes, ...] | None:
+    """A state as Spark has it."""
+    if isinstance(state, list):
+        return tuple(map(bytes, state)) or None
+    return None if state is None else bytes(state)
+
+
+def _merged(column: Iterable[Any]) -> bytes | tuple[bytes, ...] | None:
+    """A state of a key, made of that in several rows."""
+    present = [state for state in column if state is not None]
+    if present and isinstance(present[0], tuple):
+        return tuple(chain.from_iterable(present))
+    return present[0] if present else None
+
+
 def _sorted(timers: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(sorted(chain.from_iterable(timers)))
+
+
+@dataclass(frozen=True, slots=True)
+class StateCell:
+    """A state of the current key, and its place in a row."""
+
+    held: HeldState
+    codec: ValueCodec
+
+    def load(self, data: Any) -> None:
+        held = self.held
+        held.hold(None if data is None else _held(held, self.codec.decode(data)))
+
+    def stored(self) -> Any:
+        snapshot = self.held.snapshot()
+        return None if snapshot is None else self.codec.encode(snapshot)
+
+
+class NamespacedCell(StateCell):
+    """A state with namespaces, as entries of ``entry_layout``."""
+
+    def load(self, data: Any) -> None:
+        entries = map(self.codec.decode, data or ())
+        self.held.hold({plain(namespace): _held(self.held, held) for namespace, held in entries})
+
+    def stored(self) -> Any:
+        return self._encoded(self.held.snapshot() or ())
+
+    def _encoded(self, entries: Iterable[tuple[Any, Any]]) -> tuple[bytes, ...] | None:
+        return tuple(sorted(map(self.codec.encode, entries))) or None
+
+
+class TimersCell(NamespacedCell):
+    """Timers with namespaces."""
+
+    def load(self, data: Any) -> None:
+        timers: dict[Any, Any] = {}
+        for namespace, timestamp in map(self.codec.decode, data or ()):
+            timers.setdefault(plain(namespace), {})[timestamp] = timestamp, None
+        self.held.hold(timers)
+
+    def stored(self) -> Any:
+        by_namespace = self.held.snapshot() or ()
+        return self._encoded(
+            (namespace, timestamp) for namespace, timers in by_namespace for timestamp, _ in timers
+        )
 
 
 class StoredBackend(SingleKeyBackend):
@@ -132,54 +214,56 @@ class StoredBackend(SingleKeyBackend):
 
     def __init__(self, key: Layout, clock: Clock | None = None) -> None:
         super().__init__(key, clock)
-        self._codecs: list[tuple[HeldState, ValueCodec]] = []
+        self._cells: list[StateCell] = []
+        # Of event time, and of processing time.
         self._timers: list[HeldMapState] = []
 
     @property
     def row_type(self) -> StructType:
-        return row_type(held.name for held, _ in self._codecs)
+        held = (cell.held for cell in self._cells)
+        return row_type(StoredState(state.name, state.has_namespaces) for state in held)
 
     def load(self, key: Any, key_bytes: bytes, row: KeyRow | None) -> None:
         """Makes a key the current one, with the state of its row; None for no state."""
         self.set_current_key(key, key_bytes)
-        for index, (held, codec) in enumerate(self._codecs):
-            data = None if row is None else row.states[index]
-            held.hold(None if data is None else _held(held, codec.decode(data)))
+        for index, cell in enumerate(self._cells):
+            cell.load(None if row is None else row.states[index])
         for index, held in enumerate(self._timers):
-            times = () if row is None else row.timers[index]
-            held.hold({timestamp: (timestamp, None) for timestamp in times} or None)
+            if not held.has_namespaces:
+                times = () if row is None else row.timers[index]
+                held.hold({timestamp: (timestamp, None) for timestamp in times} or None)
 
     def stored(self) -> KeyRow:
         """The state of the current key."""
-        event, processing = (sorted(held.keys()) for held in self._timers)
-        states = tuple(_stored(held, codec) for held, codec in self._codecs)
-        return KeyRow(states, (tuple(event), tuple(processing)))
+        event, processing = map(_timestamps, self._timers)
+        return KeyRow(tuple(cell.stored() for cell in self._cells), (event, processing))
 
     def value_state(self, name: str, stored: Layout, namespace: Layout | None) -> HeldValueState:
-        return self._with_codec(super().value_state(name, stored, namespace), stored)
+        return self._in_row(super().value_state(name, stored, namespace), stored, namespace)
 
     def list_state(self, name: str, element: Layout, namespace: Layout | None) -> HeldListState:
-        return self._with_codec(super().list_state(name, element, namespace), Repeated(element))
+        state = super().list_state(name, element, namespace)
+        return self._in_row(state, Repeated(element), namespace)
 
     def map_state(
         self, name: str, user_key: Layout, user_value: Layout, namespace: Layout | None
     ) -> HeldMapState:
         state = super().map_state(name, user_key, user_value, namespace)
-        if name in TIMERS:
-            self._timers.append(state)
-            return state
-        return self._with_codec(state, MapOf(user_key, Nullable(user_value)))
+        if not name.startswith(TIMER_STATE_PREFIX):
+            return self._in_row(state, MapOf(user_key, Nullable(user_value)), namespace)
+        self._timers.append(state)
+        if namespace is not None:
+            codec = ValueCodec(entry_layout(namespace, Long()), f"state {name!r}")
+            self._cells.append(TimersCell(state, codec))
+        return state
 
-    def _added(self, state: HeldT) -> HeldT:
-        if state.has_namespaces:
-            raise ValueError(
-                f"state {state.name!r} has namespaces, which a stream does not keep: make them keys"
-                " of a map state"
-            )
-        return super()._added(state)
-
-    def _with_codec(self, held: HeldT, stored: Layout) -> HeldT:
-        self._codecs.append((held, ValueCodec(stored, f"state {held.name!r}")))
+    def _in_row(self, held: HeldT, stored: Layout, namespace: Layout | None) -> HeldT:
+        what = f"state {held.name!r}"
+        if namespace is None:
+            self._cells.append(StateCell(held, ValueCodec(stored, what)))
+        else:
+            codec = ValueCodec(entry_layout(namespace, stored), what)
+            self._cells.append(NamespacedCell(held, codec))
         return held
 
 
@@ -187,9 +271,12 @@ def _held(held: HeldState, value: Any) -> Any:
     return held.held(list(pairs(value)) if isinstance(held, HeldMapState) else value)
 
 
-def _stored(held: HeldState, codec: ValueCodec) -> bytes | None:
-    snapshot = held.snapshot()
-    return None if snapshot is None else codec.encode(snapshot)
+def _timestamps(timers: HeldMapState) -> tuple[int, ...]:
+    """The timestamps of all timers of the current key, in ms, ascending."""
+    if not timers.has_namespaces:
+        return tuple(sorted(timers.keys()))
+    by_namespace = timers.snapshot() or ()
+    return tuple(sorted(timestamp for _, pairs in by_namespace for timestamp, _ in pairs))
 
 
 def encoded(layout: Layout, values: pa.Array) -> pa.Array:

@@ -6,16 +6,31 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
+from savepoint_formats.layout import Long
+from savepoint_formats.tables.visible import visible_elements
 from savepoint_functions.mixed_mode.keyed_processor import STATE
 from savepoint_functions.mixed_mode.spark_paths import readable
-from savepoint_functions.mixed_mode.stored_backend import TIMERS, decoded, state_columns
+from savepoint_functions.mixed_mode.stored_backend import (
+    TIMERS,
+    decoded,
+    entry_layout,
+    state_columns,
+)
 from savepoint_spark.writing.handed_runs import RunSource
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.operator_plan import OperatorPlan
-from savepoint_spark.writing.run_encoding import KEY, TIMESTAMPS, RunEncoding
+from savepoint_spark.writing.run_encoding import (
+    KEY,
+    NAMESPACE,
+    TIMESTAMPS,
+    RunEncoding,
+    gathered,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -72,35 +87,82 @@ class StoredTransformation:
         return OperatorPlan(KeyedPlan(self.key.snapshot, infos, (self,)))
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
-        encoding = RunEncoding(
-            self.key.snapshot.layout(),
-            None,
-            max_parallelism,
-            tuple(state.column(ids[state.new.name]) for state in self.states),
-            self.key.hash_code,
-        )
-        stored = tuple(
-            (state.new.name, None if state.is_timers else state.new.stored) for state in self.states
-        )
-        columns = TIMERS | state_columns(name for name, layout in stored if layout is not None)
-        rows = self.rows.select(KEY, *(columns[name] for name, _ in stored))
-        return RunSource(rows, partial(_runs, stored, encoding))
+        layout, hash_code = self.key.snapshot.layout(), self.key.hash_code
+
+        def rows_of(states: tuple[FunctionState, ...], namespace: Layout | None) -> StateRows:
+            columns = tuple(state.column(ids[state.new.name]) for state in states)
+            is_plain = namespace is None
+            encoding = RunEncoding(
+                layout, namespace, max_parallelism, columns, hash_code, is_keyed_once=is_plain
+            )
+            return StateRows(states, encoding)
+
+        plain = tuple(state for state in self.states if state.namespace is None)
+        tables = [rows_of(plain, None)] if plain else []
+        tables += [
+            rows_of((state,), state.namespace.layout())
+            for state in self.states
+            if state.namespace is not None
+        ]
+        names = [state.new.name for state in self.states if is_stored(state)]
+        columns = TIMERS | state_columns(names)
+        selected = (F.col(column).alias(name) for name, column in columns.items())
+        rows = self.rows.select(KEY, *selected)
+        return RunSource(rows, partial(_runs, tuple(tables)))
 
     def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
         return []
 
 
-def _runs(
-    states: tuple[tuple[str, Layout | None], ...],
-    encoding: RunEncoding,
-    batches: Iterable[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
-    """The runs of rows; the layout of a state is None for timers."""
+def is_stored(state: FunctionState) -> bool:
+    """Whether a state has a column of its own in a row, as all but timers without namespaces."""
+    return not state.is_timers or state.namespace is not None
 
-    def columns(batch: pa.RecordBatch) -> pa.RecordBatch:
-        columns = {KEY: decoded(encoding.key, batch.column(0))}
-        for (name, layout), column in zip(states, batch.columns[1:], strict=True):
-            columns[name] = column.cast(TIMESTAMPS) if layout is None else decoded(layout, column)
+
+@dataclass(frozen=True)
+class StateRows:
+    """States of one table: all without namespaces, or one with namespaces."""
+
+    states: tuple[FunctionState, ...]
+    encoding: RunEncoding
+
+    def columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The table of some rows of ``stored_keys``."""
+        keys = decoded(self.encoding.key, batch.column(KEY))
+        if self.encoding.namespace is not None:
+            return self._of_namespaces(keys, batch)
+        columns = {KEY: keys}
+        for state in self.states:
+            column = batch.column(state.new.name)
+            columns[state.new.name] = (
+                column.cast(TIMESTAMPS) if state.is_timers else decoded(state.new.stored, column)
+            )
         return pa.RecordBatch.from_pydict(columns)
 
-    return encoding.run(columns(batch) for batch in batches if batch.num_rows)
+    def _of_namespaces(self, keys: pa.Array, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """A row for each entry."""
+        (state,), namespace = self.states, self.encoding.namespace
+        assert namespace is not None  # the caller looks
+        lists = batch.column(state.new.name)
+        layout = entry_layout(namespace, Long() if state.is_timers else state.new.stored)
+        entries = decoded(layout, pc.list_flatten(lists))
+        contents = entries.field("contents")
+        if state.is_timers:
+            contents = pa.ListArray.from_arrays(np.arange(len(contents) + 1, dtype="i4"), contents)
+        else:
+            contents = visible_elements(contents, state.new.stored)
+        columns = {
+            KEY: keys.take(pc.list_parent_indices(lists)),
+            NAMESPACE: entries.field("namespace"),
+            state.new.name: contents,
+        }
+        return pa.RecordBatch.from_pydict(columns)
+
+
+def _runs(
+    tables: tuple[StateRows, ...], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The runs of rows."""
+    for rows in gathered(batches):
+        for table in tables:
+            yield from table.encoding.run([table.columns(rows)])

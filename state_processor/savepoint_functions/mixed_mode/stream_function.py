@@ -23,8 +23,10 @@ from savepoint_functions.functions.sorted_inputs import KEY
 from savepoint_functions.mixed_mode.committed_batch import CommittedBatch
 from savepoint_functions.mixed_mode.keyed_processor import VISITS, KeyedProcessor, StreamTask
 from savepoint_functions.mixed_mode.spark_paths import readable
+from savepoint_functions.mixed_mode.stored_backend import StoredState
 from savepoint_functions.mixed_mode.stored_rows import (
     StoredTransformation,
+    is_stored,
     stored_keys,
     with_untouched,
 )
@@ -278,28 +280,28 @@ class StreamFunction:
         return FunctionPlan.of(self.inputs, self.function, ExecutionOptions(), keeps_state=True)
 
     def check(self) -> None:
-        """Raises ``ValueError`` if it has state that a stream doesn't keep, or side outputs."""
+        """Raises ``ValueError`` if it has timers that nothing fires, or side outputs."""
         expect_one_output(self.function)
-        for state in self.rows.states:
-            if state.namespace is not None:
-                raise ValueError(
-                    f"state {state.new.name!r} has namespaces, which a stream does not keep: make"
-                    " them keys of a map state"
-                )
+        self.rows.expect_no_internal_timers()
+        self.function._in_stream()
 
     @property
     def spark(self) -> SparkSession:
         return self.inputs[0].data.sparkSession
 
     @property
-    def state_names(self) -> tuple[str, ...]:
-        """The states that it registers, timers excluded."""
-        return tuple(state.new.name for state in self.rows.states if not state.is_timers)
+    def stored_states(self) -> tuple[StoredState, ...]:
+        """The states that it registers, as the rows of keys have them."""
+        return tuple(
+            StoredState(state.new.name, state.namespace is not None)
+            for state in self.rows.states
+            if is_stored(state)
+        )
 
     def backlog_query(self, directory: str) -> StreamQuery:
         """A query over a backlog without initial state; the directory has Spark's checkpoint."""
         rows = self.rows.task.rows
-        task = StreamTask(self.function, rows.key, rows.inputs, is_backlog=True)
+        task = StreamTask(self.function._in_stream(), rows.key, rows.inputs, is_backlog=True)
         return self._query(task, directory)
 
     def query(self, directory: str, savepoint: SparkSavepoint, watermark: int) -> StreamQuery:
@@ -310,10 +312,11 @@ class StreamFunction:
         Raises:
             SavepointError: The savepoint or the file system has failed with it.
         """
-        rows, uid, names = self.rows.task.rows, self.settings.uid, self.state_names
-        switch = SwitchState.of(f"{directory}/switch", savepoint, uid, names, watermark)
-        task = StreamTask(self.function, rows.key, rows.inputs, watermark, switch=switch)
-        initial = initial_state(self.spark, savepoint, uid, names)
+        rows, uid, states = self.rows.task.rows, self.settings.uid, self.stored_states
+        switch = SwitchState.of(f"{directory}/switch", savepoint, uid, states, watermark)
+        function = self.function._in_stream()
+        task = StreamTask(function, rows.key, rows.inputs, watermark, switch=switch)
+        initial = initial_state(self.spark, savepoint, uid, states)
         return replace(self._query(task, directory), initial=initial)
 
     def _query(self, task: StreamTask, directory: str) -> StreamQuery:

@@ -22,26 +22,37 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Self
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, StructField, StructType
+from pyspark.sql.types import ArrayType, BinaryType, StructField, StructType
 
+from savepoint_formats.layout import Long
 from savepoint_formats.locations.location import Location
 from savepoint_formats.new_snapshot.whole_file import whole_file
 from savepoint_formats.scan.splits import KeyedSplit
-from savepoint_formats.tables.tables import KEYED_STATE
-from savepoint_formats.tables.tables import TIMERS as TIMERS_TABLE
-from savepoint_functions.functions.backends.timers import EVENT_TIME, PROCESSING_TIME
+from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.tables.tables import NAMESPACE
+from savepoint_formats.tables.visible import stream_elements
+from savepoint_formats.values.arrow_types import arrow_type
+from savepoint_functions.functions.backends.timers import (
+    EVENT_TIME,
+    PROCESSING_TIME,
+    timer_states,
+)
 from savepoint_functions.functions.sorted_inputs import KEY
 from savepoint_functions.mixed_mode.sorted_file import sorted_file, write_sorted
 from savepoint_functions.mixed_mode.stored_backend import (
     EVENT_TIMERS,
     PROCESSING_TIMERS,
+    TIMERS,
     KeyRow,
+    StoredState,
     encoded,
     encoded_keys,
+    entry_layout,
     first_alarm,
     row_type,
     state_columns,
@@ -54,6 +65,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from savepoint_formats.layout import Layout
     from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.scan.splits import Split
     from savepoint_functions.mixed_mode.watermarks import InputWatermarks
@@ -63,13 +75,13 @@ if TYPE_CHECKING:
 _TIMERS = {EVENT_TIME: EVENT_TIMERS, PROCESSING_TIME: PROCESSING_TIMERS}
 
 
-def key_rows_type(states: Iterable[str]) -> StructType:
+def key_rows_type(states: Iterable[StoredState]) -> StructType:
     """The type of the rows of ``initial_state``: a key and its state."""
     return StructType([StructField(KEY, BinaryType()), *row_type(states).fields])
 
 
 def initial_state(
-    spark: SparkSession, savepoint: Savepoint, uid: str, states: Sequence[str]
+    spark: SparkSession, savepoint: Savepoint, uid: str, states: Sequence[StoredState]
 ) -> DataFrame:
     """A row for each key of an operator, with the states that a function registers.
 
@@ -82,23 +94,23 @@ def initial_state(
         count = len(reading.splits)
         numbers = spark.range(0, count, 1, max(count, 1))
         rows = rows.unionAll(numbers.mapInArrow(reading.run, schema))
-    merged = [_merged(name).alias(name) for name in schema.names[1:]]
+    merged = [_merged(field).alias(field.name) for field in schema.fields[1:]]
     return rows.groupBy(KEY).agg(*merged)
 
 
-def _merged(name: str) -> Column:
-    """Merges a column of the rows of a key, one of which has its state, and each other one timer."""
-    if name in _TIMERS.values():
-        return F.flatten(F.collect_list(name))
-    return F.first(name, ignorenulls=True)
+def _merged(field: StructField) -> Column:
+    """Merges a column of the rows of a key, see ``KeyRow.merged``."""
+    if isinstance(field.dataType, ArrayType):
+        return F.flatten(F.collect_list(field.name))
+    return F.first(field.name, ignorenulls=True)
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchReading:
-    """Reads the rows of keys from a table: that of keyed state, or that of timers.
+    """Reads the rows of keys from a table: of keyed state, of windows, or of timers.
 
-    A task gets the numbers of its splits. ``columns`` maps the states to read to columns. A key has a row for
-    its state, and one for each timer.
+    A task gets the numbers of its splits. ``columns`` maps the states to read to columns. A key has
+    a row for its state, one for each namespace, and one for each timer.
     """
 
     scan: TableScan
@@ -107,18 +119,17 @@ class SwitchReading:
     schema: pa.Schema
 
     @classmethod
-    def all_of(cls, savepoint: Savepoint, uid: str, states: Sequence[str]) -> list[Self]:
-        """Reads both tables of an operator, if it has them; see ``initial_state``."""
+    def all_of(cls, savepoint: Savepoint, uid: str, states: Sequence[StoredState]) -> list[Self]:
+        """Reads the tables of an operator that have these states; see ``initial_state``."""
         schema = arrow_schema(key_rows_type(states))
-        names = [table.name for table in savepoint.operator(uid).tables]
+        columns = state_columns(state.name for state in states)
+        wanted = columns.keys() | TIMERS.keys()
         scans = [
-            savepoint.scan(f"{uid}.{name}", with_times=True)
-            for name in (KEYED_STATE, TIMERS_TABLE)
-            if name in names
+            savepoint.scan(f"{uid}.{table.name}", with_times=True)
+            for table in savepoint.operator(uid).tables
+            if any(state.kind.is_keyed and state.name in wanted for state in table.states)
         ]
-        return [
-            cls(scan, tuple(_keyed(scan.splits())), state_columns(states), schema) for scan in scans
-        ]
+        return [cls(scan, tuple(_keyed(scan.splits())), columns, schema) for scan in scans]
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of the splits of these numbers."""
@@ -127,7 +138,8 @@ class SwitchReading:
                 yield from self.rows(number)
 
     def rows(self, number: int) -> Iterator[pa.RecordBatch]:
-        columns = self._timers if self.scan.table.name == TIMERS_TABLE else self._states
+        is_timers = self.scan.table.states[0].kind is StateKind.TIMERS
+        columns = self._timers if is_timers else self._states
         for batch in self.scan.read(self.splits[number]):
             yield self._rows(batch.num_rows, columns(batch))
 
@@ -144,26 +156,56 @@ class SwitchReading:
         first = len(self.scan.table.columns) - len(self.scan.table.states)
         states = {KEY: self._keys(batch)}
         for index, state in enumerate(self.scan.table.states, start=first):
-            if state.name in self.columns:
-                states[self.columns[state.name]] = encoded(state.timed_value, batch.column(index))
+            if state.name not in self.columns:
+                continue
+            values = stream_elements(batch.column(index), state.stored)
+            states[self.columns[state.name]] = (
+                encoded(state.stored, values)
+                if state.namespace is None
+                else _entries(state.namespace, state.stored, batch, values)
+            )
         return states
 
     def _timers(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
-        domains = batch.column("time_domain")
+        namespace = self.scan.table.states[0].namespace
         timestamps = batch.column("timestamp").cast(pa.int64())
-        offsets = pa.array(range(batch.num_rows + 1), pa.int32())
-        alone = pa.ListArray.from_arrays(offsets, timestamps)
         timers = {KEY: self._keys(batch)}
-        for domain, name in _TIMERS.items():
-            timers[name] = pa.compute.if_else(
-                pa.compute.equal(domains, domain), alone, pa.scalar(None, alone.type)
-            )
+        for service in pc.unique(batch.column("service")).to_pylist():
+            of_service = pc.equal(batch.column("service"), service)
+            for domain, name in timer_states(service).items():
+                if name not in (self.columns if namespace is not None else TIMERS):
+                    continue
+                is_there = pc.and_(of_service, pc.equal(batch.column("time_domain"), domain))
+                times = pc.if_else(is_there, timestamps, pa.scalar(None, pa.int64()))
+                timers[_TIMERS[domain]] = _alone(times)
+                if namespace is not None:
+                    timers[self.columns[name]] = _entries(namespace, Long(), batch, times)
         return timers
 
     def _keys(self, batch: pa.RecordBatch) -> pa.Array:
         layout = self.scan.table.states[0].key
         assert layout is not None  # keyed state has one
         return encoded_keys(layout, batch.column(KEY))
+
+
+def _alone(values: pa.Array) -> pa.ListArray:
+    """Each value as a list of its own; null for null."""
+    lists = pa.ListArray.from_arrays(np.arange(len(values) + 1, dtype="i4"), values)
+    return pc.if_else(values.is_valid(), lists, pa.scalar(None, lists.type))
+
+
+def _entries(
+    namespace: Layout, contents: Layout, batch: pa.RecordBatch, values: pa.Array
+) -> pa.ListArray:
+    """The entry of each row, see ``entry_layout``; null without a value."""
+    layout = entry_layout(namespace, contents)
+    pairs = [batch.column(NAMESPACE), values]
+    entries = pa.StructArray.from_arrays(
+        [column.cast(field.type) for column, field in zip(pairs, arrow_type(layout), strict=True)],
+        fields=list(arrow_type(layout)),
+        mask=values.is_null(),
+    )
+    return _alone(encoded(layout, entries))
 
 
 def _keyed(splits: Iterable[Split]) -> Iterator[KeyedSplit]:
@@ -202,7 +244,7 @@ class SwitchState:
         directory: str,
         savepoint: SparkSavepoint,
         uid: str,
-        states: Sequence[str],
+        states: Sequence[StoredState],
         watermark: int,
     ) -> Self:
         """The state of an operator; its files are written unless they are there already.

@@ -17,8 +17,8 @@ Flink: ``WindowOperator``, ``EvictingWindowOperator``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_database.types.descriptors import ListStateDescriptor
 from savepoint_database.types.types import Types
@@ -58,19 +58,20 @@ class RowTimes:
 
     Without ``columns`` rows come in the order of their timestamps, and the watermark of each is
     ``out_of_orderness_ms`` and 1 ms behind. ``columns`` are the places of the columns with both, in
-    ms; rows then come in any order.
+    ms; rows then come in any order. ``in_stream`` says that rows bring no watermark.
     """
 
     out_of_orderness_ms: int = 0
     columns: tuple[int, int] | None = None
+    in_stream: bool = False
 
     def of(self, row: Any, timestamp: int | None) -> tuple[int | None, int | None]:
         """The timestamp and the watermark of a row, each None if it has none."""
         if self.columns is not None:
             time, watermark = self.columns
             return row[time], row[watermark]
-        if timestamp is None:
-            return None, None
+        if timestamp is None or self.in_stream:
+            return timestamp, None
         return timestamp, timestamp - self.out_of_orderness_ms - 1
 
 
@@ -119,6 +120,16 @@ class WindowOperator(KeyedProcessFunction):
         self, backend: KeyedStateBackend, *, flows: bool
     ) -> TimerService:  # event time of windows always flows
         return WindowTimerService(backend, self.fired_timers, self._assigner.window_type.layout)
+
+    def _in_stream(self) -> Self:
+        windowing = self._windowing
+        if windowing.times.columns is not None:
+            raise ValueError(
+                "rows of a stream come as they arrive, and the watermark is that of the stream: leave"
+                " out in_order_of_arrival"
+            )
+        in_stream = replace(windowing, times=RowTimes(in_stream=True))
+        return type(self)(in_stream, self._contents, self._function)
 
     def open(self, runtime_context: KeyedRuntimeContext) -> None:
         window, function = self._assigner.window_type, self._function

@@ -72,7 +72,7 @@ def test_a_savepoint_comes_out_as_it_went_in(
     writer.with_operator("all", keyed.transform(Everything())).write(paths[0])
     function = StreamFunction(Everything(), keyed.rows.inputs, OperatorSettings("all", "n INT"))
     savepoint = Savepoint.load(spark, paths[0], uids=["all"])
-    stored = initial_state(spark, savepoint, "all", function.state_names)
+    stored = initial_state(spark, savepoint, "all", function.stored_states)
     assert stored.count() == 50
     back = StoredTransformation(stored, function.inputs[0].key, function.rows.states)
     writer.with_operator("all", back).write(paths[1])

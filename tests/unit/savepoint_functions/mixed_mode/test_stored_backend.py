@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from savepoint_functions.mixed_mode.stored_backend import (
     encoded,
     state_columns,
 )
+from savepoint_functions.windows.window_timers import WindowTimer, WindowTimerService
 from state_processor import (
     ListStateDescriptor,
     MapStateDescriptor,
@@ -134,7 +136,35 @@ def test_columns_have_names_that_spark_takes_in_a_schema_of_the_store() -> None:
     ]
 
 
-def test_state_with_namespaces_is_refused() -> None:
-    made = StoredBackend(Types.LONG().layout)
-    with pytest.raises(ValueError, match="state 'total' has namespaces, which a stream"):
-        made.state(ValueStateDescriptor("total", Types.LONG()), Types.LONG().layout)
+@pytest.mark.parametrize("namespace", [Types.TIME_WINDOW(), Types.GLOBAL_WINDOW()])
+def test_state_and_timers_with_namespaces_are_kept(namespace: Any) -> None:
+    made, layout = StoredBackend(Types.LONG().layout, lambda: 1_000), namespace.layout
+    timers = WindowTimerService(made, "window-timers", layout)
+    states = [made.state(descriptor, layout) for descriptor, _ in DESCRIPTORS]
+    windows = [(0, 10), (5, 15)] if namespace == Types.TIME_WINDOW() else [None]
+    values = ["a", (1, "b"), 2.5, [1, 2], {"x": 1, "y": None}, 5, [6]]
+    made.load(1, b"1", None)
+    timers.begun(is_restored=True)
+    for window in windows:
+        for state in states:
+            state.set_current_namespace(window)
+        put(states, values)
+        timers.register_event_time_timer(WindowTimer(7, window))
+    timers.register_processing_time_timer(WindowTimer(9, windows[0]))
+    row = made.stored()
+    assert row.timers == ((7,) * len(windows), (9,))
+    assert not row.is_empty
+    made.load(2, b"2", None)
+    timers.begun(is_restored=True)
+    assert made.stored().is_empty
+    parts = [replace(row, timers=((), ())), KeyRow((None,) * len(row.states), row.timers)]
+    for again in (row, KeyRow.merged([KeyRow.of(part.to_row()) for part in parts])):
+        made.load(1, b"1", again)
+        timers.begun(is_restored=True)
+        assert made.stored() == row
+        for window in windows:
+            for state in states:
+                state.set_current_namespace(window)
+            assert seen(states) == values
+        assert timers.event_time_timers() == [WindowTimer(7, window) for window in windows]
+        made.load(2, b"2", None)
