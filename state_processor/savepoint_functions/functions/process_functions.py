@@ -137,6 +137,9 @@ class KeyedFunction:
         """The function where rows come as they arrive, and the watermark behind many of them."""
         return self
 
+    def _expect_watermark(self, out_of_orderness_ms: int) -> None:
+        """Raises ``ValueError`` if the function has another watermark than its job."""
+
     def open(self, runtime_context: KeyedRuntimeContext) -> None:
         """Registers the states of the function.
 

@@ -97,8 +97,8 @@ class Backlog:
         Raises:
             TypeError: The function is of another kind.
             ValueError: An input is a stream; the options ask for stream mode; the schema has no
-                columns; the function has side outputs, which a stream doesn't have; or the
-                out-of-orderness is negative.
+                columns; the function has side outputs, which a stream doesn't have; windows have
+                another watermark; or the out-of-orderness is negative.
             UnstableKeyError: Equal keys may have different bytes, so rows can't be sorted by them.
             ColumnTypeError: The keys of two inputs are of different types.
 
@@ -115,6 +115,7 @@ class Backlog:
             )
         _expect_bounded(keyed.inputs)
         expect_one_output(function)
+        function._expect_watermark(out_of_orderness_ms)
         row_types(schema, function)
         rows = FunctionPlan.of(
             keyed.inputs,

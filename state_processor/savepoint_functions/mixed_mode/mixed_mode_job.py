@@ -110,9 +110,9 @@ class MixedModeJob:
             TypeError: The function is of another kind.
             ValueError: An input of the backlog is a stream, or the stream is none; backlog and
                 stream differ in their inputs or columns; timestamps are missing; key groups are
-                given; the schema has no columns; a state of the function has namespaces; the
-                directory is a URI with a character that URIs escape; or the session is one of Spark
-                Connect.
+                given; the schema has no columns; the function has timers in namespaces that only
+                Flink fires, or windows with another watermark than the job; the directory is a URI
+                with a character that URIs escape; or the session is one of Spark Connect.
             UnstableKeyError: Equal keys may have different bytes.
             ColumnTypeError: The keys of two inputs are of different types.
 

@@ -280,10 +280,10 @@ class StreamFunction:
         return FunctionPlan.of(self.inputs, self.function, ExecutionOptions(), keeps_state=True)
 
     def check(self) -> None:
-        """Raises ``ValueError`` if it has timers that nothing fires, or side outputs."""
+        """Raises ``ValueError`` if a stream can't run it; the message says why."""
         expect_one_output(self.function)
         self.rows.expect_no_internal_timers()
-        self.function._in_stream()
+        self.function._expect_watermark(self.settings.out_of_orderness_ms)
 
     @property
     def spark(self) -> SparkSession:

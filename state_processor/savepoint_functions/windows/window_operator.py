@@ -122,14 +122,21 @@ class WindowOperator(KeyedProcessFunction):
         return WindowTimerService(backend, self.fired_timers, self._assigner.window_type.layout)
 
     def _in_stream(self) -> Self:
-        windowing = self._windowing
-        if windowing.times.columns is not None:
-            raise ValueError(
-                "rows of a stream come as they arrive, and the watermark is that of the stream: leave"
-                " out in_order_of_arrival"
-            )
-        in_stream = replace(windowing, times=RowTimes(in_stream=True))
+        in_stream = replace(self._windowing, times=RowTimes(in_stream=True))
         return type(self)(in_stream, self._contents, self._function)
+
+    def _expect_watermark(self, out_of_orderness_ms: int) -> None:
+        times = self._windowing.times
+        if times.columns is not None:
+            raise ValueError(
+                "a backlog and its stream have one watermark, made of timestamps: leave out"
+                " in_order_of_arrival"
+            )
+        if self._is_event_time and times.out_of_orderness_ms != out_of_orderness_ms:
+            raise ValueError(
+                f"windows are {times.out_of_orderness_ms} ms behind their rows, and the job"
+                f" {out_of_orderness_ms} ms: add bounded_out_of_orderness({out_of_orderness_ms})"
+            )
 
     def open(self, runtime_context: KeyedRuntimeContext) -> None:
         window, function = self._assigner.window_type, self._function

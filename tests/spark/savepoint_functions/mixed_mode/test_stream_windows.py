@@ -214,6 +214,9 @@ def test_what_a_stream_has_not_is_refused(spark: SparkSession, tmp_path: Path) -
     arrived = past.window(TumblingWindows(50)).in_order_of_arrival("cents", "at")
     with pytest.raises(ValueError, match="leave out in_order_of_arrival"):
         MixedModeJob.of(past, live, arrived.reduce(max, LONG, "cents").operator, settings, place)
+    behind = past.window(TumblingWindows(50)).bounded_out_of_orderness(5)
+    with pytest.raises(ValueError, match=r"the job 0 ms: add bounded_out_of_orderness\(0\)"):
+        MixedModeJob.of(past, live, behind.reduce(max, LONG, "cents").operator, settings, place)
     late = past.window(TumblingWindows(50)).side_output_late_data(OutputTag("late", COLUMNS))
     with pytest.raises(ValueError, match="side output"):
         MixedModeJob.of(past, live, late.reduce(max, LONG, "cents").operator, settings, place)
