@@ -87,6 +87,9 @@ from savepoint_database.types.descriptors import (
     UpdateType,
     ValueStateDescriptor,
 )
+from savepoint_database.types.pyflink import (
+    PyFlink,
+)
 from savepoint_database.types.types import (
     TypeInformation,
     Types,
@@ -476,6 +479,7 @@ __all__ = [
     "ProcessWindowFunction",
     "ProcessingTimeTrigger",
     "PurgingTrigger",
+    "PyFlink",
     "QueryError",
     "QueryNode",
     "RecordAttributes",

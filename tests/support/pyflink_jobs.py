@@ -128,7 +128,11 @@ def write_sample(folder: Path) -> None:
 
 def rows(path: Path, table: str, types: Any = TYPES) -> list[dict[str, Any]]:
     """Rows of a table of a savepoint of the job."""
-    savepoint = Savepoint.open(path, uids=UIDS, types=types)
+    return table_rows(Savepoint.open(path, uids=UIDS, types=types), table)
+
+
+def table_rows(savepoint: Savepoint, table: str) -> list[dict[str, Any]]:
+    """Rows of a table of a savepoint."""
     return [row for batch in savepoint.scan(table).batches() for row in batch.to_pylist()]
 
 

@@ -7,10 +7,14 @@
 | map, broadcast                | a map of byte arrays                                            |
 | key                           | a row of one field, whose serializer is Java's                  |
 
-A state whose type nobody told may hold pickles: its frames are read as such. In thread mode states have the job's
+| window of a number of elements| values ``count``, ``tumble-count-assigner``, ``slide-count-assigner``: an i64 |
+| aggregate function of a query | values ``accumulators``, ``window_state``: a pickle of a list   |
+|                               | of accumulators; ``agg0$NAME``: a view of the first one         |
+
+The key of a query's function is a row of SQL. A state whose type nobody told may hold pickles: its frames are read as such. In thread mode states have the job's
 names and Java's serializers; only a type without one of Java is a pickle there.
 
-PyFlink: ``state_impl.RemoteKeyedStateBackend``; Flink: ``BeamStateRequestHandler``.
+PyFlink: ``state_impl.RemoteKeyedStateBackend``, ``CountTrigger``, ``aggregate_fast``; Flink: ``BeamStateRequestHandler``.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from savepoint_formats.layout import (
+    BinaryRow,
     Bytes,
     Framed,
     Layout,
@@ -53,6 +58,21 @@ def is_python_state(name: str) -> bool:
 def job_name(name: str) -> str:
     """Name of a state in its job."""
     return name.removeprefix(PREFIX)
+
+
+def own_type(name: str, key: Layout | None, namespace: Layout | None) -> str | None:
+    """Text of the type of a state that PyFlink itself has, in window operators and in those of queries."""
+    match name, key, namespace:
+        case "tumble-count-assigner" | "slide-count-assigner", _, None:
+            return "Types.LONG()"
+        case "count", _, Struct(("id",)):
+            return "Types.LONG()"
+        case "fire-time", _, Struct(("start", "end")):
+            return "Types.LONG()"
+        case "accumulators" | "window_state", Framed(BinaryRow()), _:
+            return "Types.PICKLED_BYTE_ARRAY()"
+        case _:
+            return None
 
 
 def as_python_key(key: Layout, told: Layout | None = None) -> Layout:

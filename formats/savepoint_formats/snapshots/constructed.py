@@ -76,8 +76,13 @@ void = partial(basic, "Void")
 variant = partial(basic, "Variant")
 string_array = partial(basic, "array.StringArray")
 
+byte_array_wrapper = partial(snapshot_of, inner(f"{_STREAMING}utils.ByteArrayWrapperSerializer"))
 void_namespace = partial(snapshot_of, inner(f"{_STATE}VoidNamespaceSerializer"))
 time_window = partial(snapshot_of, f"{_WINDOWS}TimeWindow$Serializer$TimeWindowSerializerSnapshot")
+table_time_window = partial(
+    snapshot_of,
+    "org.apache.flink.table.runtime.operators.window.TimeWindow$Serializer$TimeWindowSerializerSnapshot",
+)
 global_window = partial(
     snapshot_of, f"{_WINDOWS}GlobalWindow$Serializer$GlobalWindowSerializerSnapshot"
 )

@@ -31,6 +31,7 @@ from savepoint_formats.python_state.stored_forms import (
     as_thread_state,
     is_python_state,
     job_name,
+    own_type,
 )
 from savepoint_formats.python_state.type_texts import state_layout, type_layout
 from savepoint_formats.snapshots.pojo import layouts_with_subclasses
@@ -170,6 +171,7 @@ class State:
         state = self._with_python_key(told.get(KEY)) if told else self
         text = told.get(self.name) or (told.get(self.job_name) if self.job_name != KEY else None)
         if is_python_state(self.name):
+            text = text or own_type(self.job_name, self.key, self.namespace)
             return state._with_python_type(None if text is None else state_layout(text))
         if text is not None:
             return replace(state, stored=as_thread_state(state.stored, state_layout(text)))

@@ -33,7 +33,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.types.descriptors import ListStateDescriptor, MapStateDescriptor
+    from savepoint_database.types.descriptors import (
+        ListStateDescriptor,
+        MapStateDescriptor,
+        StateDescriptor,
+    )
     from savepoint_database.types.types import TypeInformation
     from savepoint_functions.functions.operator_function import OperatorFunction
 
@@ -262,7 +266,7 @@ class OneInputStateTransformation:
         return OperatorStateTransformation.of_list(self.data, descriptor, column, is_union=True)
 
     def broadcast_state(
-        self, descriptor: MapStateDescriptor, *, key: str = "key", value: str = "value"
+        self, descriptor: StateDescriptor, *, key: str = "key", value: str = "value"
     ) -> OperatorStateTransformation:
         """Broadcast state: an entry per row; each subtask has all entries.
 
@@ -274,6 +278,7 @@ class OneInputStateTransformation:
         Raises:
             ColumnNotFoundError: There is no such column.
             ColumnTypeError: Its type does not fit.
+            TypeError: The descriptor is not that of a map.
 
         Example:
             >>> rates = MapStateDescriptor("rates", Types.INT(), Types.DOUBLE())

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from savepoint_database.types.types import Types, expect_type
 from savepoint_formats.errors import ColumnTypeError, StateNotFoundError
 from savepoint_formats.printable import alternatives
+from savepoint_formats.python_state.stored_forms import job_name
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
 from savepoint_formats.state_files.state import StateKind
@@ -99,7 +100,7 @@ class KeyedColumns(PlannedTransformation):
         Example:
             >>> keyed.with_state(ValueStateDescriptor("total", Types.DOUBLE()))
         """
-        state = NewState.of(descriptor, column or descriptor.name, last_access)
+        state = NewState.of(descriptor, column or job_name(descriptor.name), last_access)
         return self.with_new_state(state, merge)
 
     def with_new_state(self, state: NewState, merge: str | None = None) -> Self:

@@ -20,11 +20,13 @@ from pyspark.sql.types import LongType, StructType, TimestampType
 from savepoint_database.types.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
+    MapStateDescriptor,
     ReducingStateDescriptor,
 )
 from savepoint_database.types.types import Types
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.metadata import DistributionMode
+from savepoint_formats.python_state.stored_forms import job_name, python_key
 from savepoint_formats.snapshots import constructed
 from savepoint_spark.columns import column_of, fits
 from savepoint_spark.writing.grouped_rows import Grouping, MergingWindowSets, merged_windows
@@ -40,8 +42,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
     from savepoint_database.snapshot.operator import Operator
-    from savepoint_database.types.descriptors import MapStateDescriptor, StateDescriptor
+    from savepoint_database.types.descriptors import StateDescriptor
     from savepoint_database.types.types import TypeInformation
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
     from savepoint_spark.writing.operator_rows import ElementRows
 
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
 CONTENTS = "window-contents"
 MERGING_SET = "merging-window-set"
 _TIMERS = "window-timers"
+_PYTHON_TIMERS = "user-timers"
 _FIRES_AT = "window timers"
 
 
@@ -68,6 +72,23 @@ class WindowedStateTransformation(PlannedTransformation):
     is_merging: bool
     is_processing_time: bool
     allowed_lateness_ms: int
+
+    def __post_init__(self) -> None:
+        """Raises ``ValueError`` for merging windows of PyFlink, whose set of windows is a state of its own."""
+        if self._is_python and self.is_merging:
+            raise ValueError(
+                "merging windows of PyFlink are not written from rows: change those of an existing"
+                " savepoint by with_state of the savepoint"
+            )
+
+    @property
+    def _is_python(self) -> bool:
+        return python_key(self.keyed.key.snapshot.layout()) is not None
+
+    @property
+    def _window(self) -> TypeSerializerSnapshot:
+        """The serializer of windows; PyFlink has that of SQL."""
+        return constructed.table_time_window() if self._is_python else constructed.time_window()
 
     def __repr__(self) -> str:
         return f"WindowedStateTransformation({self.keyed!r})"
@@ -129,9 +150,8 @@ class WindowedStateTransformation(PlannedTransformation):
         Example:
             >>> windowed.with_state(ReducingStateDescriptor("count", Types.LONG()), "elements")
         """
-        state = NewState.of(
-            descriptor, column or descriptor.name, last_access, constructed.time_window()
-        )
+        column = column or job_name(descriptor.name)
+        state = NewState.of(descriptor, column, last_access, self._window)
         return replace(self, keyed=self.keyed.with_new_state(state, merge))
 
     def plan(self) -> OperatorPlan:
@@ -140,7 +160,7 @@ class WindowedStateTransformation(PlannedTransformation):
         Raises:
             ValueError: There is no state, or not every state has a rule for merging.
         """
-        keyed, window = self.keyed, constructed.time_window()
+        keyed, window = self.keyed, self._window
         if self.is_merging and keyed.merge_rules:
             keyed = replace(keyed, data=merged_windows(keyed.data, keyed.key.columns))
         data = keyed.merged((*keyed.key.columns, NAMESPACE))
@@ -164,9 +184,10 @@ class WindowedStateTransformation(PlannedTransformation):
     def _timers(self) -> tuple[NewState, ...]:
         fires_at: dict[str, str | None] = {"event": None, "processing": None}
         fires_at["processing" if self.is_processing_time else "event"] = _FIRES_AT
-        key, window = self.keyed.key.snapshot, constructed.time_window()
+        key, window = self.keyed.key.snapshot, self._window
+        service = _PYTHON_TIMERS if self._is_python else _TIMERS
         return tuple(
-            NewState.of_timers(_TIMERS, domain, column, key, window)
+            NewState.of_timers(service, domain, column, key, window)
             for domain, column in fires_at.items()
         )
 
@@ -230,9 +251,13 @@ class OperatorStateTransformation(PlannedTransformation):
 
     @classmethod
     def of_broadcast(
-        cls, data: DataFrame, descriptor: MapStateDescriptor, key: str, value: str
+        cls, data: DataFrame, descriptor: StateDescriptor, key: str, value: str
     ) -> Self:
         """See ``OneInputStateTransformation.broadcast_state``."""
+        if not isinstance(descriptor, MapStateDescriptor):
+            raise TypeError(
+                f"broadcast state {descriptor.name!r} is a map, but {descriptor!r} is none"
+            )
         mode, user_value = DistributionMode.BROADCAST, descriptor.user_value
         state = NewOperatorState(descriptor.name, mode, user_value, descriptor.user_key)
         return cls((OperatorRows.of(data, state, (key, value)),))

@@ -232,10 +232,12 @@ class SparkTables(SparkAuditVerbs, Savepoint):
     ) -> DataFrame:
         operator = self.operator(uid)
         states = [state for state in operator.catalog.states if not state.kind.is_keyed]
-        wanted = next((state for state in states if state.name == name), None)
+        wanted = next((state for state in states if name in (state.name, state.job_name)), None)
         if wanted is None or wanted.kind is not kind:
             what = f"is a {wanted.kind.value} state" if wanted else "does not exist"
-            known = ", ".join(f"{state.name} ({state.kind.value})" for state in states) or "none"
+            known = (
+                ", ".join(f"{state.job_name} ({state.kind.value})" for state in states) or "none"
+            )
             raise StateNotFoundError(
                 f"{kind.value} state {name!r} of {operator.name} {what}; it has: {known}"
             )

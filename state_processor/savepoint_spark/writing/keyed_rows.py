@@ -197,9 +197,13 @@ class Key:
     def column(self, data: DataFrame) -> Column:
         """The keys, cast to their type."""
         layout = self.snapshot.layout()
-        if len(self.columns) == 1 and (inner := python_key(layout)) is not None:
-            own = fitted(data, self.columns[0], inner, "the key")
-            return F.struct(own.alias(KEY_FIELD), F.lit(ROW_KINDS[0]).alias(ROW_KIND))
+        inner = python_key(layout)
+        if inner is None:
+            return self._own(data, layout)
+        own = self._own(data, inner)
+        return F.struct(own.alias(KEY_FIELD), F.lit(ROW_KINDS[0]).alias(ROW_KIND))
+
+    def _own(self, data: DataFrame, layout: Layout) -> Column:
         if len(self.columns) == 1:
             return fitted(data, self.columns[0], layout, "the key")
         target = spark_type(layout)

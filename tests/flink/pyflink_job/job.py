@@ -32,6 +32,7 @@ from pyflink.datastream.functions import (
     FlatMapFunction,
     KeyedBroadcastProcessFunction,
     KeyedProcessFunction,
+    MapFunction,
     ProcessWindowFunction,
     ReduceFunction,
 )
@@ -44,6 +45,8 @@ from pyflink.datastream.state import (
     ValueStateDescriptor,
 )
 from pyflink.datastream.window import CountTumblingWindowAssigner, TumblingEventTimeWindows
+from pyflink.table import DataTypes, ListView, StreamTableEnvironment, udf
+from pyflink.table.expressions import call, col
 
 EVENT = Types.ROW_NAMED(["number", "key"], [Types.LONG(), Types.STRING()])
 ITEM = Types.ROW_NAMED(
@@ -285,6 +288,50 @@ class WithRules(KeyedBroadcastProcessFunction, Reporting):
         yield "done"
 
 
+class Spread(udf.AggregateFunction):
+    """The least and the greatest number, and all of them in a view."""
+
+    def create_accumulator(self):
+        return Row(None, None, ListView())
+
+    def accumulate(self, accumulator, number):
+        accumulator[0] = min(number, accumulator[0] or number)
+        accumulator[1] = max(number, accumulator[1] or number)
+        accumulator[2].add(number)
+
+    def get_value(self, accumulator):
+        return Row(accumulator[0], accumulator[1], list(accumulator[2]))
+
+    def get_accumulator_type(self):
+        views = DataTypes.FIELD("numbers", DataTypes.LIST_VIEW(DataTypes.BIGINT()))
+        ends = [DataTypes.FIELD(name, DataTypes.BIGINT()) for name in ("least", "most")]
+        return DataTypes.ROW([*ends, views])
+
+    def get_result_type(self):
+        numbers = DataTypes.FIELD("numbers", DataTypes.ARRAY(DataTypes.BIGINT()))
+        ends = [DataTypes.FIELD(name, DataTypes.BIGINT()) for name in ("least", "most")]
+        return DataTypes.ROW([*ends, numbers])
+
+
+class Written(MapFunction, Reporting):
+    def __init__(self, folder, uid):
+        self.folder, self.uid = folder, uid
+
+    def map(self, value):
+        self.report(value[0], {"spread": value[1]})
+        return "done"
+
+
+def aggregated(env, events, folder, uid):
+    """A query with an aggregate function in Python; each change of a result is written down."""
+    tables = StreamTableEnvironment.create(env)
+    tables.create_temporary_function("spread", udf.udaf(Spread()))
+    table = tables.from_data_stream(events)
+    result = table.group_by(col("key")).select(col("key"), call("spread", col("number")))
+    rows = tables.to_changelog_stream(result)
+    rows.map(Written(folder, uid), Types.STRING()).uid(uid)
+
+
 def build(env, plan):
     folder = plan["folder"]
     source = NumberSequenceSource(0, 10**9)
@@ -331,6 +378,8 @@ def build(env, plan):
                 .reduce(lambda a, b: a + b, output_type=Types.LONG())
                 .uid(uid)
             )
+        elif uid == "aggregated":
+            aggregated(env, events, folder, uid)
         elif uid == "counted":
             (
                 events.key_by(lambda e: e[1], Types.STRING())
