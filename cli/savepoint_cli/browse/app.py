@@ -14,20 +14,18 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Footer, Header, Input, Static
 
-from savepoint_cli.browse.details import (
-    Details,
-    Heavy,
+from savepoint_cli.browse.details import Details, Heavy, RecordsTable
+from savepoint_cli.browse.places import PlacesTree, TablePlace
+from savepoint_cli.terminal.cells import shortened
+from savepoint_cli.terminal.progress import compiling
+from savepoint_cli.terminal.value_lines import (
     Line,
-    RecordsTable,
     bounded,
     cell_text,
     key_lines,
     record_lines,
     row_lines,
 )
-from savepoint_cli.browse.places import PlacesTree, TablePlace
-from savepoint_cli.terminal.cells import shortened
-from savepoint_cli.terminal.progress import compiling
 from savepoint_database.audit.key_state import key_texts
 from savepoint_database.rows.rows import PAGE_ROWS, RowPages
 from savepoint_database.snapshot.description import OperatorDescription

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from savepoint_cli.browse.details import (
+from savepoint_cli.terminal.value_lines import (
     MOST_LINES,
     Line,
     bounded,
