@@ -1,4 +1,4 @@
-"""Takes the pictures of the pages: python docs/take_pictures.py [NAME ...].
+"""Takes the pictures of the pages: PYTHONPATH=tests python docs/take_pictures.py [NAME ...].
 
 Those of commands are what the commands print now, as SVG. ``savepoint browse`` is driven by its
 keys. The report is opened in Chromium, which must be installed. ``diff`` starts Spark because it
@@ -16,12 +16,14 @@ import sys
 import tempfile
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
+from support.browser import launched
 from textual.widgets import Tree
 
 from savepoint_cli.browse.app import SavepointBrowser
@@ -185,6 +187,34 @@ def report_picture() -> None:
         subprocess.run(command, check=True, capture_output=True)
 
 
+_SERVED = {
+    "serve-weight": ("light", "weight"),
+    "serve-table": ("dark", "table?table=stateful.keyed_state&sort=last_id&order=desc"),
+}
+"""Picture -> theme, and the view of a page of ``savepoint serve``."""
+
+
+def served_picture(name: str) -> None:
+    """A page of ``savepoint serve``."""
+    chromium = which("chromium") or which("google-chrome")
+    if chromium is None:
+        raise SystemExit("pictures of pages need Chromium: apt-get install chromium")
+    theme, view = _SERVED[name]
+    sample = "states-2.2.1-rocksdb-native"
+    command = [_program(), "serve", f"{_SAMPLES}/{sample}"]
+    with (
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server,
+        launched(chromium) as browser,
+    ):
+        assert server.stdout is not None
+        address = server.stdout.readline().strip()
+        shown = browser.new_page(color_scheme=theme, viewport={"width": 1160, "height": 620})  # type: ignore[arg-type]  # a literal
+        shown.goto(address)
+        shown.goto(f"{address.partition('?')[0]}{sample}/{view}")
+        shown.screenshot(path=PICTURES / f"{name}.png")
+        server.terminate()
+
+
 def _program() -> str:
     """The command line beside this Python."""
     return str(Path(sys.executable).with_name("savepoint"))
@@ -194,6 +224,7 @@ _OTHERS: dict[str, Callable[[], None]] = {
     "diff": diff_picture,
     "browse": browse_picture,
     "report": report_picture,
+    **{name: partial(served_picture, name) for name in _SERVED},
 }
 
 

@@ -11,12 +11,12 @@ import json
 import sys
 from dataclasses import dataclass
 from functools import wraps
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from savepoint_cli import completion, options
+from savepoint_cli.serve import names_of
 from savepoint_cli.terminal.help import CommonOption, command
 from savepoint_formats.extras import imported
 from savepoint_formats.printable import did_you_mean
@@ -59,7 +59,7 @@ class Questions:
     settings: Sequence[str] = ()
     seconds: int = 60
     most_rows: int = 1000
-    memory_limit: str = "2GB"
+    memory_limit: str = "50%"
 
     @property
     def tools(self) -> tuple[Callable[..., Any], ...]:
@@ -245,34 +245,11 @@ def _given_words(given: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def _names(paths: Sequence[str]) -> dict[str, str]:
-    """A name per path: its last part, with a number if another path has the name."""
-    named: dict[str, str] = {}
-    for path in dict.fromkeys(paths):
-        last = PurePosixPath(path.removesuffix("/_metadata")).name or path
-        numbered = (f"{last}-{number}" for number in range(2, len(paths) + 2))
-        named[next(name for name in (last, *numbered) if name not in named)] = path
-    return named
-
-
 @command("mcp")
 @click.argument("paths", metavar="PATH", nargs=-1, required=True, shell_complete=completion.paths)
-@click.option(
-    "--seconds",
-    metavar="COUNT",
-    type=click.IntRange(min=1),
-    default=60,
-    show_default=True,
-    help="How long a question may take.",
-)
+@options.seconds
 @options.count_option("--rows", default=1000, text="How many rows of a query at most.")
-@click.option(
-    "--memory-limit",
-    default="2GB",
-    show_default=True,
-    metavar="SIZE",
-    help="DuckDB's memory limit for a query.",
-)
+@options.memory_limit
 @_opening_options
 def mcp(paths: tuple[str, ...], seconds: int, rows: int, memory_limit: str, **given: Any) -> None:
     """Answer agents about savepoints, each at a PATH, by the Model Context Protocol on stdin and stdout.
@@ -284,7 +261,7 @@ def mcp(paths: tuple[str, ...], seconds: int, rows: int, memory_limit: str, **gi
     savepoint mcp s3://jobs/orders/savepoint-1a2b s3://jobs/orders/savepoint-5e6f
     """
     server = imported("mcp.server.mcpserver").MCPServer("savepoints", instructions=_INSTRUCTIONS)
-    questions = Questions(_names(paths), _given_words(given), seconds, rows, memory_limit)
+    questions = Questions(names_of(paths), _given_words(given), seconds, rows, memory_limit)
     read_only = imported("mcp.types").ToolAnnotations(read_only_hint=True, open_world_hint=False)
     try:
         # A wrong path is told before the first question.

@@ -95,17 +95,17 @@ def doctor(
         junit.write_text(compatibility.to_junit(), encoding="utf-8")
     if markdown is not None:
         markdown.write_text(compatibility.to_markdown(), encoding="utf-8")
-    rules = _rules(compatibility)
+    rules = rule_lines(compatibility)
     if output.explains:
         output.page(
             compatibility,
-            ("States", _states(compatibility)),
+            ("States", state_lines(compatibility)),
             digest=[("Operators", _operators(compatibility))],
         )
         for rule in rules:
             output.explain(rule.title, rule.lines())
     else:
-        output.page(compatibility, ("States", _states(compatibility)), ("Rules", rules))
+        output.page(compatibility, ("States", state_lines(compatibility)), ("Rules", rules))
     if not compatibility.is_restorable:
         click.get_current_context().exit(NOT_RESTORABLE)
 
@@ -159,7 +159,7 @@ class RuleLine:
             yield "source", self.source
 
 
-def _rules(compatibility: Compatibility) -> list[RuleLine]:
+def rule_lines(compatibility: Compatibility) -> list[RuleLine]:
     """A line per rule with findings, the worst first."""
     places: dict[str, list[str]] = {}
     findings: dict[str, Finding] = {}
@@ -180,7 +180,7 @@ def _rules(compatibility: Compatibility) -> list[RuleLine]:
     ]
 
 
-def _states(compatibility: Compatibility) -> list[StateLine]:
+def state_lines(compatibility: Compatibility) -> list[StateLine]:
     """A line per state, those of the worst operators first."""
     lines = []
     for operator in _sorted(compatibility.operators):

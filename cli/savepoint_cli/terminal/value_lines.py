@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from savepoint_cli.terminal.cells import is_of_records, person_cell, person_field
+from savepoint_cli.terminal.cells import is_of_records, person_cell, person_field, shortened
 from savepoint_database.types.spark_values import to_printable
 from savepoint_database.types.timer_dates import for_people
 from savepoint_formats.printable import printable
@@ -20,7 +20,7 @@ from savepoint_formats.scan.splits import REASON
 from savepoint_formats.values.kryo.structs import UNDECODED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from savepoint_database.audit.key_state import KeyRows, KeyState
 
@@ -186,3 +186,18 @@ def _shown_rows(key_rows: KeyRows) -> Iterator[pa.RecordBatch]:
         shown = to_printable(for_people(batch, key_rows.dated))
         for index in range(shown.num_rows):
             yield shown.slice(index, 1)
+
+
+def record_cells(
+    records: Sequence[Any], short_ids: Mapping[str, str]
+) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Names of columns and a row of cells per record, without columns that are empty in all records."""
+    cells = {
+        field.name.replace("_", " "): [
+            cut(shortened(person_field(getattr(record, field.name), field.name), short_ids))
+            for record in records
+        ]
+        for field in (fields(records[0]) if records else ())
+    }
+    filled = {name: texts for name, texts in cells.items() if any(texts)}
+    return list(filled), list(zip(*filled.values(), strict=True))

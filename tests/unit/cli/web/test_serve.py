@@ -1,0 +1,262 @@
+"""Pages of savepoints: a real server, asked by plain requests and by a real browser."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import json
+import re
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlsplit
+
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from savepoint_cli.serve import names_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.usefixtures("slow")
+
+STATES = "states-2.2.1-rocksdb-native"
+WINDOWS = "windows-2.2.1-hashmap-native"
+TABLE = "stateful.keyed_state"
+PROGRAM = Path(sys.executable).with_name("savepoint")
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server, and the address that it has printed."""
+
+    address: str
+    process: subprocess.Popen[str]
+
+    @property
+    def root(self) -> str:
+        return self.address.partition("/?")[0]
+
+    def get(self, path: str, **headers: str) -> tuple[int, http.client.HTTPMessage, bytes]:
+        connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=60)
+        connection.request(headers.pop("method", "GET"), path, headers=headers)
+        answer = connection.getresponse()
+        data = answer.read()
+        connection.close()
+        return answer.status, answer.headers, data
+
+    @property
+    def cookie(self) -> str:
+        _, headers, _ = self.get(f"/?{urlsplit(self.address).query}")
+        return headers["set-cookie"].partition(";")[0]
+
+    def page(self, path: str) -> str:
+        """A page for the user who has the token."""
+        return self.get(path, Cookie=self.cookie)[2].decode()
+
+
+@contextmanager
+def served(*arguments: str | Path) -> Iterator[Server]:
+    command = [PROGRAM, "serve", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield Server(process.stdout.readline().strip(), process)
+        finally:
+            process.send_signal(signal.SIGINT)
+
+
+@pytest.fixture(scope="module")
+def server(samples: Path) -> Iterator[Server]:
+    with served(samples / STATES, samples / WINDOWS, "--seconds", "4") as running:
+        yield running
+
+
+def rows_address(view: str, **given: str) -> str:
+    words = "&".join(f"{name}={quote(value)}" for name, value in given.items())
+    return f"/{STATES}/{view}?{words}"
+
+
+def test_nobody_gets_a_page_without_the_token(server: Server) -> None:
+    assert server.get("/")[0] == 403
+    assert server.get("/?token=guessed")[0] == 403
+    assert server.get("/static/page.js")[0] == 403
+    assert server.get("/", Cookie="savepoint=x")[0] == 403
+    assert server.get("/", Cookie=server.cookie)[0] == 200
+
+
+def test_the_token_leaves_the_address_and_becomes_a_cookie_for_this_site_alone(
+    server: Server,
+) -> None:
+    status, headers, _ = server.get(f"/?{urlsplit(server.address).query}")
+    assert (status, headers["location"]) == (303, f"{server.root}/")
+    assert "HttpOnly" in headers["set-cookie"]
+    assert "SameSite=strict" in headers["set-cookie"]
+
+
+def test_a_name_that_leads_here_is_refused(server: Server) -> None:
+    assert server.get("/", Host="evil.example", Cookie=server.cookie)[0] == 421
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_nothing_can_be_changed(server: Server, method: str) -> None:
+    assert server.get("/", method=method, Cookie=server.cookie)[0] == 405
+
+
+def test_pages_may_load_nothing_from_elsewhere_and_run_nothing_inline(server: Server) -> None:
+    _, headers, page = server.get(f"/{STATES}/", Cookie=server.cookie)
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert "unsafe" not in headers["content-security-policy"]
+    loaded = re.findall(r'(?:src|href)="((?:https?:)?//[^"]*)"', page.decode())
+    assert loaded == []
+
+
+def test_rows_of_a_table_are_filtered_sorted_and_leafed_through(server: Server) -> None:
+    chosen = {"where": "last_id > 236", "sort": "last_id", "order": "desc"}
+    page = server.page(rows_address("table", table=TABLE, **chosen))
+    assert re.findall(r"</a></td><td>(\d+)</td>", page) == ["239", "238", "237"]
+    numbers = "SELECT range AS n FROM range(120)"
+    pages = [server.page(rows_address("sql", q=numbers, page=str(n))) for n in range(4)]
+    cells = [re.findall(r"<td>(\d+)</td>", page) for page in pages]
+    assert [len(each) for each in cells] == [50, 50, 20, 0]
+    assert cells[1][0] == "50"
+    assert ['rel="next"' in page for page in pages] == [True, True, False, False]
+
+
+def test_rows_are_files_of_csv_and_parquet(server: Server) -> None:
+    given = {"table": TABLE, "where": "last_id > 230"}
+    status, headers, data = server.get(
+        rows_address("table/rows.csv", **given), Cookie=server.cookie
+    )
+    assert (status, headers.get_filename()) == (200, "rows.csv")
+    count = pyarrow.csv.read_csv(io.BytesIO(data)).num_rows
+    _, _, data = server.get(rows_address("table/rows.parquet", **given), Cookie=server.cookie)
+    table = pyarrow.parquet.read_table(io.BytesIO(data))
+    assert table.num_rows == count > 5
+    assert min(table["last_id"].to_pylist()) > 230
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        ("SELECT nope FROM stateful.keyed_state", "there is no column &#39;nope&#39;"),
+        ("FROM read_csv('/etc/passwd')", "file system operations are disabled"),
+        ("DROP TABLE stateful.keyed_state", "a statement of type DROP, expected a query"),
+        ("SELECT count(*) FROM range(10000000) a, range(10000000) b", "no answer within 4 s"),
+    ],
+)
+def test_a_query_without_an_answer_says_why(server: Server, sql: str, reason: str) -> None:
+    assert reason in server.page(rows_address("sql", q=sql))
+
+
+def test_a_condition_is_no_way_to_other_statements(server: Server) -> None:
+    page = server.page(rows_address("table", table=TABLE, where="true); DROP VIEW x; --"))
+    assert 'role="alert"' in page
+
+
+def test_what_is_asked_wrongly_is_a_page_that_says_so(server: Server) -> None:
+    cookie = server.cookie
+    for path, status in (
+        (rows_address("table", table="stateful.nothing"), 400),
+        (rows_address("doctor", target="9.9"), 400),
+        (rows_address("table/rows.csv", table="stateful.nothing"), 400),
+        (f"/{STATES}/nothing", 404),
+        ("/nothing/", 404),
+        (f"/{STATES}/table/rows.exe?table={TABLE}", 404),
+    ):
+        assert server.get(path, Cookie=cookie)[0] == status, path
+
+
+def test_words_for_completion_are_tables_and_columns(server: Server) -> None:
+    words = json.loads(server.get(f"/{STATES}/names.json", Cookie=server.cookie)[2])
+    assert {TABLE, "stateful.timers", "last_id", "customer"} <= set(words)
+
+
+def test_paths_of_one_name_have_numbers() -> None:
+    named = names_of(["a/sp", "b/sp/_metadata", "a/sp", "c/sp-2"])
+    assert named == {"sp": "a/sp", "sp-2": "b/sp/_metadata", "sp-2-2": "c/sp-2"}
+
+
+@pytest.fixture
+def page(server: Server, browser: Browser) -> Iterator[Page]:
+    context = browser.new_context()
+    opened = context.new_page()
+    opened.goto(server.address)
+    yield opened
+    context.close()
+
+
+@pytest.mark.parametrize(
+    ("view", "text"),
+    [
+        ("", "native savepoint, rocksdb"),
+        (f"table?table={TABLE}", "customer-005"),
+        ("key?key=customer-001", "key group 152"),
+        ("weight", "bytes per key group"),
+        ("verify?depth=deep", "whole: 7 operators"),
+        ("doctor?target=1.20", "not restorable"),
+        (f"diff?other={WINDOWS}", "different"),
+    ],
+)
+def test_each_view_is_shown_on_a_phone_and_in_the_dark_without_an_error(
+    server: Server, browser: Browser, view: str, text: str
+) -> None:
+    dark = browser.new_context(color_scheme="dark", viewport={"width": 400, "height": 800})
+    page, errors = dark.new_page(), []
+    page.on("console", lambda message: errors.append(message.text))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(server.address)
+    page.goto(f"{server.root}/{STATES}/{view}")
+    assert text in page.inner_text("main")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 26, 33)"
+    assert errors == []
+    dark.close()
+
+
+def test_texts_of_a_savepoint_never_become_elements(server: Server, page: Page) -> None:
+    hostile = "<img src=x onerror=\"document.title='lost'\">"
+    sql = f"SELECT '{hostile.replace(chr(39), chr(39) * 2)}' AS \"<b>name</b>\""
+    page.goto(server.root + rows_address("sql", q=sql))
+    assert page.inner_text("td") == hostile
+    assert page.inner_text("th") == "<b>name</b>"
+    assert page.locator("main img, main b").count() == 0
+    assert "lost" not in page.title()
+
+
+def test_keys_lead_through_pages_and_sql_is_completed(server: Server, page: Page) -> None:
+    page.goto(server.root + rows_address("sql", q="SELECT range AS n FROM range(120)"))
+    page.locator("h1").click()
+    page.keyboard.press("n")
+    page.wait_for_url("**page=1*")
+    page.locator("h1").click()
+    page.keyboard.press("/")
+    page.locator("textarea").fill("")
+    page.keyboard.type("FROM stateful.key")
+    page.locator(".words li").first.wait_for()
+    page.keyboard.press("Tab")
+    assert page.locator("textarea").input_value() == f"FROM {TABLE}"
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url("**FROM*stateful.keyed_state*")
+    assert "customer-005" in page.inner_text("main")
+
+
+def test_a_key_in_a_row_leads_to_all_that_it_has(server: Server, page: Page) -> None:
+    page.goto(server.root + rows_address("table", table=TABLE))
+    page.get_by_role("link", name="customer-005").click()
+    page.wait_for_url("**/key?key=customer-005")
+    assert "by_currency" in page.inner_text("main")
+
+
+def test_ctrl_c_ends_the_server_and_leaves_nothing(samples: Path) -> None:
+    with served(samples / STATES) as running:
+        assert running.get("/", Cookie=running.cookie)[0] == 307
+    assert running.process.returncode in (0, 130)
