@@ -77,6 +77,10 @@ def _refused(what: str, advice: str) -> SchemaChangeError:
     return SchemaChangeError(f"{what}: {advice}, or leave the state out")
 
 
+def _type_name(serializer: str) -> str:
+    return serializer.partition("Serializer")[0].removeprefix("Scala")
+
+
 def _is_map(snapshot: Snapshot) -> bool:
     (element,) = snapshot.nested
     names_map = _collection_name(snapshot)[1].endswith("Map")
@@ -121,7 +125,10 @@ class _ToFlinkx:
                 f"{enum} is an Enumeration, for which flink-scala-api needs a mapper of yours",
                 "migrate it to an enum of Java by --scala pojo or row",
             )
-        raise _refused(f"flink-scala-api has no {name}", "change the type in the job of Flink 1")
+        raise _refused(
+            f"flink-scala-api has no serializer of {_type_name(name)}",
+            "change the type in the job of Flink 1",
+        )
 
     def _of_flink(self, snapshot: Snapshot) -> Snapshot:
         if snapshot.class_name == f"{BASE}GenericArraySerializerSnapshot":
@@ -232,7 +239,7 @@ class _ToJava:
         if "enum_class" in snapshot.names:
             constants = [constant for constant, _ in snapshot["constants"]]
             return constructed.enum_of(snapshot["enum_class"].removesuffix("$"), constants)
-        raise _refused(f"Java has no {name}", "change the type in the job of Flink 1")
+        raise _refused(f"Java has no {_type_name(name)}", "change the type in the job of Flink 1")
 
     def field(self, snapshot: Snapshot) -> Snapshot:
         """The new form of a serializer, where null has a place beside it."""

@@ -67,7 +67,7 @@ def test_what_the_target_does_not_have_is_named_with_the_way_out(
         old.migrate("2.2", scala="flinkx")
     text = str(caught.value)
     assert "state 'enumeration': sc.Color$ is an Enumeration" in text
-    assert "state 'try-ok': flink-scala-api has no ScalaTrySerializerSnapshot" in text
+    assert "state 'try-ok': flink-scala-api has no serializer of Try" in text
     with pytest.raises(MigrationError, match="savepoint migrate --scala"):
         old.migrate("2.2")
     with pytest.raises(MigrationError, match="'list-opt': a list state of options"):
