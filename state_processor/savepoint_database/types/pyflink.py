@@ -7,8 +7,6 @@ PyFlink's process mode stores bytes, see ``python_state.stored_forms``:
 | key                                 | a row of one field, whose serializer is Java's        |
 | value, list, reducing, aggregating  | a list of ``byte[]``                                  |
 | map, broadcast                      | a map of wrapped ``byte[]`` to ``byte[]``             |
-
-In thread mode the key is the same, and states have Java's serializers, as descriptors of Java have them.
 """
 
 from __future__ import annotations
