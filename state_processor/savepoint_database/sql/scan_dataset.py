@@ -19,6 +19,7 @@ from pyarrow.dataset import Dataset
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from savepoint_database.sql.parallel_batches import cores, parallel_batches
 from savepoint_database.types.spark_values import exported_schema, to_exported
 from savepoint_database.types.timer_dates import dated_columns, dated_schema, with_dates
 from savepoint_formats.errors import SavepointError
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.scan.scan import TableScan
+    from savepoint_formats.scan.splits import Split
 
 Keys = frozenset[Any] | None
 """Keys, possibly more than fulfil a condition, never fewer; None for all."""
@@ -53,7 +55,11 @@ class SqlRows:
         return dated_columns(self.scan.table, self.times)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        for batch in self.scan.batches():
+        """All rows, decoded on all cores."""
+        return parallel_batches(self.scan.splits(), self._read, cores())
+
+    def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
+        for batch in self.scan.read(split):
             exported = to_exported(batch, self.scan.options.nanoseconds)
             yield with_dates(exported, self._dated) if self._dated else exported
 
