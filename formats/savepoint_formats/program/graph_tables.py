@@ -1,4 +1,4 @@
-"""Tables of the content of Kryo's objects, which the kernel passes over: see ``skipped_graphs``."""
+"""Tables of the content of Kryo's objects, which the kernel passes over: see ``any_graphs``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.program.kernel import skipped_graphs as kinds
+from savepoint_formats.program.kernel import any_graphs as kinds
 from savepoint_formats.program.kernel.kryo_objects import (
     ARRAY,
     CLASSED_LIST,

@@ -22,7 +22,7 @@ from savepoint_formats.program.kernel import (
     survey_graphs,
     survey_graphs_among_others,
 )
-from savepoint_formats.program.kernel.skipped_graphs import SKIPPED_MEMORY_SIZE
+from savepoint_formats.program.kernel.any_graphs import SKIPPED_MEMORY_SIZE
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 from savepoint_formats.values.kryo.input import KryoInput
 from savepoint_formats.values.recoding import unknown_class

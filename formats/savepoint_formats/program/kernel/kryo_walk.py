@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from savepoint_formats.program.kernel.any_graphs import FOUND, TABLES_SIZE, skip_graph
 from savepoint_formats.program.kernel.columns import (
     ENTRY_SIZE,
     capacity,
@@ -47,7 +48,6 @@ from savepoint_formats.program.kernel.memory import (
 )
 from savepoint_formats.program.kernel.ops import OP_SIZE, Op
 from savepoint_formats.program.kernel.other_values import case_of, expect_suffix, read_value
-from savepoint_formats.program.kernel.skipped_graphs import FOUND, TABLES_SIZE, skip_graph
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 from savepoint_formats.program.kernel.walk import REGISTERS_SIZE, Walk
 
@@ -102,8 +102,8 @@ def walk_kryo_among_others(job: Walk, graphs: Graphs) -> tuple[int, int, int, in
 def survey_graphs(job: Walk, graphs: Graphs, tables: int, ended: int) -> int:
     """Walks records that have ``SKIP_GRAPH``, and goes on behind each that is refused; returns DONE.
 
-    ``tables`` are those of ``skipped_graphs``. ``ended`` gets two numbers per record: what ended its
-    graph, as ``skipped_graphs`` says, or ``PASSED``, or -1 if it is no class.
+    ``tables`` are those of ``any_graphs``. ``ended`` gets two numbers per record: what ended its
+    graph, as ``any_graphs`` says, or ``PASSED``, or -1 if it is no class.
     """
     return _survey(job, graphs, None, tables, ended)
 
