@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils, event
 from numba.core.caching import Cache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.typing.templates import infer_global
 from numba.extending import lower_builtin, type_callable
 
@@ -25,9 +28,50 @@ if TYPE_CHECKING:
 _BYTE = ir.IntType(8)
 _LONG = ir.IntType(64)
 _Cache: Any = Cache
+_JITCodeLibrary: Any = JITCodeLibrary
+_Compiler: Any = Compiler
+_NUMBERS = count()
 _infer_global: Any = infer_global
 _lower_builtin: Any = lower_builtin
 _KNOWN: dict[Callable[..., Any], Any] = {}
+
+
+class _NoCode:
+    """Takes the place of what would make machine code of a part."""
+
+    @staticmethod
+    def set_env(name: str, env: Any) -> None:
+        """Python's environment of a function, which only Python's objects need."""
+
+
+class _PartLibrary(_JITCodeLibrary):  # type: ignore[misc]  # numba has no types
+    """A part before it is optimized, because its callers are optimized with it."""
+
+    codegen = _NoCode()
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002 - numba's
+        """No address: only other functions call it."""
+        return 0
+
+
+class _PartCompiler(_Compiler):  # type: ignore[misc]  # numba has no types
+    """Compiles a function that is part of others."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        if self.state.library is None:
+            codegen = self.state.targetctx.codegen()
+            self.state.library = _PartLibrary(codegen, f"part_{next(_NUMBERS)}")
+            self.state.library.enable_object_caching()
+
 
 # No C code calls these functions, and Python calls no part: wrappers would cost a sixth of the time.
 _RULES: Any = {
@@ -35,7 +79,7 @@ _RULES: Any = {
     "error_model": "numpy",
     "no_cfunc_wrapper": True,
 }
-_RULES_OF_PARTS: Any = {**_RULES, "no_cpython_wrapper": True}
+_RULES_OF_PARTS: Any = {**_RULES, "no_cpython_wrapper": True, "pipeline_class": _PartCompiler}
 
 
 def compiled(function: Callable[..., Any]) -> Any:
