@@ -73,6 +73,21 @@ CLOCKS = time_object(
     second=st.integers(0, 59),
     nano=st.just(0) | NANOS,
 )
+DATE_TIMES = time_object("LocalDateTime", date=DATES, time=CLOCKS)
+OFFSETS = time_object(
+    "ZoneOffset",
+    totalSeconds=st.integers(-72, 72).map(lambda quarters: quarters * 900)
+    | st.integers(-64_800, 64_800),
+)
+NUMBERS = st.just(0) | ints(32)
+MOMENTS: dict[str, Strategy] = {
+    "java.time.ZoneOffset": OFFSETS,
+    "java.time.OffsetDateTime": time_object("OffsetDateTime", dateTime=DATE_TIMES, offset=OFFSETS),
+    "java.time.OffsetTime": time_object("OffsetTime", time=CLOCKS, offset=OFFSETS),
+    "java.time.YearMonth": time_object("YearMonth", year=ints(32), month=st.integers(1, 12)),
+    "java.time.MonthDay": time_object("MonthDay", month=st.integers(1, 12), day=st.integers(1, 29)),
+    "java.time.Period": time_object("Period", years=NUMBERS, months=NUMBERS, days=NUMBERS),
+}
 SECONDS = st.integers(-(10**10), 10**10)
 SINGLES: dict[str, Strategy] = {
     **{name: PRIMITIVES[primitive] for name, primitive in BOXED.items()},
@@ -94,6 +109,7 @@ SINGLES: dict[str, Strategy] = {
     "java.time.LocalTime": CLOCKS,
     "java.time.LocalDateTime": time_object("LocalDateTime", date=DATES, time=CLOCKS),
     "java.time.Year": time_object("Year", year=ints(32)),
+    **MOMENTS,
     "java.util.OptionalLong": st.builds(
         lambda value: KryoObject(
             "java.util.OptionalLong", {"isPresent": value is not None, "value": value or 0}
@@ -130,7 +146,43 @@ TYPES = [
     "java.util.ArrayList<a.Point[]>",
     "java.util.Optional<java.lang.String>",
     "java.util.List<java.util.Optional<a.Point>>",
+    "java.util.List",
+    "java.util.Map",
+    "java.util.Optional",
+    "java.util.BitSet",
+    "java.util.regex.Pattern",
+    "java.lang.Object[]",
+    "java.util.Map<java.lang.String, java.lang.Object>",
+    ROOT,
 ]
+_ANY = (
+    *("java.lang.Object", "java.lang.String", "java.lang.Long", "java.util.UUID", "a.Point"),
+    *("java.lang.Double", "java.lang.Float", "java.lang.Character", "java.lang.Boolean"),
+    *("java.math.BigInteger", "java.math.BigDecimal", "java.util.Date", "java.time.LocalTime"),
+    *("java.time.LocalDateTime", "java.util.OptionalLong", "a.Shape", "a.Size"),
+)
+ANYTHING: Strategy = st.deferred(
+    lambda: (
+        st.none()
+        | st.sampled_from(_ANY).flatmap(lambda name: _objects(TypeArgument(name)))
+        | _collections(st.none() | ANYTHING)
+    )
+)
+"""Objects of any known class; collections may be in each other."""
+
+
+def _collections(elements: Strategy) -> Strategy:
+    lists = st.sampled_from(sorted(LIST_FORMS))
+    maps = st.sampled_from(sorted(MAP_FORMS))
+    pairs = st.lists(st.tuples(elements, elements), max_size=3)
+    arrays = st.sampled_from(["[J", "[D", "[F", "[C", "[Z", "[B"]).flatmap(
+        lambda name: _arrays(name, TypeArgument(name))
+    )
+    return (
+        st.builds(_collection, lists, st.lists(elements, max_size=3))
+        | st.builds(_collection, maps, pairs)
+        | arrays
+    )
 
 
 def objects(declared: TypeArgument) -> Strategy:
@@ -160,9 +212,19 @@ def _objects(declared: TypeArgument) -> Strategy:
     if name in SINGLES:
         return SINGLES[name].map(lambda content: KryoNode(name, content))
     if name == "java.lang.Object":
-        return st.sampled_from(["java.lang.String", "java.lang.Long", "java.util.UUID"]).flatmap(
-            lambda other: _objects(TypeArgument(other))
-        )
+        return ANYTHING.filter(lambda value: value is not None)
+    if name in {"java.util.List", "java.util.Map"}:
+        return _collections(ANYTHING)
+    if name == "java.util.Optional":
+        return ANYTHING.map(lambda value: KryoNode(name, KryoObject(name, {"value": value})))
+    if name == ROOT:
+        return st.nothing()
+    if name == "java.util.BitSet":
+        words = st.lists(ints(64), max_size=3)
+        return words.map(lambda drawn: KryoNode(name, KryoObject(name, {"words": drawn})))
+    if name == "java.util.regex.Pattern":
+        fields = st.fixed_dictionaries({"pattern": TEXTS, "flags": ints(32)})
+        return fields.map(lambda drawn: KryoNode(name, KryoObject(name, drawn)))
     (described,) = (part for part in PARTS if part.class_name == name)
     if described.constants:
         bodies = [name] if described.is_final else [name, f"{name}$1"]
@@ -187,7 +249,7 @@ def _arrays(name: str, declared: TypeArgument) -> Strategy:
     code = name[1:]
     if code == "B":
         return st.binary(max_size=4).map(lambda data: KryoNode(name, data))
-    primitives = {"J": "long", "D": "double"}
+    primitives = {"J": "long", "D": "double", "F": "float", "C": "char", "Z": "boolean"}
     if code in primitives:
         elements = PRIMITIVES[primitives[code]]
     else:
@@ -228,8 +290,8 @@ def shared(value: Any, seen: dict[Any, KryoNode]) -> Any:
     match value:
         case KryoNode(class_name, content):
             value.content = shared(content, seen)
-            if isinstance(content, str | int | UUID | Decimal):
-                return seen.setdefault((class_name, repr(content)), value)
+            if isinstance(content, str | int | UUID | Decimal | list):
+                return seen.setdefault((class_name, _key(content)), value)
             return value
         case KryoObject(class_name, fields):
             again = {name: shared(one, seen) for name, one in fields.items()}
@@ -240,6 +302,21 @@ def shared(value: Any, seen: dict[Any, KryoNode]) -> Any:
             return type(value)(shared(one, seen) for one in value)
         case _:
             return value
+
+
+def _key(value: Any) -> str:
+    """Equal for equal graphs."""
+    match value:
+        case KryoNode(class_name, content):
+            return f"{class_name}({_key(content)})"
+        case KryoObject(class_name, fields):
+            return f"{class_name}{[_key(one) for one in fields.values()]}"
+        case Detailed(_, values):
+            return _key(values)
+        case list() | tuple():
+            return f"[{', '.join(map(_key, value))}]"
+        case _:
+            return repr(value)
 
 
 def written_graph(layout: Kryo, node: KryoNode | None, dialect: KryoDialect) -> bytes:

@@ -23,10 +23,10 @@ from savepoint_formats.program.general_path import (
     WHY,
     InexpressibleError,
 )
+from savepoint_formats.program.graph_tables import GraphTables
 from savepoint_formats.program.kernel import KRYO_OPS
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.kryo_assembly import assemble_graph
-from savepoint_formats.program.kryo_classes import ClassTable
 from savepoint_formats.program.listing import PER_RECORD, Draft, Listing
 from savepoint_formats.program.program import Program, Storage
 from savepoint_formats.program.scala_assembly import assemble_scala
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from savepoint_formats.layout import Layout
-    from savepoint_formats.program.graph_tables import GraphTables
     from savepoint_formats.values.kryo.dialect import KryoDialect
     from savepoint_formats.values.undecoded import Hides
 
@@ -131,19 +130,18 @@ class Assembly(Listing):
     ) -> None:
         super().__init__()
         self._has_graphs = has_graphs
-        self._tables = tables
+        self._skips = tables is not None
+        self._tables = GraphTables() if tables is None else tables
         self._frames = 0
         self._kryo = kryo
         self.writes = writes
-        self._classes = ClassTable()
 
     def assembled(self, layout: Layout, *, hides: Hides) -> Program:
         """The program of a layout; ``hides`` as in ``program``."""
         root = self.column("$", entry_type(layout), PER_RECORD)
         self.value(layout, root, is_last=True)
         self.emit(Op.END)
-        ops = {op for op, *_ in self.ops}
-        return self.finished(layout, self._kryo, self._classes.finished(ops), hides=hides)
+        return self.finished(layout, self._kryo, self._tables.finished(), hides=hides)
 
     def value(self, layout: Layout, draft: Draft, *, is_last: bool) -> None:
         """Emits a value; ``is_last`` if it ends where its record does.
@@ -223,15 +221,16 @@ class Assembly(Listing):
                 self._scalar(layout, draft)
 
     def _graph(self, layout: layouts.Kryo, draft: Draft) -> None:
-        if self._tables is not None and self._kryo is not None:
+        if self._skips and self._kryo is not None:
             table = self._tables.number(layout, self._kryo)
+            self._tables.table(table).add_all()
             self.emit(Op.SKIP_GRAPH, table, int(self._kryo.is_5))
             return
         dialect = written_dialect(layout) if self.writes else self._kryo
         if not self._has_graphs:
             raise InexpressibleError(draft.path, BESIDE_SQL)
         is_known = dialect is not None and assemble_graph(
-            layout, dialect, draft, self, self._classes, writes=self.writes
+            layout, dialect, draft, self, self._tables, writes=self.writes
         )
         if not is_known:
             raise InexpressibleError(draft.path, NOT_DESCRIBED)

@@ -131,13 +131,14 @@ def _leads(program: Program) -> dict[int, int]:
     """Instruction -> bytes of the class in front of its object or elements."""
     if program.graph_classes is None:
         return {}
-    sizes = (program.graph_classes.table[:, 2] + _NAMED).tolist()
-    ops = program.ops.tolist()
-    return {
-        index: sizes[ops[index + 2][1]]
-        for index, (op, _, _) in enumerate(ops)
-        if op in (Op.OBJECT, Op.ELEMENTS)
-    }
+    leads: dict[int, int] = {}
+    ops, table = program.ops.tolist(), 0
+    for index, (op, number, _) in enumerate(ops):
+        if op == Op.GRAPH:
+            table = number
+        elif op in (Op.OBJECT, Op.ELEMENTS):
+            leads[index] = program.graph_classes.name_size(table, ops[index + 2][1]) + _NAMED
+    return leads
 
 
 def _size(op: Op, argument: int) -> int:

@@ -16,16 +16,17 @@ from savepoint_formats.bytes.counts import MAX_EMPTY_ELEMENTS, can_be_empty
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.program.assembly import program as program_of
 from savepoint_formats.program.buffers import Buffers, memory_size
+from savepoint_formats.program.graph_tables import TableMemory
 from savepoint_formats.program.kernel import (
     GRAPH_SIZE,
+    POWERS,
     REFUSED,
     Graphs,
     Walk,
+    kryo_walk,
+    powers_of_ten,
     walk,
     walk_fixed,
-    walk_kryo,
-    walk_kryo_among_others,
-    walk_kryo_with_digits,
     walk_texts,
 )
 from savepoint_formats.program.program import Storage
@@ -34,12 +35,14 @@ from savepoint_formats.values.state_entries import EntryReader
 from savepoint_formats.values.undecoded import hidden_advice
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import numpy.typing as npt
 
     from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.bytes.data_view import DataInputView
     from savepoint_formats.layout import Layout
-    from savepoint_formats.program.kryo_classes import GraphClasses
+    from savepoint_formats.program.graph_tables import GraphClasses
     from savepoint_formats.program.program import Column, Program
     from savepoint_formats.values.undecoded import Hides
 
@@ -130,12 +133,13 @@ def decode_sequence(
 class GraphMemory:
     """Memory for object graphs of Kryo, and the walk that knows the values beside them."""
 
-    def __init__(self, classes: GraphClasses) -> None:
-        self.walk = (walk_kryo, walk_kryo_with_digits, walk_kryo_among_others)[classes.kernel]
-        self._table = classes.with_addresses()
-        self._held = classes
+    def __init__(self, classes: GraphClasses, ops: Collection[int]) -> None:
+        self.walk = kryo_walk(ops)
+        self._tables = TableMemory(classes.tables)
         self._memory = np.empty(GRAPH_SIZE, np.uint8)
-        self.job = Graphs(self._table.ctypes.data, self._memory.ctypes.data)
+        self._powers = powers_of_ten()
+        self._memory[POWERS : POWERS + 8].view(np.int64)[0] = self._powers.ctypes.data
+        self.job = Graphs(self._tables.address, self._memory.ctypes.data)
 
 
 class _Decoding:
@@ -163,7 +167,7 @@ class _Decoding:
         self.refused: list[int] = []
         self.refused_values: list[Any] = []
         classes = program.graph_classes
-        self._graphs = None if classes is None else GraphMemory(classes)
+        self._graphs = None if classes is None else GraphMemory(classes, program.ops[:, 0].tolist())
 
     def run(self, size: int) -> pa.Array:
         """Decodes all records, which have ``size`` bytes at most."""

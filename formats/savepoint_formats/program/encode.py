@@ -18,6 +18,7 @@ from savepoint_formats.errors import ColumnTypeError, FormatError, NullValueErro
 from savepoint_formats.program.assembly import program, written_program
 from savepoint_formats.program.capacity import capacity
 from savepoint_formats.program.decode import decode
+from savepoint_formats.program.graph_tables import TableMemory
 from savepoint_formats.program.kernel import (
     DONE,
     NAME_TABLE,
@@ -25,8 +26,6 @@ from savepoint_formats.program.kernel import (
     RecordsJob,
     WrittenGraphs,
     write_graphs,
-    write_graphs_among_others,
-    write_graphs_with_digits,
     write_records,
 )
 from savepoint_formats.program.program import Storage
@@ -40,17 +39,17 @@ from savepoint_formats.values.plain_values import comparable, plain_values
 from savepoint_formats.values.state_entries import EntryWriter, knows_null
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from numpy.typing import NDArray
 
     from savepoint_formats.layout import Layout
-    from savepoint_formats.program.kryo_classes import GraphClasses
+    from savepoint_formats.program.graph_tables import GraphClasses
     from savepoint_formats.program.program import Column, Program
     from savepoint_formats.values.kinds.codec import Value
 
 _SLACK = 16
 """Bytes behind the data, because zeros are written in whole words."""
-
-_KERNELS = (write_graphs, write_graphs_with_digits, write_graphs_among_others)
 
 _NO_ROWS = np.empty(0, np.int64)
 
@@ -148,13 +147,12 @@ def encode_what_fits(prepared: Program, column: pa.Array) -> tuple[pa.LargeBinar
 class _WrittenGraphs:
     """Memory for objects of Kryo, and the kernel that knows the values beside them."""
 
-    def __init__(self, classes: GraphClasses) -> None:
-        self.write = _KERNELS[classes.kernel]
-        self._held = classes
-        self._table = classes.with_addresses()
-        self._memory = np.zeros(NAME_TABLE + 8 * len(self._table), np.uint8)
+    def __init__(self, classes: GraphClasses, ops: Collection[int]) -> None:
+        self.write = write_graphs(ops)
+        self._tables = TableMemory(classes.tables)
+        self._memory = np.zeros(NAME_TABLE + 8 * classes.most_classes, np.uint8)
         self._memory[:16].view(np.int64)[:] = 1  # so that no class has a name of this graph
-        self.job = WrittenGraphs(self._table.ctypes.data, self._memory.ctypes.data)
+        self.job = WrittenGraphs(self._tables.address, self._memory.ctypes.data)
 
 
 class _Encoding:
@@ -168,7 +166,9 @@ class _Encoding:
         self.data = np.empty(capacity(prepared, self.sources) + _SLACK, np.uint8)
         self.refused: dict[int, bytes] = {}
         classes = prepared.graph_classes
-        self.graphs = None if classes is None else _WrittenGraphs(classes)
+        self.graphs = (
+            None if classes is None else _WrittenGraphs(classes, prepared.ops[:, 0].tolist())
+        )
 
     def run(self) -> pa.LargeBinaryArray:
         """Encodes all values on both paths."""
@@ -200,7 +200,7 @@ class _Encoding:
 
     def _write(self, job: RecordsJob) -> tuple[int, int, int]:
         if self.graphs is None:
-            return write_records(job)
+            return write_records(job, None)
         return self.graphs.write(job, self.graphs.job)
 
     def _write_refused(self, record: int, number: int) -> None:

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
 
 BESIDE_SQL = "an object of Kryo beside a row of SQL"
-NOT_DESCRIBED = "an object of Kryo whose class nobody described"
+NOT_DESCRIBED = "an object of an unknown Kryo, or one that nobody described and that is written"
 EMPTY_ELEMENTS = "elements without bytes"
 UNION_OF_MANY = "a union of null alone, or of hundreds of types"
-OF_NO_COLUMN = "an object whose value is JSON, because its class has no column"
-OF_A_ZONE = "a time with an offset or a zone"
-IN_ITSELF = "an object of a class inside itself"
+OF_NO_COLUMN = "JSON that is written"
+OF_A_ZONE = "a time with a zone of Kryo 2"
+IN_ITSELF = "an object of a class inside itself that is written"
 NOT_WRITTEN = "a collection that is read, but never written"
 WRITTEN_SUBCLASSES = "a value of a subclass that is written"
 WRITTEN_NULLS = "a null of a union of several types that is written"

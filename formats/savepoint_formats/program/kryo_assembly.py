@@ -11,7 +11,7 @@ the instructions of its body.
 | described class                          | itself                      | those of its fields        |
 | collection, map                          | any that is known           | ELEMENTS, those of one     |
 | array                                    | itself                      | ELEMENTS, those of one     |
-| any other, and a class inside itself     | none: it must be null       |                            |
+| any other, and a class inside itself     | any that is known           | JSON; it is null if written|
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from savepoint_formats.program.kernel.kryo_objects import (
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.kryo_singles import SINGLES, Single
 from savepoint_formats.program.program import Storage
+from savepoint_formats.values.kinds.codec import MAX_DEPTH
 from savepoint_formats.values.kryo.classes import CODES, WRAPPERS
 from savepoint_formats.values.kryo.collections import (
     EMPTY_COLLECTIONS,
@@ -60,6 +61,7 @@ from savepoint_formats.values.kryo.structs import (
     WRITTEN_LISTS,
     WRITTEN_MAPS,
     WRITTEN_SETS,
+    column_type,
     is_described,
 )
 from savepoint_formats.values.kryo.types import NEVER_NULL_CLASSES, WRITTEN_CLASSES
@@ -68,13 +70,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from savepoint_formats.layout import Kryo, KryoClass, KryoField
-    from savepoint_formats.program.kryo_classes import ClassTable
+    from savepoint_formats.program.graph_tables import ClassTable, GraphTables
     from savepoint_formats.program.listing import Draft, Listing
     from savepoint_formats.values.kryo.dialect import KryoDialect
     from savepoint_formats.values.kryo.graph import Arguments
 
     Declared = KryoField | TypeArgument
     Alternative = tuple[Sequence[str], Callable[[], object]]
+
+NO_CLASS, NULL_IS_TEXT = -1, -2
+_JSON_DENSITY = 8
+"""The most bytes of JSON per byte of a graph that has no more than usual."""
 
 _BOXED = {primitive: wrapper for wrapper, primitive in WRAPPERS.items()}
 _ARRAYS_LIST = "java.util.Arrays$ArrayList"
@@ -85,17 +91,24 @@ def assemble_graph(
     dialect: KryoDialect,
     draft: Draft,
     listing: Listing,
-    classes: ClassTable,
+    tables: GraphTables,
     *,
     writes: bool,
 ) -> bool:
     """Emits the instructions of a layout's graphs, if there are any; whether there are."""
     name = layout.class_name
-    assembly = _GraphAssembly(layout, dialect, listing, classes, writes=writes)
     is_known = is_described(layout) or bool(layout.arguments)
-    if not is_known and (name not in SINGLES or name not in KRYO_TYPES):
+    is_any = column_type(layout) is None
+    if not is_known and not is_any and (name not in SINGLES or name not in KRYO_TYPES):
         return False
-    listing.emit(Op.GRAPH, 0, int(dialect.is_5))
+    if is_any and writes:
+        return False
+    number = tables.number(layout, dialect)
+    assembly = _GraphAssembly(layout, dialect, listing, tables.table(number), writes=writes)
+    listing.emit(Op.GRAPH, number, int(dialect.is_5))
+    if is_any:
+        assembly.any_object(draft)
+        return True
     if layout.arguments:
         assembly.collection(TypeArgument(name, layout.arguments), draft)
     else:
@@ -122,7 +135,20 @@ class _GraphAssembly:
         self._listing = listing
         self._classes = classes
         self._emit = listing.emit
-        classes.use(self._known)
+
+    def any_object(self, draft: Draft) -> None:
+        """An object that nobody described, as JSON; and its bytes."""
+        in_json, data, _ = self._listing.fields(draft, draft.type.names)
+        self._json(in_json, BY_CLASS, NULL_IS_TEXT, MAX_DEPTH)
+        data.storage, data.density = Storage.BYTES, 1
+        self._emit(Op.GRAPH_BYTES, data.number)
+
+    def _json(self, draft: Draft, lead: int, number: int, depth: int) -> None:
+        """Any object as JSON, with at most ``depth`` objects in each other."""
+        self._classes.add_all()
+        draft.storage, draft.density, draft.is_nullable = Storage.BYTES, _JSON_DENSITY, True
+        self._emit(Op.JSON, draft.number, depth)
+        self._emit(Op.CASE, lead, number)
 
     def root(self, name: str, draft: Draft) -> None:
         """The object that a graph begins with."""
@@ -172,6 +198,8 @@ class _GraphAssembly:
     def _of_class(self, name: str, draft: Draft, lead: int, around: tuple[str, ...]) -> None:
         described = self._described.get(name)
         single = SINGLES.get(name)
+        if single is not None and single.argument[self._is_5] < 0:
+            single = None
         if described is not None and described.constants:
             constant = [(_names_of_enum(described), lambda: self._constant(described, draft))]
             self._object(draft, lead, constant)
@@ -179,8 +207,13 @@ class _GraphAssembly:
             fields = [((name,), lambda: self._fields(described, draft, (*around, name)))]
             self._object(draft, lead, fields)
         elif single is None or described is not None or self._is_foreign(name):
-            with_text = OF_A_ZONE if name in DECLARED_TYPES else OF_NO_COLUMN
-            self._null(name, draft, lead, IN_ITSELF if described else with_text)
+            if self._writes or (name in DECLARED_TYPES and described is None):
+                with_text = OF_A_ZONE if name in DECLARED_TYPES else OF_NO_COLUMN
+                self._null(name, draft, lead, IN_ITSELF if described else with_text)
+                return
+            depth = MAX_DEPTH // 2 - 2 * (draft.path.count(".") + draft.path.count("["))
+            is_class = self._known.is_final(name)
+            self._json(draft, lead, self._classes.number(name) if is_class else NO_CLASS, depth)
         else:
             if self._writes and name in NEVER_NULL_CLASSES:
                 self._expect(draft, before=True)
@@ -203,7 +236,9 @@ class _GraphAssembly:
         argument = single.argument[self._is_5]
         if single.is_precise:
             argument = self._listing.precise(draft).number
-        if self._writes and single.op == Op.ASCII_TEXT and not single.is_any_text:
+        is_text = single.op == Op.MOMENT_TEXT
+        is_text |= single.op == Op.ASCII_TEXT and not single.is_any_text
+        if self._writes and is_text:
             self._emit(Op.REFUSE)
         instructions = [*single.parts[self._is_5], (single.op, draft.number, argument)]
         # A value is divided before its parts are written.

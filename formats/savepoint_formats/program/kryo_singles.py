@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.program import Storage
-from savepoint_formats.values.kryo.body import Part, Parts, SingleValue
+from savepoint_formats.values.kryo.body import WITHOUT_PLACE, Part, Parts, SingleValue
 from savepoint_formats.values.kryo.known_classes import CLASSES
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ _STORAGES = {
     Op.WHOLE_NUMBER: Storage.BYTES,
     Op.EXACT_NUMBER: Storage.BYTES,
     Op.UUID: Storage.BYTES,
+    Op.MOMENT_TEXT: Storage.BYTES,
     Op.MILLIS_AND_NANOS: Storage.STRUCT,
     Op.SECONDS_AND_NANOS: Storage.STRUCT,
     Op.DATE_AND_CLOCK: Storage.STRUCT,
@@ -34,6 +35,7 @@ _DENSITIES = {
     Op.WHOLE_NUMBER: 4.0,
     Op.EXACT_NUMBER: 4.0,
     Op.UUID: 2.25,  # 16 bytes are 36 characters
+    Op.MOMENT_TEXT: 20.0,  # an offset or a year of one byte
 }
 _ANY_TEXT = "java.lang.String"
 
@@ -45,7 +47,8 @@ class Single:
     Attributes:
         op: The instruction that ends a value.
         storage: The storage of its column.
-        argument: Argument of ``op`` in 2.24 and in 5.6; times with nanoseconds have another one.
+        argument: Argument of ``op`` in 2.24 and in 5.6, -1 if there is no program; times with
+            nanoseconds have another one.
         parts: The instructions before ``op`` in 2.24 and in 5.6.
         density: The most bytes of the column per byte of input.
         is_any_text: Whether any text is a value; else the general path decides.
@@ -67,7 +70,7 @@ class Single:
 def _single(name: str, row: ClassRow, value: SingleValue) -> Single:
     op = Op[value.instruction]
     of_2, of_5 = (parts or () for parts in row.parts)
-    argument: tuple[int, int] = value.kinds or (0, 0)
+    argument: tuple[int, int] = value.arguments or (0, 0)
     if op == Op.NUMBER:
         argument = of_2[0], of_5[0]
     places_of_2, places_of_5 = value.places
@@ -83,7 +86,9 @@ def _single(name: str, row: ClassRow, value: SingleValue) -> Single:
 
 def _instructions(parts: Parts, places: tuple[int, ...]) -> Instructions:
     return tuple(
-        _instruction(part, place) for part, place in zip(parts, places, strict=bool(places))
+        _instruction(part, place)
+        for part, place in zip(parts, places, strict=bool(places))
+        if place != WITHOUT_PLACE
     )
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from savepoint_formats.layout import Layout
-    from savepoint_formats.program.kryo_classes import GraphClasses
+    from savepoint_formats.program.graph_tables import GraphClasses
     from savepoint_formats.values.kryo.dialect import KryoDialect
     from savepoint_formats.values.undecoded import Hides
 

@@ -12,8 +12,9 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.program.assembly import Assembly
 from savepoint_formats.program.buffers import Buffers
-from savepoint_formats.program.graph_tables import GraphTables, is_unknown
+from savepoint_formats.program.graph_tables import GraphTables, TableMemory, is_unknown
 from savepoint_formats.program.kernel import (
+    GRAPH_SIZE,
     KRYO_OPS,
     OTHER_OPS,
     PASSED,
@@ -22,7 +23,6 @@ from savepoint_formats.program.kernel import (
     survey_graphs,
     survey_graphs_among_others,
 )
-from savepoint_formats.program.kernel.any_graphs import SKIPPED_MEMORY_SIZE
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 from savepoint_formats.values.kryo.input import KryoInput
 from savepoint_formats.values.recoding import unknown_class
@@ -68,7 +68,9 @@ def _ended(program: Program, tables: GraphTables, chunk: Chunk, spans: Spans) ->
     """The end of each record: see ``survey_graphs``."""
     starts, ends = (np.ascontiguousarray(part, np.int64) for part in (spans.starts, spans.ends))
     ended = np.zeros((len(spans), 2), np.int64)
-    addresses, memory = tables.addresses(), np.zeros(SKIPPED_MEMORY_SIZE, np.uint8)
+    classes = tables.finished()
+    assert classes is not None  # there are graphs
+    held, memory = TableMemory(classes.tables), np.empty(GRAPH_SIZE, np.uint8)
     buffers = Buffers(program, 1, int(spans.sizes.max(initial=0)))
     job = Walk(
         ops=program.ops.ctypes.data,
@@ -84,10 +86,10 @@ def _ended(program: Program, tables: GraphTables, chunk: Chunk, spans: Spans) ->
         row=0,
         position=0,
     )
-    graphs = Graphs(0, memory.ctypes.data)
+    graphs = Graphs(held.address, memory.ctypes.data)
     has_others = not OTHER_OPS.isdisjoint(program.ops[:, 0].tolist())
     survey = survey_graphs_among_others if has_others else survey_graphs
-    survey(job, graphs, addresses.ctypes.data, ended.ctypes.data)
+    survey(job, graphs, ended.ctypes.data)
     return ended
 
 

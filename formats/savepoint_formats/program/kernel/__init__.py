@@ -1,7 +1,7 @@
 """The kernel: everything about columns that is compiled. ``compiler`` alone imports numba.
 
 ``walk`` runs a program over records, ``walk_fixed`` over records of one size, ``walk_texts`` over
-texts, ``walk_kryo`` over objects of Kryo. ``write_records`` goes the other way. ``find_frames`` finds
+texts, those that ``kryo_walk`` gives over objects of Kryo. ``write_records`` goes the other way. ``find_frames`` finds
 the records of a key-group section, ``assign_rows`` their rows; ``find_portions`` and
 ``copy_portions`` divide large work. Each takes a job, a named tuple of addresses and numbers. They
 allocate nothing, raise nothing and touch no Python object. The first number that they return is a
@@ -12,19 +12,18 @@ from savepoint_formats.program.kernel.columns import ENTRY_SIZE, SLACK
 from savepoint_formats.program.kernel.distinct_hashes import DistinctHashesJob, hash_distinctly
 from savepoint_formats.program.kernel.fixed import FIXED_SIZES, walk_fixed, walk_texts
 from savepoint_formats.program.kernel.hash_codes import HashJob, hash_bytes, hash_lists, hash_texts
+from savepoint_formats.program.kernel.json_numbers import powers_of_ten
 from savepoint_formats.program.kernel.key_lookup import EMPTY, KeyRowsJob, assign_rows
-from savepoint_formats.program.kernel.kryo_objects import GRAPH_SIZE, NAME_TABLE
+from savepoint_formats.program.kernel.kryo_objects import GRAPH_SIZE, NAME_TABLE, POWERS
 from savepoint_formats.program.kernel.kryo_walk import (
     DIGIT_OPS,
     KRYO_OPS,
     OTHER_OPS,
     PASSED,
     Graphs,
+    kryo_walk,
     survey_graphs,
     survey_graphs_among_others,
-    walk_kryo,
-    walk_kryo_among_others,
-    walk_kryo_with_digits,
 )
 from savepoint_formats.program.kernel.portions import (
     PortionsJob,
@@ -49,7 +48,5 @@ from savepoint_formats.program.kernel.written_records import (
     RecordsJob,
     WrittenGraphs,
     write_graphs,
-    write_graphs_among_others,
-    write_graphs_with_digits,
     write_records,
 )

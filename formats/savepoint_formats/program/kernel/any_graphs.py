@@ -1,7 +1,7 @@
-# ruff: noqa: PLR0913, PLR0917, PLR1714, SIM109 - plain comparisons and numbers are compiled best
-"""Passes over object graphs of Kryo, up to a class that nobody knows.
+# ruff: noqa: PLR0913, PLR0917, PLR1714, SIM102, SIM109 - plain comparisons and numbers are compiled best
+"""Walks over object graphs of Kryo whose classes are in a table: passes over them, or writes JSON.
 
-A table has all classes, and the content of their objects:
+A class of the table says what is in its objects:
 
 | kind     | first                         | second              | its objects are                         |
 |----------|-------------------------------|---------------------|-----------------------------------------|
@@ -11,129 +11,195 @@ A table has all classes, and the content of their objects:
 | ENUM     | how many constants            |                     | one of them                             |
 | LISTED   | a form of ``kryo_objects``    |                     | elements                                |
 | MAPPED   | a form of ``kryo_objects``    |                     | keys and values                         |
-| OBJECTS  | how many                      |                     | objects                                 |
+| OBJECTS_OF | how many                    | 1 if a map          | objects                                 |
 | PRIMITIVES | the part that each is       |                     | a count and parts                       |
 | FIELDS   | where its fields begin        | how many            | fields                                  |
 
-A field is two numbers: a part and 0; or -1 and the arguments of its type; or -2 minus the number of
-its class, if that is final. Arguments are five numbers: their count, and for each its class if that is
-final, else -1, and its own arguments.
+Its last number is a text: of numbers what is behind them, of fields what is in front of them, of an enum
+the first constant. A text is an address and a size.
 
-The memory is that of ``kryo_objects`` with a stack in place of the table of objects. An entry of the
-stack has the number of values to come, their lead, class and arguments, and the next field.
+A part is its kind and the text in front of it. A field is three numbers: a part and 0; or -1 and the
+arguments of its type; or -2 minus the number of its class, if that is final; and the text in front of
+it. Arguments are five numbers: their count, and for each its class if that is final, else -1, and its
+own arguments.
+
+An entry of the stack has the number of values to come, -1 for null; their lead, class and arguments;
+the next field, -1 in a map; what closes it; the object that it is, and whether a value was in it.
 """
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.key_lookup import are_equal
-from savepoint_formats.program.kernel.kryo_numbers import flagged, kryo_varint, read_number
+from savepoint_formats.program.kernel.graph_json import (
+    CLOSE_LIST,
+    CLOSE_MAP,
+    CLOSE_NOTHING,
+    CLOSE_OBJECT,
+    json_of_part,
+    put,
+    put_close,
+    put_lead,
+    put_null,
+    put_reference,
+    put_text,
+    room_left,
+)
+from savepoint_formats.program.kernel.kryo_numbers import (
+    CLOCK,
+    COUNTED,
+    DOUBLE,
+    FLAG,
+    FLOAT,
+    HEX,
+    INT,
+    LONG,
+    LONG_ZIGZAG,
+    NEW,
+    OFFSET,
+    OPTIONAL_INT,
+    SCALED,
+    SHORT,
+    TEXT,
+    UNIT,
+    UUID,
+    WORDS,
+    flagged,
+    kryo_varint,
+    read_number,
+    skip_text,
+)
 from savepoint_formats.program.kernel.kryo_objects import (
     ARRAY,
     BY_CLASS,
+    CASE,
+    CLASS_SIZE,
     CLASSED_LIST,
     FINAL,
+    FOUND,
+    FRAME_SIZE,
+    LEAD,
     LIST,
-    MOST_NAMES,
-    NAME_TABLE,
+    MOST_OBJECTS,
     NEVER_NULL,
+    OBJECT_SIZE,
+    OBJECT_TABLE,
+    OBJECTS,
     OR_NULL,
+    OUT,
+    SHOWN,
     SORTED,
+    STACK,
+    TRACKED,
     WITHOUT_NULL,
+    any_class,
+    is_stream,
+    number_object,
     skip_no_comparator,
 )
 from savepoint_formats.program.kernel.machine_code import part
 from savepoint_formats.program.kernel.memory import (
     load_byte,
-    load_int,
     load_native_long,
     load_signed_byte,
     store_long,
 )
-from savepoint_formats.program.kernel.status import REFUSED
+from savepoint_formats.program.kernel.status import FULL, REFUSED
 
-SKIPPED_CLASS_SIZE = 56
-UNKNOWN, GENERAL, NUMBERS, ENUM, LISTED, MAPPED, OBJECTS, PRIMITIVES, FIELDS = range(9)
+UNKNOWN, GENERAL, NUMBERS, ENUM, LISTED, MAPPED, OBJECTS_OF, PRIMITIVES, FIELDS = range(9)
 
-# Parts: the kinds of numbers, and these.
-TEXT, FLAG, COUNTED, CLOCK, NEW, WORDS, OFFSET, OPTIONAL_INT, OPTIONAL_LONG, SCALED = range(8, 18)
-
-TABLES_SIZE = 40
-MOST_DEPTH = 128
-FOUND = 56
-"""Where the memory has the class that ended a graph: its number, or place and size of its name."""
-
-_OBJECTS = 8
-_STACK = NAME_TABLE + 8 * MOST_NAMES
-SKIPPED_MEMORY_SIZE = _STACK + 40 * (MOST_DEPTH + 1)
-_FRAME_SIZE = 40
-_ARGUMENTS_SIZE = 40
+_FIELD_SIZE, _PART_SIZE, _ARGUMENTS_SIZE = 24, 16, 40
 _OPEN = -1
 _OFFSET_OF_ANY_SECONDS = 127
 _KEY_AND_VALUE = 2
-_STREAM_HEADER = -0x5312FFFB  # AC ED 00 05
+_COMMA, _OPEN_LIST, _CLOSE_LIST = 0x202C, 0x5B, 0x5D
 
 
 @part
-def _push(frame: int, count: int, lead: int, number: int, arguments: int, field: int) -> None:
+def _push(
+    frame: int, count: int, lead: int, number: int, arguments: int, field: int, close: int
+) -> None:
     store_long(frame, count)
     store_long(frame + 8, lead)
     store_long(frame + 16, number)
     store_long(frame + 24, arguments)
     store_long(frame + 32, field)
+    store_long(frame + 40, close)
+    store_long(frame + 48, 0)
+    store_long(frame + 56, 0)
 
 
 @part
-def skip_graph(  # noqa: PLR0912, PLR0915 - a case per kind
-    graph: int, tables: int, position: int, end: int, is_5: int
+def walk_graph(  # noqa: PLR0912, PLR0915 - a case per kind
+    graph: int,
+    table: int,
+    lead: int,
+    number: int,
+    position: int,
+    end: int,
+    is_5: int,
+    depth: int,
+    json: int | None,
+    skips: int | None,
 ) -> int:
-    """Passes over a graph; returns where the next value is, or REFUSED.
+    """Walks over an object; returns where the next value is, or REFUSED or FULL.
 
-    ``tables`` has the address of the classes, their count, and the addresses of parts, fields and
-    arguments.
+    ``lead`` is what leads it, ``number`` its class if the lead does not tell. At most ``depth``
+    objects may be in each other. ``json`` is None if nothing is written, ``skips`` if it is.
     """
-    classes, fields = load_native_long(tables), load_native_long(tables + 24)
-    store_long(graph, 0)
-    store_long(graph + _OBJECTS, 0)
-    store_long(graph + FOUND, _OPEN)
-    bottom = graph + _STACK
+    classes, fields = load_native_long(table), load_native_long(table + 24)
+    bottom = graph + STACK
     top = bottom
-    _push(top, 1, BY_CLASS, _OPEN, 0, 0)
+    _push(top, 1, lead, number, 0, 0, CLOSE_NOTHING)
     while position >= 0:
         left = load_native_long(top)
-        if left == 0:
+        if json is not None:
+            if room_left(graph) < 0:
+                return FULL
+        if left <= 0:
             if top == bottom:
                 return position
-            top -= _FRAME_SIZE
+            if json is not None:
+                put_close(graph, top, left)
+            top -= FRAME_SIZE
             continue
         store_long(top, left - 1)
         lead = load_native_long(top + 8)
         number = load_native_long(top + 16)
         arguments = load_native_long(top + 24)
         field = load_native_long(top + 32)
+        if json is not None:
+            put_lead(graph, top, left)
         if field:
             # Each field has a type of its own. In maps, keys and values take turns.
             if field > 0:
-                store_long(top + 32, field + 16)
+                store_long(top + 32, field + _FIELD_SIZE)
                 lead, number, arguments = BY_CLASS, _OPEN, load_native_long(field + 8)
                 kind = load_native_long(field)
+                if json is not None:
+                    put_text(graph, table, load_native_long(field + 16))
                 if kind >= 0:
-                    position = skip_part(kind, graph, position, end, is_5)
+                    if skips is not None:
+                        position = skip_part(kind, position, end, is_5)
+                    if json is not None:
+                        position = json_of_part(kind, graph, position, end, is_5)
                     continue
                 if kind < _OPEN:
                     lead, number = OR_NULL, -2 - kind
             else:
-                pair = load_native_long(tables + 32) + _ARGUMENTS_SIZE * arguments
+                pair = load_native_long(table + 32) + _ARGUMENTS_SIZE * arguments
                 at = pair + (8 if left % _KEY_AND_VALUE == 0 else 24)
                 number, arguments = load_native_long(at), load_native_long(at + 8)
                 lead = BY_CLASS if number < 0 else lead
         if lead == BY_CLASS:
-            number, position = skip_class(graph, tables, position, end)
+            number, position = any_class(graph, table, position, end)
             if position < 0:
                 return REFUSED
             if number < 0:
+                if json is not None:
+                    put_null(graph)
                 continue
-        entry = classes + SKIPPED_CLASS_SIZE * number
-        is_tracked = load_native_long(entry + 24)
+        entry = classes + CLASS_SIZE * number
+        flags = load_native_long(entry + 24)
+        is_tracked = flags & TRACKED
         marker = 1
         if is_tracked or lead == OR_NULL:
             marker, position = kryo_varint(position, end)
@@ -143,56 +209,121 @@ def skip_graph(  # noqa: PLR0912, PLR0915 - a case per kind
             if marker > 1 and not is_tracked:
                 return REFUSED
         if marker == 0:
+            if json is not None:
+                put_null(graph)
             continue
+        behind = numbered = 0
         if is_tracked:
-            objects = load_native_long(graph + _OBJECTS)
+            objects = load_native_long(graph + OBJECTS)
             if marker > 1:
                 if marker - 2 >= objects:
                     return REFUSED
-                continue
-            store_long(graph + _OBJECTS, objects + 1)
+                if json is None:
+                    continue
+                if marker - 2 >= MOST_OBJECTS:
+                    return REFUSED
+                again = graph + OBJECT_TABLE + OBJECT_SIZE * (marker - 2)
+                if load_native_long(again + 16):
+                    put_reference(graph, again, marker - 2)
+                    continue
+                # A single value that was not written as JSON is read again.
+                number, behind = load_native_long(again), position
+                entry = classes + CLASS_SIZE * number
+                flags = load_native_long(entry + 24)
+                position = load_native_long(again + 8)
+                if number < 0 or load_native_long(entry + 32) not in (NUMBERS, ENUM):
+                    return REFUSED
+            elif json is None:
+                store_long(graph + OBJECTS, objects + 1)
+            else:
+                number_object(graph, number, position)
+                if objects < MOST_OBJECTS:
+                    numbered = graph + OBJECT_TABLE + OBJECT_SIZE * objects
+                    store_long(numbered + 16, load_native_long(graph + OUT))
+                    store_long(numbered + 24, 0)
         kind = load_native_long(entry + 32)
         first = load_native_long(entry + 40)
         second = load_native_long(entry + 48)
-        if top >= bottom + _FRAME_SIZE * MOST_DEPTH or kind == GENERAL:
+        text = load_native_long(entry + 56)
+        if top >= bottom + FRAME_SIZE * depth or kind == GENERAL:
             return REFUSED
         if kind == UNKNOWN:
             if not is_stream(position, end):
                 store_long(graph + FOUND, number)
             return REFUSED
+        if json is not None:
+            if not flags & SHOWN:
+                return REFUSED
+        is_frame = False
         if kind == NUMBERS:
-            place = load_native_long(tables + 16) + 8 * first
-            behind = place + 8 * second
-            while place < behind and position >= 0:
-                position = skip_part(load_native_long(place), graph, position, end, is_5)
-                place += 8
+            place = load_native_long(table + 16) + _PART_SIZE * first
+            last = place + _PART_SIZE * second
+            while place < last and position >= 0:
+                if skips is not None:
+                    position = skip_part(load_native_long(place), position, end, is_5)
+                if json is not None:
+                    put_text(graph, table, load_native_long(place + 8))
+                    position = json_of_part(load_native_long(place), graph, position, end, is_5)
+                place += _PART_SIZE
+            if json is not None:
+                put_text(graph, table, text)
         elif kind == ENUM:
             constant, position = kryo_varint(position, end)
             if constant > first:
                 return REFUSED
-        elif kind == OBJECTS:
-            top += _FRAME_SIZE
-            _push(top, first, BY_CLASS, _OPEN, 0, 0)
-        elif kind == FIELDS:
-            top += _FRAME_SIZE
-            _push(top, second, BY_CLASS, _OPEN, 0, fields + 16 * first)
+            if json is not None:
+                if constant and position >= 0:
+                    put_text(graph, table, text + constant - 1)
+                else:
+                    put_null(graph)
         elif kind == PRIMITIVES:
             count, position = kryo_varint(position, end)
+            if json is not None:
+                if count == 0:
+                    put_null(graph)
+                else:
+                    put(graph, _OPEN_LIST, 1)
+            left = count
             while count > 1 and position >= 0:
+                if skips is not None:
+                    position = skip_part(first, position, end, is_5)
+                if json is not None:
+                    if count < left:
+                        put(graph, _COMMA, 2)
+                    position = json_of_part(first, graph, position, end, is_5)
                 count -= 1
-                position = skip_part(first, graph, position, end, is_5)
+            if json is not None:
+                if left:
+                    put(graph, _CLOSE_LIST, 1)
         else:
-            top += _FRAME_SIZE
-            position = skip_head(
-                graph, tables, top, first, second, arguments, kind == MAPPED, position, end, is_5
-            )
-    return REFUSED
+            is_frame = True
+            top += FRAME_SIZE
+            if kind == OBJECTS_OF:
+                _push(top, first, BY_CLASS, _OPEN, 0, 0, CLOSE_LIST + second)
+            elif kind == FIELDS:
+                _push(top, second, BY_CLASS, _OPEN, 0, fields + _FIELD_SIZE * first, CLOSE_OBJECT)
+                if json is not None:
+                    put_text(graph, table, text)
+            else:
+                position = skip_head(
+                    graph, table, top, first, second, arguments, kind == MAPPED, position, end, is_5
+                )
+            if json is not None:
+                store_long(top + 48, numbered)
+                if kind != FIELDS and load_native_long(top) >= 0:
+                    put(graph, _OPEN_LIST, 1)
+        if json is not None:
+            if numbered and not is_frame:
+                store_long(numbered + 24, load_native_long(graph + OUT))
+            if behind and position >= 0:
+                position = behind
+    return position
 
 
 @part
 def skip_head(  # noqa: PLR0912 - the forms of collections
     graph: int,
-    tables: int,
+    table: int,
     frame: int,
     form: int,
     component: int,
@@ -204,7 +335,7 @@ def skip_head(  # noqa: PLR0912 - the forms of collections
 ) -> int:
     """Reads the count and lead of a collection's elements into ``frame``."""
     kind = form & 7
-    pair = load_native_long(tables + 32) + _ARGUMENTS_SIZE * arguments
+    pair = load_native_long(table + 32) + _ARGUMENTS_SIZE * arguments
     counted = load_native_long(pair)
     number, inner = _OPEN, 0
     if kind == ARRAY:
@@ -229,78 +360,45 @@ def skip_head(  # noqa: PLR0912 - the forms of collections
     if position < 0 or count > end - position:
         return REFUSED
     if kind == CLASSED_LIST:
-        _, position = skip_class(graph, tables, position, end)
+        _, position = any_class(graph, table, position, end)
         number, inner, lead = _OPEN, 0, BY_CLASS
     elif is_map:
         lead = NEVER_NULL if is_5 and form & WITHOUT_NULL else OR_NULL
         arguments = arguments if counted == _KEY_AND_VALUE else 0
-        _push(frame, count * _KEY_AND_VALUE if count > 0 else 0, lead, _OPEN, arguments, -1)
+        if count > 0:
+            count *= _KEY_AND_VALUE
+        _push(frame, count, lead, _OPEN, arguments, -1, CLOSE_MAP)
         return position
     elif kind == LIST and is_5 and count > 0:
         if number >= 0:
             lead = OR_NULL if flag else NEVER_NULL
         elif flag:
-            number, position = skip_class(graph, tables, position, end)
+            number, position = any_class(graph, table, position, end)
             if number < 0 or position < 0 or position >= end:
                 return REFUSED
             lead = NEVER_NULL
             if not form & WITHOUT_NULL:
                 lead = OR_NULL if load_byte(position) else NEVER_NULL
                 position += 1
-    _push(frame, count if count > 0 else 0, lead, number, inner, 0)
+    _push(frame, count, lead, number, inner, 0, CLOSE_LIST)
     return position
 
 
 @part
-def skip_class(graph: int, tables: int, position: int, end: int) -> tuple[int, int]:
-    """The number of the next class, -1 if it is null; and where the object is."""
-    classes, count = load_native_long(tables), load_native_long(tables + 8)
-    token, position = kryo_varint(position, end)
-    if position < 0 or token == 0:
-        return _OPEN, position
-    if token != 1:
-        for number in range(count):
-            if load_native_long(classes + SKIPPED_CLASS_SIZE * number) == token:
-                return number, position
-        return _OPEN, REFUSED
-    name, position = kryo_varint(position, end)
-    names = load_native_long(graph)
-    if position < 0 or name > names or names >= MOST_NAMES:
-        return _OPEN, REFUSED
-    if name < names:
-        return load_native_long(graph + NAME_TABLE + 8 * name), position
-    start = position
-    position = skip_part(TEXT, graph, position, end, 1)
-    size = position - start
-    for number in range(count if position >= 0 else 0):
-        entry = classes + SKIPPED_CLASS_SIZE * number
-        is_as_long = load_native_long(entry + 16) == size
-        if is_as_long and are_equal(load_native_long(entry + 8), start, size):
-            store_long(graph + NAME_TABLE + 8 * names, number)
-            store_long(graph, names + 1)
-            return number, position
-    # Only a new object has bytes here.
-    is_new = 0 <= position < end and load_byte(position) == 1
-    if is_new and not is_stream(position + 1, end):
-        store_long(graph + FOUND, -2 - size)
-        store_long(graph + FOUND + 8, start)
-    return _OPEN, REFUSED
-
-
-@part
-def is_stream(position: int, end: int) -> bool:
-    """Whether an object is Java's own, whose class the general path knows."""
-    return end - position >= 4 and load_int(position) == _STREAM_HEADER
-
-
-@part
-def skip_part(  # noqa: PLR0912 - the table of parts
-    kind: int, graph: int, position: int, end: int, is_5: int
-) -> int:
+def skip_part(kind: int, position: int, end: int, is_5: int) -> int:  # noqa: PLR0912 - a case each
     """Passes over a number or a text; returns where the next value is."""
+    if kind == UUID:
+        kind = LONG if is_5 else LONG_ZIGZAG
+        _, position = read_number(kind, position, end, is_5)
+        if position < 0:
+            return REFUSED
+    if kind == FLOAT or kind == DOUBLE or kind == UNIT:
+        kind = INT if kind == FLOAT else LONG if kind == DOUBLE else SHORT
     if kind < TEXT:
         _, position = read_number(kind, position, end, is_5)
         return position
+    if kind == TEXT:
+        return skip_text(position, end)
     if kind == CLOCK:
         index = 0
         while index < 3:
@@ -312,7 +410,7 @@ def skip_part(  # noqa: PLR0912 - the table of parts
             index += 1
         _, position = kryo_varint(position, end)
         return position
-    if kind == COUNTED or kind == SCALED or kind == WORDS:
+    if kind == COUNTED or kind == HEX or kind == SCALED or kind == WORDS:
         count, position = kryo_varint(position, end)
         if kind == WORDS:
             count = 8 * count
@@ -330,31 +428,19 @@ def skip_part(  # noqa: PLR0912 - the table of parts
         return REFUSED
     first = load_byte(position)
     if kind == NEW:
-        store_long(graph + _OBJECTS, load_native_long(graph + _OBJECTS) + 1)
-        return position + 1 if first == 1 else REFUSED
+        return REFUSED
     if kind == FLAG:
         return position + 1 if first <= 1 else REFUSED
-    if kind != TEXT:
-        size = 1
-        if kind == OFFSET:
-            size = 5 if first == _OFFSET_OF_ANY_SECONDS else 1
-        elif first:
-            size = 5 if kind == OPTIONAL_INT else 9
-        return position + size if end - position >= size else REFUSED
-    if first < 0x80:
-        while position < end:
-            position += 1
-            if load_byte(position - 1) >= 0x80:
-                return position
-        return REFUSED
-    _, count, position = flagged(position, end)
-    if position < 0 or count > end - position + 1:
-        return REFUSED
-    while count > 1:
-        count -= 1
-        first = load_byte(position) if position < end else 0xFF
-        size = 1 if first < 0x80 else 2 if first >> 5 == 0b110 else 3
-        if size == 3 and first >> 4 != 0b1110:
-            return REFUSED
-        position += size
-    return position if position <= end else REFUSED
+    size = 1
+    if kind == OFFSET:
+        size = 5 if first == _OFFSET_OF_ANY_SECONDS else 1
+    elif first:
+        size = 5 if kind == OPTIONAL_INT else 9
+    return position + size if end - position >= size else REFUSED
+
+
+@part
+def lead_of_element(kept: int, number: int) -> tuple[int, int]:
+    """Lead and class of an element; ``kept`` are the registers of its list."""
+    lead, of_all = load_native_long(kept + LEAD), load_native_long(kept + CASE)
+    return lead, (of_all - 1 if of_all else number)

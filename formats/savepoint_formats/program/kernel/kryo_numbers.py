@@ -34,6 +34,9 @@ _LAST_SHIFT = 56
 
 # The kinds of numbers: of 1, 2, 4 and 8 bytes, and as varints.
 BYTE, SHORT, INT, LONG, VARINT, ZIGZAG, VARLONG, LONG_ZIGZAG = range(8)
+# Other parts of bodies: see ``values/kryo/body.py``.
+TEXT, FLAG, COUNTED, CLOCK, NEW, WORDS, OFFSET, OPTIONAL_INT, OPTIONAL_LONG, SCALED = range(8, 18)
+FLOAT, DOUBLE, UNIT, UUID, OPTIONAL_DOUBLE, HEX = range(18, 24)
 
 
 @part
@@ -188,7 +191,7 @@ def _append_wide(column: int, row: int, position: int, end: int, start: int, cou
     high = 0
     while count > 0:
         count -= 1
-        unit, position = _unit(position, end)
+        unit, position = next_unit(position, end)
         if position < 0:
             return REFUSED
         if target > last:
@@ -203,7 +206,7 @@ def _append_wide(column: int, row: int, position: int, end: int, start: int, cou
 
 
 @part
-def _unit(position: int, end: int) -> tuple[int, int]:
+def next_unit(position: int, end: int) -> tuple[int, int]:
     """A unit of one to three bytes, and where the next one begins."""
     first = load_byte(position) if position < end else 0xFF
     if first < 0x80:
@@ -214,3 +217,25 @@ def _unit(position: int, end: int) -> tuple[int, int]:
         middle = (load_byte(position + 1) & 0x3F) << 6
         return (first & 0x0F) << 12 | middle | load_byte(position + 2) & 0x3F, position + 3
     return 0, REFUSED
+
+
+@part
+def skip_text(position: int, end: int) -> int:
+    """Passes over a text or null; returns where the next value is, or REFUSED."""
+    if position >= end:
+        return REFUSED
+    if load_byte(position) < 0x80:
+        while position < end:
+            position += 1
+            if load_byte(position - 1) >= 0x80:
+                return position
+        return REFUSED
+    _, count, position = flagged(position, end)
+    if position < 0 or count > end - position + 1:
+        return REFUSED
+    while count > 1:
+        count -= 1
+        _, position = next_unit(position, end)
+        if position < 0:
+            return REFUSED
+    return position

@@ -1,55 +1,71 @@
 # ruff: noqa: PLR0913, PLR0917 - the kernel has no objects that would hold its arguments
 """Objects of Kryo: the bytes in front of their bodies, and the number of elements.
 
-The memory of a graph begins with three numbers and ends with two tables:
+The memory of a graph begins with these numbers and ends with three tables:
 
 | i64               | what                                                                       |
 |-------------------|----------------------------------------------------------------------------|
 | names, objects    | number of classes that came by name, and of objects that came              |
 | behind            | position behind an object that is read again; 0 if none is                 |
-| parts             | seven numbers that a value is made of                                      |
+| parts             | eight numbers that a value is made of                                      |
 | scratch           | 16 bytes for dates                                                         |
+| found             | the class that ended a graph: its number, or -2 - size of its name; and    |
+|                   | where the name is                                                          |
+| out, limit        | where JSON goes on, and where it has no more room                          |
+| start             | where the graph begins                                                     |
+| powers            | the table of ``json_numbers``                                              |
 | of each name      | its class                                                                  |
-| of each object    | its class, and where its body is                                           |
+| of each object    | its class, where its body is, where its JSON begins and ends; 0 if it has  |
+|                   | none                                                                       |
+| stack             | that of ``any_graphs``                                                     |
 
 An object that comes again is read again where its body lies first. So only single values may come
-again. A class is four numbers:
+again, and what is JSON. The classes of a layout are a table; each is eight numbers:
 
 | i64    | what                                                                                  |
 |--------|---------------------------------------------------------------------------------------|
 | number | that the graph has in its place; -1 if it is written by its name                       |
 | name   | where the bytes of its name lie                                                       |
 | size   | how many they are                                                                     |
-| kind   | ``TRACKED``, if its objects are numbered, and ``SINGLE``, if they are single values   |
+| kind   | ``TRACKED``, if its objects are numbered; ``SINGLE``, if they are single values;      |
+|        | ``SHOWN``, if they have JSON                                                          |
+| others | what is in its objects: see ``any_graphs``                                            |
 """
 
 from __future__ import annotations
 
 from savepoint_formats.program.kernel.columns import set_valid
 from savepoint_formats.program.kernel.key_lookup import are_equal
-from savepoint_formats.program.kernel.kryo_numbers import flagged, kryo_varint
+from savepoint_formats.program.kernel.kryo_numbers import flagged, kryo_varint, skip_text
 from savepoint_formats.program.kernel.machine_code import part
 from savepoint_formats.program.kernel.memory import (
     load_byte,
+    load_int,
     load_native_int,
     load_native_long,
     store_long,
 )
-from savepoint_formats.program.kernel.ops import OP_SIZE
+from savepoint_formats.program.kernel.ops import OP_SIZE, Op
 from savepoint_formats.program.kernel.status import REFUSED
 
-CLASS_SIZE = 32
-TRACKED, SINGLE = 1, 2
+CLASS_SIZE = 64
+TRACKED, SINGLE, SHOWN = 1, 2, 4
+TABLE_SIZE = 48
+"""A table of classes is six numbers: the addresses of the classes, their count, and the addresses of
+parts, fields, arguments and texts, which ``any_graphs`` needs."""
 
 MOST_NAMES = 256
 MOST_OBJECTS = 1 << 16
 """Only the first objects of a graph may come again, up to this number."""
 
-BEHIND, PARTS, SCRATCH = 16, 24, 80
-NAME_TABLE = 96
-_OBJECTS = 8
-_OBJECT_TABLE = NAME_TABLE + 8 * MOST_NAMES
-GRAPH_SIZE = _OBJECT_TABLE + 16 * MOST_OBJECTS
+OBJECTS, BEHIND, PARTS, SCRATCH, FOUND = 8, 16, 24, 88, 104
+OUT, LIMIT, START, POWERS = 120, 128, 136, 144
+NAME_TABLE = 152
+OBJECT_TABLE = NAME_TABLE + 8 * MOST_NAMES
+OBJECT_SIZE = 32
+STACK = OBJECT_TABLE + OBJECT_SIZE * MOST_OBJECTS
+FRAME_SIZE, MOST_DEPTH = 64, 128
+GRAPH_SIZE = STACK + FRAME_SIZE * (MOST_DEPTH + 1)
 
 # Leads: the bytes in front of an object. To BY_LIST the number of its list's column is added.
 BY_CLASS, OR_NULL, NEVER_NULL, BY_LIST = range(4)
@@ -59,18 +75,21 @@ LIST, MAP, ARRAY, ONE, CLASSED_LIST = range(5)
 FINAL, SORTED, WITHOUT_NULL = 8, 16, 32
 _COUNTED = 7
 
-_FORM, _CASE = 16, 24
+LEAD, CASE = 16, 24
 """Registers of a list: the lead of its elements, and the CASE of their class."""
 
 _UNKNOWN = -1
+_STREAM_HEADER = -0x5312FFFB  # AC ED 00 05
 
 
 @part
-def begin_graph(graph: int) -> None:
+def begin_graph(graph: int, position: int) -> None:
     """Numbers classes and objects anew."""
     store_long(graph, 0)
-    store_long(graph + _OBJECTS, 0)
+    store_long(graph + OBJECTS, 0)
     store_long(graph + BEHIND, 0)
+    store_long(graph + FOUND, _UNKNOWN)
+    store_long(graph + START, position)
 
 
 @part
@@ -93,9 +112,9 @@ def read_object(
     form = load_native_int(at + 4)
     case = at + OP_SIZE
     if form >= BY_LIST:
-        form = load_native_long(kept + _FORM)
-        if form != BY_CLASS and load_native_long(kept + _CASE):
-            case = load_native_long(kept + _CASE)
+        form = load_native_long(kept + LEAD)
+        if form != BY_CLASS and load_native_long(kept + CASE):
+            case = load_native_long(kept + CASE)
     if form == BY_CLASS:
         case, position = read_class(graph, classes, at, count, position, end)
         if case == 0:
@@ -127,20 +146,22 @@ def read_object(
 @part
 def number_object(graph: int, number: int, position: int) -> None:
     """Remembers the class of the next object, and where its body lies."""
-    objects = load_native_long(graph + _OBJECTS)
+    objects = load_native_long(graph + OBJECTS)
     if objects < MOST_OBJECTS:
-        store_long(graph + _OBJECT_TABLE + 16 * objects, number)
-        store_long(graph + _OBJECT_TABLE + 16 * objects + 8, position)
-    store_long(graph + _OBJECTS, objects + 1)
+        entry = graph + OBJECT_TABLE + OBJECT_SIZE * objects
+        store_long(entry, number)
+        store_long(entry + 8, position)
+        store_long(entry + 16, 0)
+    store_long(graph + OBJECTS, objects + 1)
 
 
 @part
 def _again(graph: int, classes: int, number: int, index: int, position: int) -> int:
     """Where the body of an earlier object is, which must be a single value of the class."""
     is_single = load_native_long(classes + CLASS_SIZE * number + 24) & SINGLE
-    if not is_single or index >= load_native_long(graph + _OBJECTS) or index >= MOST_OBJECTS:
+    if not is_single or index >= load_native_long(graph + OBJECTS) or index >= MOST_OBJECTS:
         return REFUSED
-    entry = graph + _OBJECT_TABLE + 16 * index
+    entry = graph + OBJECT_TABLE + OBJECT_SIZE * index
     if load_native_long(entry) != number:
         return REFUSED
     store_long(graph + BEHIND, position)
@@ -198,11 +219,19 @@ def _read_name(
 
 @part
 def read_elements(  # noqa: PLR0912 - the forms of collections
-    graph: int, classes: int, kept: int, at: int, ops: int, position: int, end: int, is_5: int
+    graph: int,
+    table: int,
+    json: int | None,
+    kept: int,
+    at: int,
+    ops: int,
+    position: int,
+    end: int,
+    is_5: int,
 ) -> tuple[int, int]:
     """The number of elements, -1 if there is no list; and where they are, or REFUSED.
 
-    The lead of the elements goes into registers.
+    The lead of the elements goes into registers. ``json`` is None if no element is JSON.
     """
     form = load_native_int(at + 4)
     kind = form & _COUNTED
@@ -226,14 +255,24 @@ def read_elements(  # noqa: PLR0912 - the forms of collections
         return count, REFUSED
     if kind == CLASSED_LIST:
         inner = ops + OP_SIZE * load_native_int(at + 8)
-        position = _skip_class(graph, classes, inner, position, end)
+        if json is None:
+            position = _skip_class(graph, load_native_long(table), inner, position, end)
+        elif load_native_int(inner) == Op.JSON:
+            _, position = any_class(graph, table, position, end)
+        else:
+            position = _skip_class(graph, load_native_long(table), inner, position, end)
     elif kind == LIST and is_5 and count > 0:
         if is_final:
             lead = OR_NULL if flag else NEVER_NULL
         elif flag:
             inner = ops + OP_SIZE * load_native_int(at + 8)
-            number = load_native_int(inner + 8)
-            case, position = read_class(graph, classes, inner + OP_SIZE, number, position, end)
+            if json is None:
+                case, position = _class_of_elements(graph, table, inner, position, end)
+            elif load_native_int(inner) == Op.JSON:
+                case, position = any_class(graph, table, position, end)
+                case += 1
+            else:
+                case, position = _class_of_elements(graph, table, inner, position, end)
             lead = NEVER_NULL
             if case == 0 or position < 0 or position >= end:
                 return count, REFUSED
@@ -242,9 +281,18 @@ def read_elements(  # noqa: PLR0912 - the forms of collections
                 position += 1
     elif kind == MAP and is_final and is_5 and form & WITHOUT_NULL:
         lead = NEVER_NULL
-    store_long(kept + _FORM, lead)
-    store_long(kept + _CASE, case)
+    store_long(kept + LEAD, lead)
+    store_long(kept + CASE, case)
     return count, position
+
+
+@part
+def _class_of_elements(
+    graph: int, table: int, inner: int, position: int, end: int
+) -> tuple[int, int]:
+    """The CASE of the class of all elements, whose instruction is ``inner``."""
+    count = load_native_int(inner + 8)
+    return read_class(graph, load_native_long(table), inner + OP_SIZE, count, position, end)
 
 
 @part
@@ -264,3 +312,45 @@ def _skip_class(graph: int, classes: int, inner: int, position: int, end: int) -
         count = load_native_int(inner + 8)
         _, behind = _read_name(graph, classes, inner + OP_SIZE, count, behind, end)
     return behind if name <= load_native_long(graph) else REFUSED
+
+
+@part
+def any_class(graph: int, table: int, position: int, end: int) -> tuple[int, int]:
+    """The number of the next class in the table, -1 if it is null; and where the object is."""
+    classes, count = load_native_long(table), load_native_long(table + 8)
+    token, position = kryo_varint(position, end)
+    if position < 0 or token == 0:
+        return _UNKNOWN, position
+    if token != 1:
+        for number in range(count):
+            if load_native_long(classes + CLASS_SIZE * number) == token:
+                return number, position
+        return _UNKNOWN, REFUSED
+    name, position = kryo_varint(position, end)
+    names = load_native_long(graph)
+    if position < 0 or name > names or names >= MOST_NAMES:
+        return _UNKNOWN, REFUSED
+    if name < names:
+        return load_native_long(graph + NAME_TABLE + 8 * name), position
+    start = position
+    position = skip_text(position, end)
+    size = position - start
+    for number in range(count if position >= 0 else 0):
+        entry = classes + CLASS_SIZE * number
+        is_as_long = load_native_long(entry + 16) == size
+        if is_as_long and are_equal(load_native_long(entry + 8), start, size):
+            store_long(graph + NAME_TABLE + 8 * names, number)
+            store_long(graph, names + 1)
+            return number, position
+    # Only a new object has bytes here.
+    is_new = 0 <= position < end and load_byte(position) == 1
+    if is_new and not is_stream(position + 1, end):
+        store_long(graph + FOUND, -2 - size)
+        store_long(graph + FOUND + 8, start)
+    return _UNKNOWN, REFUSED
+
+
+@part
+def is_stream(position: int, end: int) -> bool:
+    """Whether an object is Java's own, whose class the general path knows."""
+    return end - position >= 4 and load_int(position) == _STREAM_HEADER

@@ -172,7 +172,14 @@ def _append_uuid(column: int, row: int, high: int, low: int) -> bool:
     start = used(column, row)
     if capacity(column) - start < _UUID_SIZE:
         return False
-    target = values(column) + start
+    store_uuid(values(column) + start, high, low)
+    use(column, row, start + _UUID_SIZE)
+    return True
+
+
+@part
+def store_uuid(target: int, high: int, low: int) -> int:
+    """Stores the characters of two longs; returns the address behind them."""
     index = 0
     while index < 32:
         digit = (high if index < 16 else low) >> (60 - 4 * (index & 15)) & 15
@@ -182,8 +189,7 @@ def _append_uuid(column: int, row: int, high: int, low: int) -> bool:
         store_byte(target, digit + (0x30 if digit < 10 else 0x57))
         target += 1
         index += 1
-    use(column, row, start + _UUID_SIZE)
-    return True
+    return target
 
 
 @part

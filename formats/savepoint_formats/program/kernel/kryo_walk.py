@@ -7,9 +7,10 @@ lacks instructions that never occur beside objects of Kryo: ``KRYO_OPS`` are tho
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
 
-from savepoint_formats.program.kernel.any_graphs import FOUND, TABLES_SIZE, skip_graph
+from savepoint_formats.program.kernel.any_graphs import lead_of_element, walk_graph
 from savepoint_formats.program.kernel.columns import (
     ENTRY_SIZE,
     capacity,
@@ -20,10 +21,14 @@ from savepoint_formats.program.kernel.columns import (
     used,
     values,
 )
-from savepoint_formats.program.kernel.kryo_numbers import read_number
+from savepoint_formats.program.kernel.graph_json import append_graph_bytes, begin_json, end_json
+from savepoint_formats.program.kernel.kryo_numbers import OFFSET, read_number
 from savepoint_formats.program.kernel.kryo_objects import (
     BEHIND,
+    BY_CLASS,
     BY_LIST,
+    FOUND,
+    TABLE_SIZE,
     begin_graph,
     number_object,
     read_elements,
@@ -35,7 +40,7 @@ from savepoint_formats.program.kernel.kryo_single_values import (
     read_single,
     store_part,
 )
-from savepoint_formats.program.kernel.machine_code import entry, part
+from savepoint_formats.program.kernel.machine_code import Kernel, entry, part, variant
 from savepoint_formats.program.kernel.memory import (
     load_byte,
     load_int,
@@ -46,12 +51,16 @@ from savepoint_formats.program.kernel.memory import (
     store_long,
     store_zeros,
 )
+from savepoint_formats.program.kernel.moment_texts import append_moment_text, read_offset
 from savepoint_formats.program.kernel.ops import OP_SIZE, Op
 from savepoint_formats.program.kernel.other_values import case_of, expect_suffix, read_value
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 from savepoint_formats.program.kernel.walk import REGISTERS_SIZE, Walk
 
-_NO_CLASS = -1
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_NO_CLASS, _NULL_IS_TEXT = -1, -2
 PASSED = 1 << 32
 """The end of a record whose classes are all known."""
 _MIN_LONG = -(1 << 63)
@@ -67,55 +76,50 @@ OTHER_OPS = KRYO_OPS - {
     *(Op.NULL, Op.PRESENT, Op.NULL_REST, Op.VALID, Op.ABSENT, Op.ZERO, Op.PAD, Op.KEY),
     *range(Op.GRAPH, max(Op) + 1),
 }
-"""Instructions that only the kernels ``..._among_others`` have."""
+"""Instructions that have nothing to do with graphs."""
 
-DIGIT_OPS = frozenset({Op.WHOLE_NUMBER, Op.EXACT_NUMBER})
-"""Instructions that the kernels ``walk_kryo`` and ``write_graphs`` lack, which compile fastest."""
+DIGIT_OPS = frozenset({Op.WHOLE_NUMBER, Op.EXACT_NUMBER, Op.MOMENT_TEXT})
+JSON_OPS = frozenset({Op.JSON, Op.GRAPH_BYTES})
+_OBJECT_OPS = frozenset(op for op in Op if op > Op.GRAPH) - JSON_OPS - {Op.SKIP_GRAPH}
+_RARE_OPS = (OTHER_OPS, _OBJECT_OPS, DIGIT_OPS, JSON_OPS)
+"""Instructions that only some walks have, because each takes a second or more to compile."""
+
+_MOST_DEPTH = 128
 
 
 class Graphs(NamedTuple):
     """Addresses that reading objects of Kryo needs."""
 
-    classes: int  # the table of classes, see ``kryo_objects``
+    tables: int  # the tables of classes, see ``kryo_objects``
     memory: int  # of the current graph, see ``kryo_objects``
 
 
-@entry
-def walk_kryo(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:
-    """Walks as ``walk`` does, without ``DIGIT_OPS`` and ``OTHER_OPS``."""
-    return _walk(job, graphs, None, None, 0, None)
+_WALKS: dict[tuple[bool, ...], Kernel[[Walk, Graphs], tuple[int, int, int, int]]] = {}
+
+
+def kryo_walk(ops: Collection[int]) -> Kernel[[Walk, Graphs], tuple[int, int, int, int]]:
+    """The walk that has these instructions of a program, and as little else as possible."""
+    return _WALKS[tuple(not rare.isdisjoint(ops) for rare in _RARE_OPS)]
 
 
 @entry
-def walk_kryo_with_digits(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:
-    """Walks records that may have ``DIGIT_OPS``."""
-    return _walk(job, graphs, None, 0, 0, None)
-
-
-@entry
-def walk_kryo_among_others(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:
-    """Walks records that may have ``OTHER_OPS``; takes longer to compile."""
-    return _walk(job, graphs, 0, 0, 0, None)
-
-
-@entry
-def survey_graphs(job: Walk, graphs: Graphs, tables: int, ended: int) -> int:
+def survey_graphs(job: Walk, graphs: Graphs, ended: int) -> int:
     """Walks records that have ``SKIP_GRAPH``, and goes on behind each that is refused; returns DONE.
 
-    ``tables`` are those of ``any_graphs``. ``ended`` gets two numbers per record: what ended its
-    graph, as ``any_graphs`` says, or ``PASSED``, or -1 if it is no class.
+    ``ended`` gets two numbers per record: what ended its graph, as ``FOUND`` in ``kryo_objects``, or
+    ``PASSED``, or -1 if it is no class; and where its name is.
     """
-    return _survey(job, graphs, None, tables, ended)
+    return _survey(job, graphs, None, ended)
 
 
 @entry
-def survey_graphs_among_others(job: Walk, graphs: Graphs, tables: int, ended: int) -> int:
+def survey_graphs_among_others(job: Walk, graphs: Graphs, ended: int) -> int:
     """Surveys records that may have ``OTHER_OPS``; takes longer to compile."""
-    return _survey(job, graphs, 0, tables, ended)
+    return _survey(job, graphs, 0, ended)
 
 
 @part
-def _survey(job: Walk, graphs: Graphs, others: int | None, tables: int, ended: int) -> int:
+def _survey(job: Walk, graphs: Graphs, others: int | None, ended: int) -> int:
     for record in range(job.total):
         alone = Walk(
             job.ops,
@@ -132,7 +136,7 @@ def _survey(job: Walk, graphs: Graphs, others: int | None, tables: int, ended: i
             0,
         )
         store_long(graphs.memory + FOUND, -1)
-        status, _, _, _ = _walk(alone, graphs, others, None, None, tables)
+        status, _, _, _ = _walk(alone, graphs, others, None, None, None, 0)
         what = PASSED if status == DONE else load_native_long(graphs.memory + FOUND)
         store_long(ended + 16 * record, what)
         store_long(ended + 16 * record + 8, load_native_long(graphs.memory + FOUND + 8) - job.data)
@@ -144,9 +148,10 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
     job: Walk,
     graphs: Graphs,
     others: int | None,
+    objects: int | None,
     digits: int | None,
-    reads: int | None,
-    tables: int | None,
+    json: int | None,
+    skips: int | None,
 ) -> tuple[int, int, int, int]:
     """Walks; code that needs an argument that is None is not compiled.
 
@@ -154,12 +159,13 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
         job: Records to walk.
         graphs: Memory for objects of Kryo.
         others: None if there are no ``OTHER_OPS``.
+        objects: None if no graph is read into columns.
         digits: None if there are no ``DIGIT_OPS``.
-        reads: None if graphs are passed over, not read.
-        tables: What is in the classes of graphs that are passed over.
+        json: None if there are no ``JSON_OPS``.
+        skips: None if no graph is passed over.
     """
     ops, columns, registers = job.ops, job.columns, job.registers
-    graph, classes = graphs.memory, graphs.classes
+    graph, table = graphs.memory, graphs.tables
     record, first_row = job.record, job.row
     start = job.data + job.position
     is_5 = 0
@@ -186,18 +192,64 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
 
             # --- objects of Kryo
             if op >= Op.GRAPH:
-                if reads is None:
-                    if tables is None:
+                if op == Op.GRAPH:
+                    begin_graph(graph, position)
+                    table = graphs.tables + TABLE_SIZE * number
+                    is_5 = argument
+                elif op == Op.SKIP_GRAPH:
+                    if skips is None:
                         position = REFUSED
                     else:
-                        place = tables + TABLES_SIZE * number
-                        position = skip_graph(graph, place, position, end, argument)
+                        begin_graph(graph, position)
+                        table = graphs.tables + TABLE_SIZE * number
+                        position = walk_graph(
+                            graph,
+                            table,
+                            BY_CLASS,
+                            _NO_CLASS,
+                            position,
+                            end,
+                            argument,
+                            _MOST_DEPTH,
+                            None,
+                            skips,
+                        )
+                elif op == Op.JSON:
+                    if json is None:
+                        position = REFUSED
+                    else:
+                        lead, class_ = load_native_int(at + 4), load_native_int(at + 8)
+                        at += OP_SIZE
+                        if lead >= BY_LIST:
+                            kept = registers + REGISTERS_SIZE * (lead - BY_LIST)
+                            lead, class_ = lead_of_element(kept, class_)
+                        begin_json(graph, column, row)
+                        position = walk_graph(
+                            graph, table, lead, class_, position, end, is_5, argument, json, None
+                        )
+                        is_text = class_ == _NULL_IS_TEXT
+                        position = end_json(graph, column, row, position, is_text)
+                elif op == Op.GRAPH_BYTES:
+                    if json is None:
+                        position = REFUSED
+                    else:
+                        position = append_graph_bytes(graph, column, row, position)
+                elif objects is None:
+                    position = REFUSED
                 elif op == Op.OBJECT:
                     lead = load_native_int(at + 4)
                     if lead >= BY_LIST:
                         kept = registers + REGISTERS_SIZE * (lead - BY_LIST)
                     position, following = read_object(
-                        graph, classes, kept, column, row, at, argument, position, end
+                        graph,
+                        load_native_long(table),
+                        kept,
+                        column,
+                        row,
+                        at,
+                        argument,
+                        position,
+                        end,
                     )
                     at = ops + OP_SIZE * following
                 elif op >= Op.NUMBER:
@@ -208,6 +260,8 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
                         )
                     elif op == Op.WHOLE_NUMBER or op == Op.EXACT_NUMBER:
                         position = read_digits(op, column, row, position, end)
+                    elif op == Op.MOMENT_TEXT:
+                        position = append_moment_text(graph, column, row, argument, position, end)
                     else:
                         position = read_single(
                             op, graph, column, seconds, row, argument, position, end, is_5
@@ -216,7 +270,12 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
                         store_long(graph + BEHIND, 0)
                         position = behind if position >= 0 else position
                 elif op == Op.PART:
-                    part_of_it, position = read_number(argument, position, end, is_5)
+                    if digits is None:
+                        part_of_it, position = read_number(argument, position, end, is_5)
+                    elif argument == OFFSET:
+                        part_of_it, position = read_offset(position, end, is_5)
+                    else:
+                        part_of_it, position = read_number(argument, position, end, is_5)
                     store_part(graph, number, part_of_it)
                 elif op == Op.CUT_CLOCK:
                     position = read_cut_clock(graph, number, position, end)
@@ -227,13 +286,10 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
                         position += 1
                         if not load_native_long(graph + BEHIND):
                             number_object(graph, _NO_CLASS, 0)
-                elif op == Op.GRAPH:
-                    begin_graph(graph)
-                    is_5 = argument
                 elif op == Op.ELEMENTS:
                     first = used(column, row)
                     count, position = read_elements(
-                        graph, classes, kept, at, ops, position, end, is_5
+                        graph, table, json, kept, at, ops, position, end, is_5
                     )
                     if position >= 0:
                         if count > capacity(column) - first:
@@ -401,3 +457,9 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
         record += 1
         first_row += 1
     return DONE, record, first_row, start - job.data
+
+
+_WALKS.update(
+    (flags, variant(_walk, *(0 if flag else None for flag in flags), None))
+    for flags in product((False, True), repeat=len(_RARE_OPS))
+)

@@ -96,12 +96,18 @@ class Kernel(Generic[P, R]):
     """A function that Python calls, interpreted or compiled.
 
     ``size`` computes the bytes of work from the arguments. Without it, the function is always
-    compiled.
+    compiled. ``flags`` are the last arguments, which decide about what is compiled.
     """
 
-    def __init__(self, function: Callable[P, R], size: Callable[..., int] | None = None) -> None:
+    def __init__(
+        self,
+        function: Callable[P, R],
+        size: Callable[..., int] | None = None,
+        flags: tuple[int | None, ...] = (),
+    ) -> None:
         self.function = function
         self._size = size
+        self._flags: Any = flags
         self._is_called = False
         self._is_loaded = self._is_sought = False
         self.__doc__ = function.__doc__
@@ -114,7 +120,7 @@ class Kernel(Generic[P, R]):
             with np.errstate(over="ignore"):
                 return self.function(*arguments, **named)
         if self._is_called:
-            return cast("R", self.machine(*arguments, **named))
+            return cast("R", self.machine(*arguments, *self._flags, **named))
         result = self._watched(*arguments, **named)
         self._is_called = True
         return cast("R", result)
@@ -139,13 +145,13 @@ class Kernel(Generic[P, R]):
 
     def _watched(self, *arguments: P.args, **named: P.kwargs) -> Any:
         if _Watch.around is None:
-            return self.machine(*arguments, **named)
+            return self.machine(*arguments, *self._flags, **named)
         from savepoint_formats.program.kernel.compiler import following  # noqa: PLC0415  # slow
 
         parts = _parts_of(self.function)
         compilation = Compilation(self.function.__name__, 1 + len(parts))
         with _Watch.around(compilation), following(compilation, parts):
-            return self.machine(*arguments, **named)
+            return self.machine(*arguments, *self._flags, **named)
 
     @cached_property
     def machine(self) -> Any:
@@ -191,6 +197,15 @@ def inlined_part(function: FunctionT) -> FunctionT:
 def entry(function: Callable[P, R]) -> Kernel[P, R]:
     """Marks a function that Python calls; its machine code is stored for other processes."""
     return Kernel(function)
+
+
+def variant(function: Callable[..., R], *flags: int | None) -> Kernel[..., R]:
+    """A function that Python calls, with its last arguments; code behind those of None is left out."""
+    own = FunctionType(function.__code__, function.__globals__, function.__name__)
+    own.__doc__ = function.__doc__
+    own.__module__ = function.__module__
+    own.__qualname__ += "_" + "".join("0" if flag is None else "1" for flag in flags)
+    return Kernel(own, flags=flags)
 
 
 def light_entry(size: Callable[..., int]) -> Callable[[Callable[P, R]], Kernel[P, R]]:

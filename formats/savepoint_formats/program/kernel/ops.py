@@ -187,7 +187,7 @@ class Op(IntEnum):
 
     # --- objects of Kryo; what differs between its versions goes by that of the graph
     GRAPH = 83
-    """n: a graph of Kryo 5 begins, or of 2 if n is 0: classes and objects are numbered anew."""
+    """t n: a graph of Kryo 5 with the classes t begins, or of 2 if n is 0: all is numbered anew."""
     OBJECT = 84
     """c n: an object of c, or null: what leads it depends on the CASE that follows.
 
@@ -199,6 +199,14 @@ class Op(IntEnum):
     """
     SKIP_GRAPH = 105
     """t n: a whole graph, as the tables t tell what is in classes; n as in GRAPH."""
+    JSON = 106
+    """c n: an object of any known class, in which n objects may be in each other, as JSON.
+
+    The CASE that follows has the lead in place of the column, as in OBJECT; and the class if the lead
+    does not tell it, -1, or -2 if null is a text, too.
+    """
+    GRAPH_BYTES = 107
+    """c: the bytes of the graph that ends here."""
     ELEMENTS = 85
     """c -> t: as LIST, counted as the CASE that follows says: a form of ``kryo_objects``, -> t."""
     PART = 86
@@ -239,3 +247,6 @@ class Op(IntEnum):
     """c: of hour, minute, second and nanoseconds."""
     DATE_AND_CLOCK = 104
     """c n: of all seven; n as above."""
+
+    MOMENT_TEXT = 109
+    """c n: a text with the content n of ``moment_texts``, of the parts from 0 on."""

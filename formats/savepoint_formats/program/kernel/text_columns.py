@@ -422,6 +422,16 @@ def append_number(column: int, row: int, position: int, code: int, number: int, 
         return position
     if capacity(column) - start < _MAX_DECIMAL_SIZE:
         return FULL
+    target = store_decimal(values(column) + start, number, scale)
+    if target < 0:
+        return REFUSED
+    use(column, row, target - values(column))
+    return position
+
+
+@part
+def store_decimal(target: int, number: int, scale: int) -> int:
+    """Stores a number with ``scale`` digits behind the point; where it ends, or REFUSED."""
     digits = 1
     rest = abs(number)
     while rest >= 10:
@@ -429,14 +439,12 @@ def append_number(column: int, row: int, position: int, code: int, number: int, 
         digits += 1
     if scale < 0 or digits - scale < -5:
         return REFUSED
-    target = values(column) + start
     if number < 0:
         store_byte(target, 0x2D)
         target += 1
     size = max(digits, scale + 1)  # with a zero before the point
     _store_digits(target, abs(number), size, scale)
-    use(column, row, target + size + (1 if scale else 0) - values(column))
-    return position
+    return target + size + (1 if scale else 0)
 
 
 @part

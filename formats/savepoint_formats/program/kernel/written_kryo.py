@@ -25,6 +25,7 @@ from savepoint_formats.program.kernel.kryo_objects import (
     BY_LIST,
     CLASS_SIZE,
     FINAL,
+    LEAD,
     LIST,
     NAME_TABLE,
     NEVER_NULL,
@@ -59,8 +60,6 @@ _LEAST_ASCII, _MOST_ASCII_OF_2, _MOST_ASCII_OF_5 = 2, 63, 32
 
 _NO_LEAD = 4
 """Elements that are all null have no bytes."""
-
-_FORM = 16
 
 
 @part
@@ -182,7 +181,7 @@ def write_object(
     """Writes the bytes in front of an object, or null. The CASEs are at ``at``."""
     lead = load_native_int(at + 4)
     if lead >= BY_LIST:
-        lead = load_native_long(kept + _FORM)
+        lead = load_native_long(kept + LEAD)
     if not is_object:
         if lead == NEVER_NULL:
             return REFUSED
@@ -240,5 +239,5 @@ def write_elements(
             position = write_class(graph, classes, number, position)
             store_byte(position, 1 if nulls else 0)
             position += 1
-    store_long(kept + _FORM, lead)
+    store_long(kept + LEAD, lead)
     return position

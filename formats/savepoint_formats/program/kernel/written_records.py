@@ -16,12 +16,13 @@ Registers are those of ``walk``, with two differences:
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint_formats.program.kernel.columns import ENTRY_SIZE, boolean, is_null, used, values
-from savepoint_formats.program.kernel.kryo_objects import BY_LIST
+from savepoint_formats.program.kernel.kryo_objects import BY_LIST, TABLE_SIZE
 from savepoint_formats.program.kernel.kryo_single_values import load_part
-from savepoint_formats.program.kernel.machine_code import entry, part
+from savepoint_formats.program.kernel.kryo_walk import DIGIT_OPS, KRYO_OPS, OTHER_OPS
+from savepoint_formats.program.kernel.machine_code import Kernel, variant
 from savepoint_formats.program.kernel.memory import (
     clear,
     copy,
@@ -62,6 +63,10 @@ from savepoint_formats.program.kernel.written_singles import (
 from savepoint_formats.program.kernel.written_texts import write_varint
 from savepoint_formats.program.kernel.written_values import alternative, write_value
 
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_GRAPH_OPS = KRYO_OPS - OTHER_OPS
 _MIN_LONG = -(1 << 63)
 _MAX_INT = (1 << 31) - 1
 _DELIMITER = 0x2C
@@ -82,45 +87,22 @@ class RecordsJob(NamedTuple):
 class WrittenGraphs(NamedTuple):
     """Addresses that writing objects of Kryo needs."""
 
-    classes: int  # the table of classes, see ``kryo_objects``
+    tables: int  # the tables of classes, see ``kryo_objects``
     memory: int  # of the current graph, see ``written_kryo``
 
 
-@entry
-def write_records(job: RecordsJob) -> tuple[int, int, int]:
-    """Writes until the records end, or a record is refused.
-
-    Returns the status, its record, and the column of the instruction that refused.
-    """
-    return _write(job, None, 0, None)
-
-
-@entry
-def write_graphs(job: RecordsJob, graphs: WrittenGraphs) -> tuple[int, int, int]:
-    """Writes records with objects of Kryo, without ``DIGIT_OPS`` and ``OTHER_OPS``."""
-    return _write(job, graphs, None, None)
-
-
-@entry
-def write_graphs_with_digits(job: RecordsJob, graphs: WrittenGraphs) -> tuple[int, int, int]:
-    """Writes records with objects of Kryo that may have ``DIGIT_OPS``."""
-    return _write(job, graphs, None, 0)
-
-
-@entry
-def write_graphs_among_others(job: RecordsJob, graphs: WrittenGraphs) -> tuple[int, int, int]:
-    """Writes any records; takes longest to compile."""
-    return _write(job, graphs, 0, 0)
-
-
-@part
 def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
     job: RecordsJob, graphs: WrittenGraphs | None, others: int | None, digits: int | None
 ) -> tuple[int, int, int]:
-    """Writes; code that needs an argument that is None is not compiled."""
+    """Writes until the records end, or a record is refused.
+
+    ``others`` is None if there are no instructions of other values, ``digits`` if there are no
+    ``DIGIT_OPS``; code that needs an argument that is None is not compiled. Returns the status, its
+    record, and the column of the instruction that refused.
+    """
     ops, columns, registers = job.ops, job.columns, job.registers
     position = job.data + load_native_long(job.offsets + 8 * job.record)
-    mask = section = slot = next_slot = slot_size = next_bit = is_5 = 0
+    mask = section = slot = next_slot = slot_size = next_bit = is_5 = classes = 0
     for record in range(job.record, job.total):
         row, at, number = record, ops, 0
         while position >= 0:
@@ -257,15 +239,14 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
                     position = REFUSED
                 elif op == Op.GRAPH:
                     begin_written_graph(graphs.memory)
+                    classes = load_native_long(graphs.tables + TABLE_SIZE * number)
                     is_5 = argument
                 elif op == Op.OBJECT:
                     lead = load_native_int(at + 4)
                     if lead >= BY_LIST:
                         kept = registers + REGISTERS_SIZE * (lead - BY_LIST)
                     is_object = not is_null(column, row)
-                    position = write_object(
-                        graphs.memory, graphs.classes, kept, at, is_object, position
-                    )
+                    position = write_object(graphs.memory, classes, kept, at, is_object, position)
                     case = at + OP_SIZE if is_object else at
                     at = ops + OP_SIZE * load_native_int(case + 8)
                 elif op == Op.ELEMENTS:
@@ -274,7 +255,7 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
                     element = columns + ENTRY_SIZE * load_native_int(at + OP_SIZE + 8)
                     position = write_elements(
                         graphs.memory,
-                        graphs.classes,
+                        classes,
                         kept,
                         element,
                         at,
@@ -417,3 +398,18 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
             return position, record, number
         store_long(job.offsets + 8 * record + 8, position - job.data)
     return DONE, job.total, 0
+
+
+write_records = variant(_write, 0, None)
+"""Writes records without graphs, which are None."""
+
+_WRITES = {
+    (has_others, has_digits): variant(_write, 0 if has_others else None, 0 if has_digits else None)
+    for has_others in (False, True)
+    for has_digits in (False, True)
+}
+
+
+def write_graphs(ops: Collection[int]) -> Kernel[..., tuple[int, int, int]]:
+    """The kernel that writes these instructions of a program, with objects of Kryo among them."""
+    return _WRITES[not _GRAPH_OPS.issuperset(ops), not DIGIT_OPS.isdisjoint(ops)]

@@ -12,12 +12,22 @@
 | WORDS                    | varint of a count; longs                                          |
 | CLOCK                    | a time of day without its last zeros                              |
 | OFFSET                   | quarters of an hour, or 127 and seconds                           |
-| OPTIONAL_INT, _LONG      | a flag; 4 or 8 bytes if it is set                                 |
+| OPTIONAL_INT, _LONG,     | a flag; 4 or 8 bytes if it is set                                 |
+| _DOUBLE                  |                                                                   |
 | NEW                      | the mark of an object that is new                                 |
+
+These differ from others in JSON alone:
+
+| part                     | bytes                                                             |
+|--------------------------|-------------------------------------------------------------------|
+| FLOAT, DOUBLE, UNIT      | as INT, LONG and SHORT                                            |
+| UUID                     | two of LONG; in 2.24 of LONG_ZIGZAG                               |
+| HEX                      | as COUNTED, where that is a number                                |
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable  # noqa: TC003
 from dataclasses import dataclass
 from enum import IntEnum
@@ -28,6 +38,8 @@ from savepoint_formats.values.kryo.objects import KryoObject, plain
 from savepoint_formats.values.kryo.output import KryoOutput
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from savepoint_formats.layout import KryoClass, KryoField
     from savepoint_formats.values.kinds.codec import Value
     from savepoint_formats.values.kryo.graph import KryoGraph
@@ -55,9 +67,16 @@ class Part(IntEnum):
     OPTIONAL_INT = 15
     OPTIONAL_LONG = 16
     SCALED = 17
+    FLOAT = 18
+    DOUBLE = 19
+    UNIT = 20
+    UUID = 21
+    OPTIONAL_DOUBLE = 22
+    HEX = 23
 
 
 Parts = tuple[Part, ...]
+WITHOUT_PLACE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +85,39 @@ class SingleValue:
 
     Attributes:
         instruction: The name of the last instruction.
-        places: Place of each part in the value, if the value has several; in 2.24, and in 5.6.
-        kinds: Kind of an optional number; in 2.24, and in 5.6.
+        places: Place of each part in the value, if the value has several; in 2.24, and in 5.6. A
+            part without a place is read by the last instruction.
+        arguments: Argument of the last instruction in 2.24, and in 5.6, if it is not the part: the
+            kind of an optional number, the content of a text; -1 if there is no program.
     """
 
     instruction: str
     places: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
-    kinds: tuple[Part, Part] | None = None
+    arguments: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """JSON of an object of parts.
+
+    Attributes:
+        parts: The text in front of each part, and the part.
+        end: The text behind all.
+    """
+
+    parts: tuple[tuple[str, Part], ...]
+    end: str = ""
 
 
 _FIXED_PARTS = {
-    "h": Part.SHORT,
-    "H": Part.SHORT,
-    "i": Part.INT,
-    "f": Part.INT,
-    "q": Part.LONG,
-    "d": Part.LONG,
+    "h": (Part.SHORT, Part.SHORT),
+    "H": (Part.SHORT, Part.UNIT),
+    "i": (Part.INT, Part.INT),
+    "f": (Part.INT, Part.FLOAT),
+    "q": (Part.LONG, Part.LONG),
+    "d": (Part.LONG, Part.DOUBLE),
 }
+"""Code of ``struct`` -> the part, and the part in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,20 +128,28 @@ class Body:
         read: Reads the next one.
         write: Writes a value that ``read`` gives, or a node of it.
         parts: The numbers and texts in it, as programs read them; None if they depend on the object.
+        shown: Its JSON; None if it has other parts, or only the general path shows them.
+        objects: Number of objects in it, if it is a list of that many.
     """
 
     read: Callable[[KryoGraph], Value]
     write: Callable[[Value, KryoWriter], None]
     parts: Parts | None = None
+    shown: Shown | None = None
+    objects: int | None = None
 
 
 def _single(
-    read: Callable[[KryoInput], Value], write: Callable[[KryoOutput, Any], None], part: Part
+    read: Callable[[KryoInput], Value],
+    write: Callable[[KryoOutput, Any], None],
+    part: Part,
+    in_json: Part | None = None,
 ) -> Body:
     return Body(
         lambda graph: read(graph.input),
         lambda value, writer: write(writer.output, plain(value)),
         (part,),
+        Shown((("", part if in_json is None else in_json),)),
     )
 
 
@@ -115,7 +158,7 @@ def fixed(code: str) -> Body:
     return _single(
         lambda data: data.read_fixed(code),
         lambda data, value: data.write_fixed(code, value),
-        _FIXED_PARTS[code],
+        *_FIXED_PARTS[code],
     )
 
 
@@ -132,7 +175,27 @@ def object_of(class_name: str, **bodies: Body) -> Body:
 
     known = [body.parts for body in bodies.values() if body.parts is not None]
     is_known = len(known) == len(bodies)
-    return Body(read, write, tuple(part for parts in known for part in parts) if is_known else None)
+    parts = tuple(part for parts in known for part in parts) if is_known else None
+    return Body(read, write, parts, _shown_object(class_name, bodies))
+
+
+def object_front(class_name: str) -> str:
+    """The beginning of an object in JSON, up to its first field."""
+    return f'{{"$class": {json.dumps(class_name, ensure_ascii=False)}'
+
+
+def _shown_object(class_name: str, bodies: Mapping[str, Body]) -> Shown | None:
+    parts: list[tuple[str, Part]] = []
+    text = object_front(class_name)
+    for name, body in bodies.items():
+        if body.shown is None:
+            return None
+        text += f', "{name}": '
+        for before, part in body.shown.parts:
+            parts.append((text + before, part))
+            text = ""
+        text += body.shown.end
+    return Shown(tuple(parts), text + "}")
 
 
 def enum_body(enum_class: KryoClass) -> Body:
@@ -159,7 +222,7 @@ VARINT = _single(KryoInput.read_signed_varint, KryoOutput.write_varint, Part.VAR
 BYTE = _single(
     lambda data: data.view.read_byte(), lambda data, value: data.view.write_byte(value), Part.BYTE
 )
-NOTHING = Body(lambda _graph: None, lambda _value, _writer: None, ())
+NOTHING = Body(lambda _graph: None, lambda _value, _writer: None, (), Shown((), "null"))
 ANY = Body(
     lambda graph: graph.read_class_and_object(),
     lambda value, writer: writer.write_class_and_object(value),
@@ -175,7 +238,7 @@ PRIMITIVES: dict[str, Body] = {
     "char": _single(
         lambda data: chr(int(data.read_fixed("H"))),
         lambda data, value: data.write_fixed("H", ord(value)),
-        Part.SHORT,
+        *_FIXED_PARTS["H"],
     ),
     "short": fixed("h"),
     "int": _single(KryoInput.read_int, KryoOutput.write_int, Part.ZIGZAG),

@@ -178,7 +178,7 @@ def _write_enum_set(value: Value, writer: KryoWriter) -> None:
 
 def objects(count: int) -> Body:
     """Objects of a fixed number, each with its class."""
-    return Body(partial(read_objects, count), write_objects)
+    return Body(partial(read_objects, count), write_objects, objects=count)
 
 
 _COLLECTIONS = "java.util.Collections$"

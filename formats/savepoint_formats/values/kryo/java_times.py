@@ -41,8 +41,10 @@ from savepoint_formats.values.kryo.body import (
     VARINT,
     Body,
     Part,
+    Shown,
     SingleValue,
     fixed,
+    object_front,
     object_of,
 )
 from savepoint_formats.values.kryo.objects import KryoObject, plain
@@ -186,10 +188,17 @@ def _period(value: Value) -> KryoObject:
 # --- rows -------------------------------------------------------------------------------------
 
 _LOCAL_DATE = time_body("LocalDate", year=VARINT, month=BYTE, day=BYTE)
-LOCAL_TIME = Body(_read_local_time, _write_local_time, (Part.CLOCK,))
+LOCAL_TIME = Body(
+    _read_local_time,
+    _write_local_time,
+    (Part.CLOCK,),
+    Shown(((f"{object_front(f'{PACKAGE}LocalTime')}, ", Part.CLOCK),), "}"),
+)
 LOCAL_DATE_TIME = time_body("LocalDateTime", date=_LOCAL_DATE, time=LOCAL_TIME)
 _DATE_PARTS_OF_2 = (Part.SHORT, Part.SHORT, Part.ZIGZAG)
-_CLOCK_PARTS_OF_2 = (Part.BYTE, Part.BYTE, Part.ZIGZAG, Part.BYTE)
+CLOCK_PARTS_OF_2 = (Part.BYTE, Part.BYTE, Part.ZIGZAG, Part.BYTE)
+DATE_TIME_PARTS_OF_2 = (Part.NEW, *_DATE_PARTS_OF_2, Part.NEW, *CLOCK_PARTS_OF_2)
+CLOCK_PLACES, DATE_TIME_PLACES = (3, 4, 6, 5), (0, 2, 1, 0, 0, 3, 4, 6, 5)
 _SECONDS_PLACES = ((1, 0), (0, 1))
 
 
@@ -202,6 +211,16 @@ def time_row(
 ) -> ClassRow:
     """The row of a class whose fields 2.24 writes."""
     return ClassRow((None, body), fields, True, column, value, parts_of_2=parts_of_2)
+
+
+# Content of texts; the kernel has the same numbers.
+MONTH, DAY_OF_YEAR, PERIOD = 16, 32, 64
+
+
+def text_of(content: int, of_2: tuple[int, ...], of_5: tuple[int, ...]) -> SingleValue:
+    """A text of a program, and the places of its parts; of 2.24 there is no program without one."""
+    arguments = (content if of_2 else -1, content)
+    return SingleValue("MOMENT_TEXT", (of_2, of_5), arguments)
 
 
 _ROWS: dict[str, ClassRow] = {
@@ -238,14 +257,14 @@ _ROWS: dict[str, ClassRow] = {
         KryoType(
             pa.time64("ns"), _nanos_of_day, lambda value: _local_time(times.from_time(value, "ns"))
         ),
-        SingleValue("CLOCK", ((3, 4, 6, 5), (3,))),
+        SingleValue("CLOCK", (CLOCK_PLACES, (3,))),
     ),
     "LocalDateTime": time_row(
         LOCAL_DATE_TIME,
         {"date": f"{PACKAGE}LocalDate", "time": f"{PACKAGE}LocalTime"},
         KryoType(precise_type(), _date_time, _local_date_time),
-        SingleValue("DATE_AND_CLOCK", ((0, 2, 1, 0, 0, 3, 4, 6, 5), (0, 1, 2, 3))),
-        (Part.NEW, *_DATE_PARTS_OF_2, Part.NEW, *_CLOCK_PARTS_OF_2),
+        SingleValue("DATE_AND_CLOCK", (DATE_TIME_PLACES, (0, 1, 2, 3))),
+        DATE_TIME_PARTS_OF_2,
     ),
     "Year": time_row(
         time_body("Year", year=VARINT),
@@ -261,16 +280,19 @@ _ROWS: dict[str, ClassRow] = {
         time_body("YearMonth", year=VARINT, month=BYTE),
         {"month": "int", "year": "int"},
         _date_fields("YearMonth", r"(?P<year>-?\d{3,9})-(?P<month>\d\d)", "{year:04}-{month:02}"),
+        text_of(MONTH, (1, 0), (0, 1)),
     ),
     "MonthDay": time_row(
         time_body("MonthDay", month=BYTE, day=BYTE),
         {"day": "int", "month": "int"},
         _date_fields("MonthDay", r"--(?P<month>\d\d)-(?P<day>\d\d)", "--{month:02}-{day:02}"),
+        text_of(DAY_OF_YEAR, (2, 1), (1, 2)),
     ),
     "Period": time_row(
         time_body("Period", years=VARINT, months=VARINT, days=VARINT),
         {"days": "int", "months": "int", "years": "int"},
         KryoType(pa.utf8(), _period_text, _period),
+        text_of(PERIOD, (2, 1, 0), (0, 1, 2)),
     ),
 }
 

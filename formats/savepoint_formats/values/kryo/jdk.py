@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import re
 import struct
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -40,7 +41,9 @@ from savepoint_formats.values.kryo.body import (
     VARINT,
     Body,
     Part,
+    Shown,
     SingleValue,
+    object_front,
     object_of,
 )
 from savepoint_formats.values.kryo.classes import BOXED, WRAPPERS
@@ -115,6 +118,8 @@ def _optional(kind: str, arrow_type: pa.DataType, kinds: tuple[Part, Part]) -> C
     class_name, primitive = f"java.util.Optional{kind}", kind.lower()
     code = {"Int": "i", "Long": "q", "Double": "d"}[kind]
     part = Part.OPTIONAL_INT if kind == "Int" else Part.OPTIONAL_LONG
+    in_json = Part[f"OPTIONAL_{kind.upper()}"]
+    shown = Shown(((f'{object_front(class_name)}, "value": ', in_json),), "}")
 
     def read(graph: KryoGraph) -> KryoObject:
         is_present = graph.view.read_bool()
@@ -135,11 +140,11 @@ def _optional(kind: str, arrow_type: pa.DataType, kinds: tuple[Part, Part]) -> C
         lambda value: KryoObject(class_name, {"isPresent": True, "value": value}),
     )
     return ClassRow(
-        (None, Body(read, write, (part,))),
+        (None, Body(read, write, (part,), shown)),
         {"isPresent": "boolean", "value": primitive},
         True,
         column,
-        SingleValue("OPTIONAL", kinds=kinds),
+        SingleValue("OPTIONAL", arguments=kinds),
     )
 
 
@@ -183,7 +188,12 @@ def _uuid_of_text(value: Value) -> UUID:
 
 _BUILDER = ClassRow(
     (
-        Body(TEXT.read, lambda value, writer: writer.output.write_units(plain(value)), TEXT.parts),
+        Body(
+            TEXT.read,
+            lambda value, writer: writer.output.write_units(plain(value)),
+            TEXT.parts,
+            TEXT.shown,
+        ),
         TEXT,
     ),
     is_final=True,
@@ -237,6 +247,7 @@ def _both(body: Body, *, is_final: bool = False) -> ClassRow:
     return ClassRow((body, body), is_final=is_final)
 
 
+_SHOWN_UUID = Shown((("", Part.UUID),))
 _LOCALE = object_of("java.util.Locale", language=TEXT, country=TEXT, variant=TEXT)
 _PATTERN_OF_5 = object_of(_PATTERN, pattern=TEXT, flags=VARINT)
 
@@ -253,7 +264,12 @@ JDK_CLASSES: dict[str, ClassRow] = {
     "java.lang.Float": _wrapper("float", pa.float32(), float),
     "java.lang.Double": _wrapper("double", pa.float64(), float),
     "java.math.BigInteger": _single(
-        Body(_read_big_integer, _write_big_integer, (Part.COUNTED,)),
+        Body(
+            _read_big_integer,
+            _write_big_integer,
+            (Part.COUNTED,),
+            Shown((("", Part.COUNTED),)),
+        ),
         KryoType(
             pa.utf8(),
             lambda graph: unbounded.integer_text(of_kind(int)(graph)),
@@ -263,7 +279,7 @@ JDK_CLASSES: dict[str, ClassRow] = {
         is_final=False,
     ),
     "java.math.BigDecimal": _single(
-        Body(_read_big_decimal, _write_big_decimal, (Part.SCALED,)),
+        Body(_read_big_decimal, _write_big_decimal, (Part.SCALED,), Shown((("", Part.SCALED),))),
         KryoType(
             pa.utf8(),
             lambda graph: str(of_kind(Decimal)(graph)),
@@ -285,8 +301,8 @@ JDK_CLASSES: dict[str, ClassRow] = {
     "sun.util.calendar.ZoneInfo": _both(TEXT),
     "java.util.UUID": ClassRow(
         (
-            Body(_read_uuid_of_2, _write_uuid_of_2, (Part.LONG_ZIGZAG,) * 2),
-            Body(_read_uuid_of_5, _write_uuid_of_5, (Part.LONG,) * 2),
+            Body(_read_uuid_of_2, _write_uuid_of_2, (Part.LONG_ZIGZAG,) * 2, _SHOWN_UUID),
+            Body(_read_uuid_of_5, _write_uuid_of_5, (Part.LONG,) * 2, _SHOWN_UUID),
         ),
         None,
         True,
@@ -299,7 +315,14 @@ JDK_CLASSES: dict[str, ClassRow] = {
     ),
     "java.lang.Void": _both(NOTHING, is_final=True),
     "java.lang.Class": _both(Body(_read_class, _write_class), is_final=True),
-    "java.util.BitSet": _both(Body(_read_bit_set, _write_bit_set, (Part.WORDS,))),
+    "java.util.BitSet": _both(
+        Body(
+            _read_bit_set,
+            _write_bit_set,
+            (Part.WORDS,),
+            Shown(((f'{object_front("java.util.BitSet")}, "words": ', Part.WORDS),), "}"),
+        )
+    ),
     "java.net.InetSocketAddress": _both(
         object_of("java.net.InetSocketAddress", host=TEXT, port=VARINT)
     ),
@@ -317,12 +340,12 @@ JDK_CLASSES: dict[str, ClassRow] = {
     _PATTERN: ClassRow(
         (
             object_of(_PATTERN, pattern=TEXT),
-            Body(_PATTERN_OF_5.read, _write_pattern_of_5, _PATTERN_OF_5.parts),
+            replace(_PATTERN_OF_5, write=_write_pattern_of_5),
         ),
         is_final=True,
     ),
     "java.util.Locale": ClassRow(
-        (None, Body(_LOCALE.read, _write_locale, _LOCALE.parts)), is_final=True, is_java=True
+        (None, replace(_LOCALE, write=_write_locale)), is_final=True, is_java=True
     ),
     "java.text.SimpleDateFormat": ClassRow(is_java=True),
     # --- classes whose fields both versions write

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.values.kryo.body import NOTHING, TEXT, Body, fixed
+from savepoint_formats.values.kryo.body import NOTHING, TEXT, Body, Shown, fixed
 from savepoint_formats.values.kryo.classes import names_of
 from savepoint_formats.values.kryo.collections import LIST, objects
 from savepoint_formats.values.kryo.types import ClassRow
@@ -41,28 +41,16 @@ SCALA_LISTS = (
 )
 """Classes of lists and sets for programs; ``scala_body`` knows more of them by their beginnings."""
 
-SCALA_CLASSES: dict[str, ClassRow] = {
-    "scala.runtime.BoxedUnit": ClassRow((NOTHING, None)),
-    "scala.Symbol": ClassRow((TEXT, None)),
-    "scala.util.matching.Regex": ClassRow((TEXT, None)),
-}
+SCALA_MAPS = (
+    *names_of(_IMMUTABLE, "Map$EmptyMap$", "Map$Map1", "Map$Map2", "Map$Map3", "Map$Map4"),
+    *names_of(_IMMUTABLE, "HashMap$HashTrieMap"),
+    *names_of(_MUTABLE, "HashMap"),
+)
+"""Classes of maps, whose elements are tuples."""
 
 
-def scala_body(class_name: str) -> Body | None:
-    """The body of a class of Scala that has no row."""
-    if class_name in (SCALA_ONE, "scala.util.Left", "scala.util.Right"):
-        return objects(1)
-    if class_name.startswith("scala.Tuple"):
-        return _tuple(class_name)
-    if class_name == SCALA_NONE:
-        return objects(0)
-    return LIST if class_name.startswith(_COLLECTIONS) else None
-
-
-def _tuple(class_name: str) -> Body:
-    name, _, kinds = class_name.removesuffix("$sp").partition("$mc")
-    if not kinds:
-        return objects(int(name.removeprefix("scala.Tuple")))
+def _tuple(kinds: str) -> Body:
+    """A tuple of primitives."""
     bodies = [_SPECIALIZED[kind] for kind in kinds]
 
     def read(graph: KryoGraph) -> list[Value]:
@@ -72,4 +60,28 @@ def _tuple(class_name: str) -> Body:
         for body, value in zip(bodies, values, strict=True):
             body.write(value, writer)
 
-    return Body(read, write)
+    parts = [part for body in bodies if body.shown for _, part in body.shown.parts]
+    fronts = ["[", *[", "] * (len(parts) - 1)]
+    return Body(read, write, shown=Shown(tuple(zip(fronts, parts, strict=True)), "]"))
+
+
+_SIZES = range(1, 23)
+_KINDS = (*_SPECIALIZED, *(first + second for first in _SPECIALIZED for second in _SPECIALIZED))
+_BODIES: dict[str, Body] = {
+    "scala.runtime.BoxedUnit": NOTHING,
+    "scala.Symbol": TEXT,
+    "scala.util.matching.Regex": TEXT,
+    SCALA_NONE: objects(0),
+    **dict.fromkeys((SCALA_ONE, "scala.util.Left", "scala.util.Right"), objects(1)),
+    **{f"scala.Tuple{size}": objects(size) for size in _SIZES},
+    **{f"scala.Tuple{len(kinds)}$mc{kinds}$sp": _tuple(kinds) for kinds in _KINDS},
+    **dict.fromkeys((*SCALA_LISTS, *SCALA_MAPS), LIST),
+}
+SCALA_CLASSES: dict[str, ClassRow] = {
+    name: ClassRow((body, None)) for name, body in _BODIES.items()
+}
+
+
+def scala_body(class_name: str) -> Body | None:
+    """The body of a collection that is known by the beginning of its name."""
+    return LIST if class_name.startswith(_COLLECTIONS) else None

@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -22,16 +23,21 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import pyarrow as pa
 
 from savepoint_formats.values.kinds import times
-from savepoint_formats.values.kryo.body import TEXT, Body, Part
+from savepoint_formats.values.kryo.body import TEXT, WITHOUT_PLACE, Body, Part, Shown, object_front
 from savepoint_formats.values.kryo.java_times import (
     CLOCK,
     CLOCK_FIELDS,
+    CLOCK_PARTS_OF_2,
+    CLOCK_PLACES,
     DATE,
+    DATE_TIME_PARTS_OF_2,
+    DATE_TIME_PLACES,
     LOCAL_DATE_TIME,
     LOCAL_TIME,
     PACKAGE,
     groups_of,
     numbers_of,
+    text_of,
     time_body,
     time_object,
     time_row,
@@ -45,6 +51,8 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.types import ClassRow
     from savepoint_formats.values.kryo.writer import KryoWriter
 
+# Content of texts; the kernel has the same numbers.
+_DATE, _CLOCK, _OFFSET_IN_TEXT, _ZONE = 1, 2, 4, 8
 _OFFSET_OF_ANY_SECONDS = 127
 _SECONDS_PER_QUARTER_HOUR = 900
 _MOST_SECONDS_OF_OFFSET = 18 * 3_600
@@ -188,12 +196,20 @@ def _expect_usual_offset(date_time: KryoObject, offset: KryoObject, zone: str) -
         )
 
 
-_ZONE_OFFSET = Body(_read_zone_offset, _write_zone_offset, (Part.OFFSET,))
+_ZONE_OFFSET = Body(
+    _read_zone_offset,
+    _write_zone_offset,
+    (Part.OFFSET,),
+    Shown(((f'{object_front(f"{PACKAGE}ZoneOffset")}, "totalSeconds": ', Part.OFFSET),), "}"),
+)
 _ZONED = time_body("ZonedDateTime", dateTime=LOCAL_DATE_TIME, zone=TEXT)
 
 ZONED_TIMES: dict[str, ClassRow] = {
     f"{PACKAGE}ZoneOffset": time_row(
-        _ZONE_OFFSET, {"totalSeconds": "int"}, KryoType(pa.utf8(), _offset_text, _zone_offset)
+        _ZONE_OFFSET,
+        {"totalSeconds": "int"},
+        KryoType(pa.utf8(), _offset_text, _zone_offset),
+        text_of(_OFFSET_IN_TEXT, (7,), (7,)),
     ),
     f"{PACKAGE}ZoneRegion": time_row(
         time_body("ZoneRegion", id=TEXT), {"id": "java.lang.String"}, None
@@ -202,19 +218,24 @@ ZONED_TIMES: dict[str, ClassRow] = {
         time_body("OffsetDateTime", dateTime=LOCAL_DATE_TIME, offset=_ZONE_OFFSET),
         {"dateTime": f"{PACKAGE}LocalDateTime", "offset": f"{PACKAGE}ZoneOffset"},
         KryoType(pa.utf8(), _offset_date_time_text, _offset_date_time),
+        text_of(_DATE | _CLOCK | _OFFSET_IN_TEXT, (0, *DATE_TIME_PLACES, 0, 7), (0, 1, 2, 3, 7)),
+        (Part.NEW, *DATE_TIME_PARTS_OF_2, Part.NEW, Part.ZIGZAG),
     ),
     f"{PACKAGE}OffsetTime": time_row(
         time_body("OffsetTime", time=LOCAL_TIME, offset=_ZONE_OFFSET),
         {"offset": f"{PACKAGE}ZoneOffset", "time": f"{PACKAGE}LocalTime"},
         KryoType(pa.utf8(), _offset_time_text, _offset_time),
+        text_of(_CLOCK | _OFFSET_IN_TEXT, (0, 7, 0, *CLOCK_PLACES), (3, 7)),
+        (Part.NEW, Part.ZIGZAG, Part.NEW, *CLOCK_PARTS_OF_2),
     ),
     f"{PACKAGE}ZonedDateTime": time_row(
-        Body(_ZONED.read, _write_zoned, _ZONED.parts),
+        replace(_ZONED, write=_write_zoned),
         {
             "dateTime": f"{PACKAGE}LocalDateTime",
             "offset": f"{PACKAGE}ZoneOffset",
             "zone": f"{PACKAGE}ZoneId",
         },
         KryoType(pa.utf8(), _zoned_text, _zoned_date_time),
+        text_of(_DATE | _CLOCK | _ZONE, (), (0, 1, 2, 3, WITHOUT_PLACE)),
     ),
 }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.any_kryo import PARTS, ROOT, graphs, written_graph
+from support.any_kryo import ANYTHING, PARTS, ROOT, graphs, shared, written_graph
 from support.decoding import OFTEN
 from support.kryo_vectors import DIALECTS, VECTORS, layout_of
 
@@ -61,6 +61,45 @@ def test_any_graph_is_the_same_on_both_paths(
 ) -> None:
     layout, nodes = drawn
     dialect = KryoDialect(version, layout.classes)
+    same_on_both_paths(layout, [written_graph(layout, one, dialect) for one in nodes], dialect)
+
+
+@settings(OFTEN, max_examples=400)
+@given(st.lists(ANYTHING, min_size=1, max_size=4), VERSIONS, st.booleans())
+def test_any_object_that_nobody_described_is_the_same_on_both_paths(
+    nodes: list[KryoNode | None], version: KryoVersion, is_shared: bool
+) -> None:
+    layout, dialect = Kryo("java.lang.Object"), KryoDialect(version, PARTS)
+    nodes = [shared(node, {}) for node in nodes] if is_shared else nodes
+    same_on_both_paths(layout, [written_graph(layout, one, dialect) for one in nodes], dialect)
+
+
+@OFTEN
+@given(ANYTHING, VERSIONS, st.data())
+def test_damage_of_what_nobody_described_is_the_same_on_both_paths(
+    node: KryoNode | None, version: KryoVersion, data: st.DataObject
+) -> None:
+    layout, dialect = Kryo("java.lang.Object"), KryoDialect(version, PARTS)
+    record = bytearray(written_graph(layout, node, dialect))
+    record[data.draw(st.integers(0, len(record) - 1))] = data.draw(st.integers(0, 255))
+    same_on_both_paths(layout, [bytes(record)], dialect)
+
+
+DOUBLES = st.floats() | st.builds(
+    lambda sign, digits, exponent: float(f"{'-' * sign}{digits}e{exponent}"),
+    st.booleans(),
+    st.integers(0, 10**17),
+    st.integers(-330, 300),
+)
+
+
+@settings(OFTEN, max_examples=1000)
+@given(st.lists(DOUBLES, min_size=1), st.lists(st.floats(width=32), min_size=1))
+def test_doubles_have_the_digits_of_the_general_path(
+    doubles: list[float], floats: list[float]
+) -> None:
+    layout, dialect = Kryo("java.lang.Object"), KryoDialect(KryoVersion.V5_6)
+    nodes = [KryoNode("[D", doubles), KryoNode("[F", floats)]
     same_on_both_paths(layout, [written_graph(layout, one, dialect) for one in nodes], dialect)
 
 

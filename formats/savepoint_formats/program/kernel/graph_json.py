@@ -1,0 +1,457 @@
+# ruff: noqa: PLR1714, SIM109 - plain comparisons are what is compiled best
+"""JSON of object graphs of Kryo, as ``json.dumps`` writes it: see ``values/kryo/objects.py``.
+
+The memory of the graph has where the JSON goes on, and its limit. Behind the limit is room for what is
+written between two checks. Numbers are in ``json_numbers``.
+"""
+
+from __future__ import annotations
+
+from savepoint_formats.program.kernel.columns import capacity, set_valid, use, used, values
+from savepoint_formats.program.kernel.json_numbers import store_double, store_long_digits
+from savepoint_formats.program.kernel.kryo_numbers import (
+    CLOCK,
+    COUNTED,
+    DOUBLE,
+    FLAG,
+    FLOAT,
+    HEX,
+    INT,
+    LONG,
+    LONG_ZIGZAG,
+    OFFSET,
+    OPTIONAL_DOUBLE,
+    OPTIONAL_INT,
+    OPTIONAL_LONG,
+    SCALED,
+    SHORT,
+    TEXT,
+    UNIT,
+    UUID,
+    WORDS,
+    ZIGZAG,
+    flagged,
+    kryo_varint,
+    next_unit,
+    read_number,
+)
+from savepoint_formats.program.kernel.kryo_objects import LIMIT, OUT, POWERS, START
+from savepoint_formats.program.kernel.kryo_single_values import (
+    load_part,
+    read_cut_clock,
+    store_uuid,
+)
+from savepoint_formats.program.kernel.machine_code import part
+from savepoint_formats.program.kernel.memory import (
+    copy,
+    load_byte,
+    load_native_int,
+    load_native_long,
+    load_signed_byte,
+    store_byte,
+    store_int,
+    store_long,
+    store_short,
+)
+from savepoint_formats.program.kernel.status import FULL, REFUSED
+from savepoint_formats.program.kernel.text_columns import append_bytes, store_decimal, store_unit
+
+CLOSE_NOTHING, CLOSE_LIST, CLOSE_MAP, CLOSE_OBJECT = range(4)
+
+BETWEEN_CHECKS = 112
+"""Bytes that may be written between two checks, besides texts."""
+
+_MOST_BYTES = 1 << 20
+"""A longer text may have more values than JSON of the general path."""
+
+_TEXT_SIZE = 16
+_OFFSET_OF_ANY_SECONDS = 127
+_SECONDS_PER_QUARTER_HOUR = 900
+
+
+def _text(text: str) -> int:
+    """Up to eight characters as a number."""
+    return int.from_bytes(text.encode().ljust(8, b"\0"), "little", signed=True)
+
+
+_QUOTE, _OPEN_LIST, _CLOSE_LIST = _text('"'), _text("["), _text("]")
+_NULL, _TRUE, _FALSE, _E = _text("null"), _text("true"), _text("fals"), _text("e")
+_COMMA, _CLOSE_PAIR, _CLOSE, _CLOSE_PAIRS = _text(", "), _text("}, "), _text("}"), _text("}]")
+_KEY, _VALUE, _VALUE_END = _text('{"key": '), _text(', "value'), _text('": ')
+_REFERENCE, _REFERENCE_END = _text('{"$refer'), _text('ence": ')
+_HOUR, _MINUTE, _MINUTE_END = _text('"hour": '), _text(', "minut'), _text('e": ')
+_SECOND, _SECOND_END, _NANO, _NANO_END = (
+    _text(', "secon'),
+    _text('d": '),
+    _text(', "nano"'),
+    _text(": "),
+)
+
+
+@part
+def room_left(graph: int) -> int:
+    """The bytes before the limit."""
+    return load_native_long(graph + LIMIT) - load_native_long(graph + OUT)
+
+
+@part
+def put(graph: int, text: int, size: int) -> None:
+    """Writes up to eight bytes."""
+    out = load_native_long(graph + OUT)
+    store_long(out, text)
+    store_long(graph + OUT, out + size)
+
+
+@part
+def put_copy(graph: int, source: int, size: int) -> None:
+    """Copies bytes; if there is no room, the limit is behind."""
+    out = load_native_long(graph + OUT)
+    if size < room_left(graph):
+        copy(out, source, size)
+    store_long(graph + OUT, out + size)
+
+
+@part
+def put_text(graph: int, table: int, text: int) -> None:
+    """Writes a text of the table."""
+    entry = load_native_long(table + 40) + _TEXT_SIZE * text
+    put_copy(graph, load_native_long(entry), load_native_long(entry + 8))
+
+
+@part
+def put_null(graph: int) -> None:
+    """Writes null."""
+    put(graph, _NULL, 4)
+
+
+@part
+def put_lead(graph: int, frame: int, left: int) -> None:
+    """Writes what is in front of a value of a list or map of which ``left`` are to come."""
+    close = load_native_long(frame + 40)
+    is_first = load_native_long(frame + 56) == 0
+    store_long(frame + 56, 1)
+    if close == CLOSE_LIST:
+        if not is_first:
+            put(graph, _COMMA, 2)
+    elif close == CLOSE_MAP:
+        if left & 1:
+            put(graph, _VALUE, 8)
+            put(graph, _VALUE_END, 3)
+        else:
+            if not is_first:
+                put(graph, _CLOSE_PAIR, 3)
+            put(graph, _KEY, 8)
+
+
+@part
+def put_close(graph: int, frame: int, left: int) -> None:
+    """Writes what closes a list, map or object; ``left`` is -1 for null."""
+    close = load_native_long(frame + 40)
+    if left < 0:
+        put_null(graph)
+    elif close == CLOSE_OBJECT:
+        put(graph, _CLOSE, 1)
+    elif close == CLOSE_MAP and load_native_long(frame + 56):
+        put(graph, _CLOSE_PAIRS, 2)
+    else:
+        put(graph, _CLOSE_LIST, 1)
+    numbered = load_native_long(frame + 48)
+    if numbered:
+        store_long(numbered + 24, load_native_long(graph + OUT))
+
+
+@part
+def put_reference(graph: int, entry: int, index: int) -> None:
+    """Writes an object again, or its number inside of itself."""
+    start, end = load_native_long(entry + 16), load_native_long(entry + 24)
+    if end:
+        put_copy(graph, start, end - start)
+        return
+    put(graph, _REFERENCE, 8)
+    put(graph, _REFERENCE_END, 7)
+    put_number(graph, index)
+    put(graph, _CLOSE, 1)
+
+
+@part
+def put_number(graph: int, number: int) -> None:
+    """Writes an integer."""
+    store_long(graph + OUT, store_long_digits(load_native_long(graph + OUT), number))
+
+
+@part
+def json_of_part(  # noqa: PLR0912, PLR0915 - a case each
+    kind: int, graph: int, position: int, end: int, is_5: int
+) -> int:
+    """Writes a number or a text; returns where the next value is, or REFUSED or FULL."""
+    if room_left(graph) < 0:
+        return FULL
+    if kind < TEXT:
+        number, position = read_number(kind, position, end, is_5)
+        put_number(graph, number)
+        return position
+    if kind == TEXT:
+        return _json_of_text(graph, position, end)
+    if kind == FLOAT or kind == DOUBLE:
+        number, position = read_number(INT if kind == FLOAT else LONG, position, end, is_5)
+        return _put_double(graph, number, kind == FLOAT, position)
+    if kind == UNIT:
+        number, position = read_number(SHORT, position, end, is_5)
+        if position < 0 or number & 0xF800 == 0xD800:
+            return REFUSED
+        put(graph, _QUOTE, 1)
+        _put_unit(graph, number & 0xFFFF)
+        put(graph, _QUOTE, 1)
+        return position
+    if kind == UUID:
+        half = LONG if is_5 else LONG_ZIGZAG
+        high, position = read_number(half, position, end, is_5)
+        if position < 0:
+            return REFUSED
+        low, position = read_number(half, position, end, is_5)
+        put(graph, _QUOTE, 1)
+        store_long(graph + OUT, store_uuid(load_native_long(graph + OUT), high, low))
+        put(graph, _QUOTE, 1)
+        return position
+    if kind == CLOCK:
+        position = read_cut_clock(graph, 0, position, end)
+        put(graph, _HOUR, 8)
+        put_number(graph, load_part(graph, 0))
+        put(graph, _MINUTE, 8)
+        put(graph, _MINUTE_END, 4)
+        put_number(graph, load_part(graph, 1))
+        put(graph, _SECOND, 8)
+        put(graph, _SECOND_END, 4)
+        put_number(graph, load_part(graph, 2))
+        put(graph, _NANO, 8)
+        put(graph, _NANO_END, 2)
+        put_number(graph, load_part(graph, 3))
+        return position
+    if kind == COUNTED or kind == SCALED:
+        return _json_of_digits(kind, graph, position, end)
+    if kind == HEX or kind == WORDS:
+        return _json_of_array(kind, graph, position, end, is_5)
+    if position >= end:
+        return REFUSED
+    first = load_signed_byte(position)
+    position += 1
+    if kind == OFFSET:
+        number = first * _SECONDS_PER_QUARTER_HOUR
+        if first == _OFFSET_OF_ANY_SECONDS:
+            number, position = read_number(INT, position, end, is_5)
+        put_number(graph, number)
+        return position
+    if kind == FLAG:
+        put(graph, _TRUE if first else _FALSE, 4)
+        if not first:
+            put(graph, _E, 1)
+        return position if first == 0 or first == 1 else REFUSED
+    if first == 0:
+        put_null(graph)
+        return position
+    if kind == OPTIONAL_INT:
+        number, position = read_number(INT, position, end, is_5)
+        put_number(graph, number)
+        return position
+    if kind == OPTIONAL_LONG or kind == OPTIONAL_DOUBLE:
+        number, position = read_number(LONG, position, end, is_5)
+        if kind == OPTIONAL_DOUBLE:
+            return _put_double(graph, number, False, position)
+        put_number(graph, number)
+        return position
+    return REFUSED
+
+
+@part
+def _put_double(graph: int, bits: int, is_float: bool, position: int) -> int:
+    if is_float:
+        exponent, bits_of = bits >> 23 & 0xFF, bits & 0x7FFFFF
+        if exponent == 0 and bits_of:
+            return REFUSED
+        sign = bits >> 31 & 1
+        if exponent == 0xFF:
+            exponent = 0x7FF
+        elif exponent:
+            exponent += 1023 - 127
+        bits = sign << 63 | exponent << 52 | bits_of << 29
+    out = store_double(load_native_long(graph + OUT), bits, load_native_long(graph + POWERS))
+    if out < 0:
+        return REFUSED
+    store_long(graph + OUT, out)
+    return position
+
+
+@part
+def _put_unit(graph: int, unit: int) -> None:
+    """Writes a character of one unit, which may have to be escaped."""
+    out = load_native_long(graph + OUT)
+    out, _ = _store_escaped(out, unit, 0)
+    store_long(graph + OUT, out)
+
+
+@part
+def _store_escaped(out: int, unit: int, high: int) -> tuple[int, int]:
+    """Stores a unit as ``store_unit`` does, or its escape."""
+    if high or not (unit < 0x20 or unit == 0x22 or unit == 0x5C):
+        return store_unit(out, unit, high)
+    letter = 0
+    if unit >= 0x20:
+        letter = unit
+    elif unit == 0x08:
+        letter = 0x62
+    elif unit == 0x09:
+        letter = 0x74
+    elif unit == 0x0A:
+        letter = 0x6E
+    elif unit == 0x0C:
+        letter = 0x66
+    elif unit == 0x0D:
+        letter = 0x72
+    if letter:
+        store_short(out, 0x5C | letter << 8)
+        return out + 2, 0
+    store_int(out, 0x3030755C)
+    low = unit & 15
+    store_byte(out + 4, 0x30 + (unit >> 4))
+    store_byte(out + 5, low + (0x30 if low < 10 else 0x57))
+    return out + 6, 0
+
+
+@part
+def _json_of_text(graph: int, position: int, end: int) -> int:
+    """A text with quotes, or null."""
+    if position >= end:
+        return REFUSED
+    is_marked = load_byte(position) < 0x80
+    count = end - position
+    if not is_marked:
+        _, count, position = flagged(position, end)
+        if position < 0:
+            return REFUSED
+        if count == 0:
+            put_null(graph)
+            return position
+        count -= 1
+        if count > end - position:
+            return REFUSED
+    out, limit = load_native_long(graph + OUT), load_native_long(graph + LIMIT)
+    store_byte(out, 0x22)
+    out += 1
+    high = 0
+    is_open = True
+    while is_open and count > 0:
+        if out > limit:
+            return FULL
+        count -= 1
+        if is_marked:
+            unit = load_byte(position)
+            position += 1
+            is_open = unit < 0x80
+            unit &= 0x7F
+        else:
+            unit, position = next_unit(position, end)
+            if position < 0:
+                return REFUSED
+        out, high = _store_escaped(out, unit, high)
+        if out < 0:
+            return REFUSED
+    if high or (is_marked and is_open):
+        return REFUSED
+    store_byte(out, 0x22)
+    store_long(graph + OUT, out + 1)
+    return position
+
+
+@part
+def _json_of_array(kind: int, graph: int, position: int, end: int, is_5: int) -> int:
+    """Bytes as hexadecimal digits, or longs."""
+    count, position = kryo_varint(position, end)
+    if kind == HEX:
+        if count == 0:
+            put_null(graph)
+            return position
+        count -= 1
+    if position < 0 or count * (1 if kind == HEX else 8) > end - position:
+        return REFUSED
+    put(graph, _QUOTE if kind == HEX else _OPEN_LIST, 1)
+    is_first = True
+    while count > 0:
+        count -= 1
+        if room_left(graph) < 0:
+            return FULL
+        if kind == HEX:
+            byte = load_byte(position)
+            position += 1
+            high, low = byte >> 4, byte & 15
+            high += 0x30 if high < 10 else 0x57
+            low += 0x30 if low < 10 else 0x57
+            put(graph, high | low << 8, 2)
+        else:
+            number, position = read_number(LONG, position, end, is_5)
+            if not is_first:
+                put(graph, _COMMA, 2)
+            is_first = False
+            put_number(graph, number)
+    put(graph, _QUOTE if kind == HEX else _CLOSE_LIST, 1)
+    return position
+
+
+@part
+def _json_of_digits(kind: int, graph: int, position: int, end: int) -> int:
+    """A number of up to eight bytes, or null; one with a scale is a text."""
+    count, position = kryo_varint(position, end)
+    if position < 0 or count > 9 or count - 1 > end - position or count == 1:
+        return REFUSED
+    if count == 0:
+        put_null(graph)
+        return position
+    number = load_signed_byte(position)
+    position += 1
+    while count > 2:
+        number = number << 8 | load_byte(position)
+        position += 1
+        count -= 1
+    if kind == COUNTED:
+        put_number(graph, number)
+        return position
+    scale, position = read_number(ZIGZAG, position, end, 0)
+    if position < 0 or number == -number != 0:
+        return REFUSED
+    put(graph, _QUOTE, 1)
+    out = store_decimal(load_native_long(graph + OUT), number, scale)
+    if out < 0:
+        return REFUSED
+    store_long(graph + OUT, out)
+    put(graph, _QUOTE, 1)
+    return position
+
+
+@part
+def begin_json(graph: int, column: int, row: int) -> None:
+    """Begins the JSON of a row."""
+    store_long(graph + OUT, values(column) + used(column, row))
+    store_long(graph + LIMIT, values(column) + capacity(column) - BETWEEN_CHECKS)
+
+
+@part
+def end_json(graph: int, column: int, row: int, position: int, null_is_text: bool) -> int:
+    """Ends the JSON of a row; returns the position, or REFUSED or FULL."""
+    if position < 0:
+        return position
+    if room_left(graph) < 0:
+        return FULL
+    start = used(column, row)
+    size = load_native_long(graph + OUT) - values(column) - start
+    if size > _MOST_BYTES:
+        return REFUSED
+    is_null = size == 4 and load_native_int(values(column) + start) == _NULL and not null_is_text
+    set_valid(column, row, not is_null)
+    use(column, row, start if is_null else start + size)
+    return position
+
+
+@part
+def append_graph_bytes(graph: int, column: int, row: int, position: int) -> int:
+    """The bytes of the graph that ends here."""
+    start = load_native_long(graph + START)
+    return append_bytes(column, row, start, position, position - start)
