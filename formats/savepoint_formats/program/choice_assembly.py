@@ -19,7 +19,6 @@ from savepoint_formats.layout import Pojo
 from savepoint_formats.program.general_path import (
     UNION_OF_MANY,
     WRITTEN_NULLS,
-    WRITTEN_SUBCLASSES,
     InexpressibleError,
 )
 from savepoint_formats.program.kernel.ops import Op
@@ -161,15 +160,45 @@ def assemble_pojo(layout: Pojo, draft: Draft, assembly: Assembly, *, is_last: bo
     if not assembly.writes:
         _assemble_classes(layout, draft, columns, assembly)
         return
-    flag = assembly.emit(Op.POJO, draft.number)
-    assembly.emit(Op.CONSTANT, columns[CLASS].number)
-    own = pojo_columns(layout).of_class[layout.class_name, layout]
-    assembly.in_order(layout.fields, [columns[name] for name in own], is_last)
-    for name in pojo_columns(layout).layouts:
-        if name not in own:
-            columns[name].storage = Storage.NOTHING
-    assembly.after_null(flag, draft)
-    assembly.general.append((draft.path, WRITTEN_SUBCLASSES))
+    _assemble_written_classes(layout, draft, columns, assembly)
+
+
+def _assemble_written_classes(
+    layout: Pojo, draft: Draft, columns: Mapping[str, Draft], assembly: Assembly
+) -> None:
+    """Emits the classes of a POJO that is written, each with its flags and name."""
+    draft.is_nullable = columns[CLASS].is_nullable = True
+    classes = pojo_classes(layout)
+    assembly.emit(Op.CLASS, draft.number, len(classes))
+    jumps = [assembly.emit(Op.CASE, columns[CLASS].number)]
+    jumps += [assembly.emit(Op.CASE, number) for number in range(len(classes))]
+    ends = []
+    for number, (jump, (name, of_class)) in enumerate(zip(jumps[1:], classes, strict=True)):
+        jump[2] = assembly.here()
+        lead: tuple[int, ...] = (IS_TAGGED_SUBCLASS, number - 1)
+        if number > len(layout.registered):
+            lead = (IS_SUBCLASS, *_name_bytes(name))
+        own = (NO_SUBCLASS,) if isinstance(of_class, Pojo) else ()
+        for byte in (*(lead if number else ()), *own):
+            assembly.emit(Op.EXPECT, 0, byte)
+        for (_, part), column in zip(
+            class_fields(of_class), pojo_columns(layout).of_class[name, of_class], strict=True
+        ):
+            _written_field(part, columns[column], assembly)
+        ends.append(assembly.emit(Op.GOTO))
+    jumps[0][2] = assembly.here()
+    assembly.emit(Op.EXPECT, 0, IS_NULL)
+    for end in ends:
+        end[2] = assembly.here()
+
+
+def _written_field(layout: Layout, draft: Draft, assembly: Assembly) -> None:
+    """A field of a class, whose column is null in rows of other classes."""
+    check, draft.is_nullable = assembly.emit(Op.KEY, draft.number), False
+    assembly.value(layout, draft, is_last=False)
+    if draft.is_nullable:
+        check[0] = Op.VALID
+    draft.is_nullable = True
 
 
 def _assemble_classes(
@@ -225,10 +254,14 @@ def _class_names(layout: Pojo) -> dict[bytes, int]:
     """The bytes of the names of subclasses that are not registered, and the classes' numbers."""
     names: dict[bytes, int] = {}
     for number, (name, _) in enumerate(layout.unregistered, 1 + len(layout.registered)):
-        view = DataOutputView()
-        view.write_utf(name)
-        names.setdefault(view.to_bytes(), number)
+        names.setdefault(_name_bytes(name), number)
     return names
+
+
+def _name_bytes(name: str) -> bytes:
+    view = DataOutputView()
+    view.write_utf(name)
+    return view.to_bytes()
 
 
 def _assemble_names(

@@ -17,7 +17,6 @@ OF_NO_COLUMN = "JSON that is written"
 OF_A_ZONE = "a time with a zone of Kryo 2"
 IN_ITSELF = "an object of a class inside itself that is written"
 NOT_WRITTEN = "a collection that is read, but never written"
-WRITTEN_SUBCLASSES = "a value of a subclass that is written"
 WRITTEN_NULLS = "a null of a union of several types that is written"
 OF_SCALA = "a class or collection of Scala that is written, or that has no program"
 WHY: dict[type[Layout], str] = {

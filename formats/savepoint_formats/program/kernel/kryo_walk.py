@@ -80,7 +80,7 @@ OTHER_OPS = KRYO_OPS - {
 
 DIGIT_OPS = frozenset({Op.WHOLE_NUMBER, Op.EXACT_NUMBER, Op.MOMENT_TEXT})
 JSON_OPS = frozenset({Op.JSON, Op.GRAPH_BYTES})
-_OBJECT_OPS = frozenset(op for op in Op if op > Op.GRAPH) - JSON_OPS - {Op.SKIP_GRAPH}
+_OBJECT_OPS = frozenset(op for op in Op if op > Op.GRAPH) - JSON_OPS - {Op.SKIP_GRAPH, Op.CLASS}
 _RARE_OPS = (OTHER_OPS, _OBJECT_OPS, DIGIT_OPS, JSON_OPS)
 """Instructions that only some walks have, because each takes a second or more to compile."""
 

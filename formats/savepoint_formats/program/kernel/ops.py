@@ -250,3 +250,13 @@ class Op(IntEnum):
 
     MOMENT_TEXT = 109
     """c n: a text with the content n of ``moment_texts``, of the parts from 0 on."""
+
+    # --- only written
+    CLASS = 108
+    """c n: a POJO of c, by the name of its class.
+
+    | CASE         | column                                         | argument                    |
+    |--------------|------------------------------------------------|-----------------------------|
+    | the first    | the column of the names                        | -> t if c is null           |
+    | each of n    | the number of the name, in order               | -> t if c has it            |
+    """

@@ -61,7 +61,7 @@ from savepoint_formats.program.kernel.written_singles import (
     write_single,
 )
 from savepoint_formats.program.kernel.written_texts import write_varint
-from savepoint_formats.program.kernel.written_values import alternative, write_value
+from savepoint_formats.program.kernel.written_values import alternative, class_case, write_value
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -232,6 +232,15 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
                 size = load_native_long(offsets + 8 * row + 8) - begin
                 copy(position, values(column) + begin, size)
                 position += size
+
+            elif op == Op.CLASS:
+                target = at
+                if not is_null(column, row):
+                    target = class_case(columns, row, at, argument)
+                if target < 0:
+                    position = REFUSED
+                else:
+                    at = ops + OP_SIZE * load_native_int(target + 8)
 
             # --- objects of Kryo
             elif op >= Op.GRAPH:

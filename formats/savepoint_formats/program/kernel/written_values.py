@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.columns import ENTRY_SIZE, is_null
+from savepoint_formats.program.kernel.columns import ENTRY_SIZE, is_null, values
 from savepoint_formats.program.kernel.decimals import write_decimal
 from savepoint_formats.program.kernel.machine_code import inlined_part, part
 from savepoint_formats.program.kernel.memory import load_native_int
@@ -86,3 +86,11 @@ def alternative(ops: int, columns: int, row: int, cases: int, count: int) -> int
             chosen = case
             given += 1
     return chosen if given == 1 else REFUSED
+
+
+@part
+def class_case(columns: int, row: int, at: int, count: int) -> int:
+    """The CASE of the class of a row, or REFUSED; ``at`` is the CASE with the column of names."""
+    names = columns + ENTRY_SIZE * load_native_int(at + 4)
+    index = load_native_int(values(names) + 4 * row)
+    return at + OP_SIZE * (index + 1) if 0 <= index < count and not is_null(names, row) else REFUSED
