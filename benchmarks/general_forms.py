@@ -121,15 +121,9 @@ def forms() -> Iterator[Form]:
     )
 
     yield _plain("value of a POJO's subclass, written", pojo, value, writes=True)
-    empty = dict.fromkeys(("a", "b"))
-    yield _plain("union of several types, written", union, empty | {"a": 5}, writes=True)
     kryo = KryoDialect(KryoVersion.V5_6)
     names = KryoNode("java.util.ArrayList", NAMES)
     yield _graph("`List` of 3 texts, given to Kryo", Kryo("java.util.List"), names, kryo)
-    described = KryoDialect(KryoVersion.V5_6, (kryo_class(ROOT, {"id": "long"}),))
-    order = KryoNode(ROOT, KryoObject(ROOT, {"id": 5}))
-    bare = _graph("", Kryo(ROOT, classes=described.classes), order, described)
-    yield Form("object of a class that nobody described", Kryo(ROOT), bare.record, kryo)
     yield _field("object with an `Object` field, a long", "java.lang.Object", NUMBER)
     yield _field("object with a raw `List` of 3 texts", "java.util.List", names)
     sets = KryoObject("java.util.BitSet", {"words": (5,)})
@@ -139,6 +133,14 @@ def forms() -> Iterator[Form]:
     yield _field("object with a Scala tuple", "scala.Tuple2", pair, version=KryoVersion.V2_24)
     inner = KryoNode(ROOT, KryoObject(ROOT, {"id": 6, "of": None}))
     yield _field("object inside an object of its class", ROOT, inner)
+
+    empty = dict.fromkeys(("a", "b"))
+    yield _plain("union of several types, written", union, empty | {"a": 5}, writes=True)
+    described = KryoDialect(KryoVersion.V5_6, (kryo_class(ROOT, {"id": "long"}),))
+    order = KryoNode(ROOT, KryoObject(ROOT, {"id": 5}))
+    bare = _graph("", Kryo(ROOT, classes=described.classes), order, described)
+    undescribed = "a class of the user that nobody described"
+    yield Form(undescribed, Kryo(ROOT), bare.record, kryo, rare="its fields are not known")
     texts = "java.util.List<java.lang.String>"
     shared = KryoNode("java.util.ArrayList", NAMES)
     yield _field(
