@@ -112,7 +112,7 @@ def test_it_says_whether_ends_must_be_known(layout: Layout, needs_end: bool) -> 
     assert program(layout).needs_end is needs_end
 
 
-def test_fields_that_only_subclasses_have_are_not_written() -> None:
+def test_fields_that_only_subclasses_have_are_written_too() -> None:
     own = (Nullable(layouts.Long()),)
     subclass = Pojo("S", ("a", "z"), (*own, Nullable(layouts.Text())))
     layout = Pojo("P", ("a",), own, registered=(("S", subclass),))
@@ -121,6 +121,6 @@ def test_fields_that_only_subclasses_have_are_not_written() -> None:
     assert [(one.path, one.storage) for one in columns[1:]] == [
         ("$.$class", Storage.NAMES),
         ("$.a", Storage.NUMBERS),
-        ("$.z", Storage.NOTHING),
+        ("$.z", Storage.BYTES),
     ]
     assert columns[3].type == pa.utf8()
