@@ -112,7 +112,8 @@ class AggregateCall:
         result: Type of its result; None if it isn't understood.
         argument: Type of its first argument; None if it has none, or one that isn't understood.
         origin: Equal for calls that compute the same; see ``lineage``.
-        is_filtered: Whether it aggregates only rows of a condition.
+        argument_origins: Origins of its arguments.
+        filter_origin: Origin of the condition of the rows that it aggregates; None for all rows.
     """
 
     alias: str
@@ -123,7 +124,8 @@ class AggregateCall:
     result: LogicalType | None = None
     argument: LogicalType | None = None
     origin: Hashable = None
-    is_filtered: bool = False
+    argument_origins: tuple[Hashable, ...] = ()
+    filter_origin: Hashable = None
 
     def __str__(self) -> str:
         distinct = "DISTINCT " if self.is_distinct else ""
@@ -132,7 +134,7 @@ class AggregateCall:
     @property
     def counts_rows(self) -> bool:
         """Whether it is ``COUNT(*)``."""
-        is_plain = not (self.arguments or self.is_distinct or self.is_filtered)
+        is_plain = not (self.arguments or self.is_distinct) and self.filter_origin is None
         return self.function == "COUNT" and is_plain
 
     @property
@@ -170,6 +172,14 @@ class AggregateCall:
 
 
 @dataclass(frozen=True, slots=True)
+class DistinctValues:
+    """Distinct values of some columns, which several calls may share."""
+
+    arguments: tuple[str, ...]
+    calls: tuple[AggregateCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class AggregateCalls:
     """The calls of a node, in order.
 
@@ -187,12 +197,15 @@ class AggregateCalls:
     def of(cls, node: PlanNode, row: Row | None, origins: Sequence[Hashable] = ()) -> Self:
         """The calls of a node that reads these rows; none for nodes that don't aggregate.
 
-        ``origins`` has those of the calls; without them calls have their numbers.
+        ``origins`` has those of the calls; without them calls have their numbers. Calls of a node
+        behind a local aggregation name the rows in front of it, of which ``row`` may be the columns.
         """
         given, offset = _calls(node, row)
         takes_back = bool(node.spec.get("needRetraction"))
         retracting = node.spec.get("aggCallNeedRetractions") or [takes_back] * len(given)
-        arguments = parse_row(node.spec.get("localAggInputRowType")) or row or ()
+        arguments = row or ()
+        if arguments and arguments[0].origin is None:
+            arguments = parse_row(node.spec.get("localAggInputRowType")) or arguments
         aliases = [column.name for column in (node.output or ())[offset:]]
         calls = []
         for number, call in enumerate(given):
@@ -208,7 +221,8 @@ class AggregateCalls:
                     parse_type(call.get("type")),
                     columns[0].type if columns else None,
                     origins[number] if number < len(origins) else number,
-                    call.get("filterArg", -1) not in (-1, None),
+                    tuple(column.origin or column.name for column in columns),
+                    _filter(arguments, call.get("filterArg", -1)),
                 )
             )
         return cls(tuple(calls), _may_count_rows(node))
@@ -220,8 +234,8 @@ class AggregateCalls:
         """
         columns = [column for call in self.calls for column in call.columns]
         distinct = [
-            AccumulatorColumn(f"distinct_{'_'.join(arguments)}", _VIEW, ("distinct", arguments))
-            for arguments in self._distinct()
+            AccumulatorColumn(f"distinct_{'_'.join(view.arguments)}", _VIEW, ("distinct", origins))
+            for origins, view in self.distinct.items()
         ]
         is_counted = any(call.counts_rows for call in self.calls)
         fits = (
@@ -230,18 +244,23 @@ class AggregateCalls:
         if fits and not is_counted and self.may_count_rows is not False:
             columns.append(AccumulatorColumn("row_count", _BIGINT, ROW_COUNT, 0))
         columns += distinct
-        is_fitting = bool(self.calls) and count in (None, len(columns))
-        return tuple(columns) if is_fitting else None
+        return tuple(columns) if count in (None, len(columns)) else None
 
     def distinct_arguments(self, number: int) -> str:
         """Arguments whose distinct values the state of this number holds."""
-        distinct = self._distinct()
-        return ", ".join(distinct[number]) if number < len(distinct) else "an aggregate"
+        views = tuple(self.distinct.values())
+        return ", ".join(views[number].arguments) if number < len(views) else "an aggregate"
 
-    def _distinct(self) -> tuple[tuple[str, ...], ...]:
-        return tuple(
-            dict.fromkeys(tuple(call.arguments) for call in self.calls if call.is_distinct)
-        )
+    @property
+    def distinct(self) -> dict[tuple[Hashable, ...], DistinctValues]:
+        """The distinct values that are kept, by the origins of their columns, in order."""
+        views: dict[tuple[Hashable, ...], DistinctValues] = {}
+        for call in self.calls:
+            if call.is_distinct:
+                origins = call.argument_origins
+                before = views.get(origins, DistinctValues(call.arguments))
+                views[origins] = replace(before, calls=(*before.calls, call))
+        return views
 
 
 def _calls(node: PlanNode, row: Row | None) -> tuple[list[Mapping[str, Any]], int]:
@@ -266,6 +285,11 @@ def _function(call: Mapping[str, Any]) -> str:
     """The name of a function: ``$$SUM0$1`` of the planner is ``SUM0``."""
     name = call.get("internalName") or call.get("systemName") or call.get("catalogName") or "?"
     return str(name).strip("$").removesuffix("$1").rsplit(".", 1)[-1].strip("`")
+
+
+def _filter(row: Row, index: Any) -> Hashable:
+    column = _column(row, index)
+    return None if index in (-1, None) else column.origin or column.name
 
 
 def _column(row: Row, index: Any) -> NamedColumn:

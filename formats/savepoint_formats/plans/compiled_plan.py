@@ -127,19 +127,32 @@ class PlanNode:
 
     def uids(self) -> tuple[str, ...]:
         """Uids that operators of this node may have."""
+        return tuple(self._places())
+
+    def uid_like(self, other: PlanNode, uid: str) -> str | None:
+        """The uid of the operator that does what the one of this uid does for another node; None without one."""
+        sink, form, number = other._places()[uid]
+        own = {place: mine for mine, place in self._places().items()}
+        asked = (self.spec.get("configuration") or {}).get(_FORMAT_OPTION, form)
+        return own.get((sink, asked, number))
+
+    def _places(self) -> dict[str, tuple[str, str, int]]:
+        """Uid -> its form for sinks, its form for all nodes, and the number of its operator in the node."""
         asked = self.spec.get("configuration") or {}
         formats = (asked[_FORMAT_OPTION],) if _FORMAT_OPTION in asked else _FORMATS
-        uids = [
-            form.replace("<id>", str(self.id))
-            .replace("<type>", self.kind)
-            .replace("<version>", str(self.version))
-            .replace("<transformation>", name)
+        sinks = _SINK_UIDS if self.kind == "sink" else ("{}",)
+        names = _TRANSFORMATIONS.get(self.kind, (self.kind,))
+        return {
+            sink.format(
+                form.replace("<id>", str(self.id))
+                .replace("<type>", self.kind)
+                .replace("<version>", str(self.version))
+                .replace("<transformation>", name)
+            ): (sink, form, number)
+            for sink in sinks
             for form in formats
-            for name in _TRANSFORMATIONS.get(self.kind, (self.kind,))
-        ]
-        if self.kind != "sink":
-            return tuple(uids)
-        return tuple(form.format(uid) for form in _SINK_UIDS for uid in uids)
+            for number, name in enumerate(names)
+        }
 
 
 @dataclass(frozen=True, slots=True)

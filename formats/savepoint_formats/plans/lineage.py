@@ -10,19 +10,24 @@ down to the tables of the sources. Two plans have the same rows where these are 
 | calc                       | the input's, with the condition           | the expressions                |
 | exchange, assigners        | the input's                               | the input's                    |
 | aggregates                 | the input's, with the keys and the window | keys, then a call each         |
-| joins                      | both inputs', with type and condition     | those of both                  |
+| joins                      | both inputs', with type and condition     | those of both; sides are told  |
+|                            |                                           | apart if they share a table    |
+| unions                     | all inputs'                               | those of all, column by column |
 | deduplicate, rank          | the input's, with keys, order and range   | the input's, then the rank     |
 | any other                  | the inputs', with all that the node says  | numbered                       |
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from savepoint_formats.plans.compiled_plan import parse_row
+from savepoint_formats.plans.node_rows import NodeRows
+
 if TYPE_CHECKING:
-    from savepoint_formats.plans.compiled_plan import CompiledPlan, PlanNode
+    from savepoint_formats.plans.compiled_plan import CompiledPlan, PlanNode, Row
 
 _PASSING = {
     "exchange",
@@ -89,6 +94,7 @@ _REFERENCES = {
 }
 """Names of JSON fields whose numbers are those of columns."""
 
+_COUNT_OF_COLUMNS = "originalInputFields"
 _OF_RIGHT = {"rightKeys", "rightTimeIndex", "rightTimeAttributeIndex"}
 
 Origin = Hashable
@@ -120,6 +126,19 @@ class Lineage:
         """The rows that a node reads."""
         return tuple(self.rows(self.plan.nodes[number]) for number in node.inputs)
 
+    def node_rows(self, node: PlanNode) -> NodeRows:
+        """A node with its inputs, whose columns have their origins."""
+        inputs = self.inputs(node)
+        given = zip(self.plan.inputs(node), inputs, strict=True)
+        aggregated = parse_row(node.spec.get("localAggInputRowType"))
+        before = inputs[0].unaggregated if inputs else None
+        return NodeRows(
+            node,
+            tuple(_with_origins(row, rows) for row, rows in given),
+            calls(node, inputs),
+            None if before is None else _with_origins(aggregated, before),
+        )
+
     def rows(self, node: PlanNode) -> Rows:
         """The rows that a node emits."""
         waiting = [node]
@@ -143,8 +162,9 @@ class Lineage:
         if node.kind == "calc" and inputs:
             return _calculated(spec, inputs[0])
         if node.kind in _LOCAL and inputs:
-            partial = (("partial",),) * len(node.output or ())
-            return Rows(inputs[0].row_set, (*keys(node, inputs), *partial), inputs[0])
+            grouped = keys(node, inputs)
+            partial = (("partial",),) * (len(node.output or ()) - len(grouped))
+            return Rows(inputs[0].row_set, (*grouped, *partial), inputs[0])
         row_set = (
             family(node),
             *(rows.row_set for rows in inputs),
@@ -152,8 +172,16 @@ class Lineage:
             settings(node, inputs),
         )
         columns = tuple(column for rows in inputs for column in rows.columns)
+        if node.kind == "union":
+            columns = tuple(zip(*(rows.columns for rows in inputs), strict=False))
+        elif node.kind in _JOINS and _shares_tables(inputs):
+            columns = tuple(
+                ("side", side, column)
+                for side, rows in enumerate(inputs)
+                for column in rows.columns
+            )
         if node.kind in _JOINS and _join_type(spec) in _LEFT_ALONE:
-            columns = inputs[0].columns
+            columns = columns[: len(inputs[0].columns)]
         elif node.kind in _AGGREGATES and inputs:
             columns = keys(node, inputs)
             columns += tuple(("call", row_set, call) for call in calls(node, inputs))
@@ -163,6 +191,29 @@ class Lineage:
         columns = columns[:count]
         more = range(len(columns), count)
         return Rows(row_set, (*columns, *(("of", row_set, number) for number in more)))
+
+
+def tables(row_set: Hashable) -> Iterator[str]:
+    """Names of the tables that rows come from."""
+    match row_set:
+        case ("table", str() as name, _):
+            yield name
+        case tuple() | list():
+            for part in row_set:
+                yield from tables(part)
+
+
+def _with_origins(row: Row | None, rows: Rows) -> Row | None:
+    if row is None or len(row) != len(rows.columns):
+        return None
+    return tuple(
+        replace(column, origin=origin) for column, origin in zip(row, rows.columns, strict=True)
+    )
+
+
+def _shares_tables(inputs: Sequence[Rows]) -> bool:
+    seen = [set(tables(rows.row_set)) for rows in inputs]
+    return len(seen) > 1 and bool(seen[0] & seen[1])
 
 
 def settings(node: PlanNode, inputs: Sequence[Rows]) -> Hashable:
@@ -231,7 +282,8 @@ def _frozen(value: Any, inputs: Sequence[Rows], name: str = "") -> Hashable:
         case {"kind": "INPUT_REF", "inputIndex": int(number)}:
             return _origin(number, inputs, name)
         case Mapping():
-            return tuple((key, _frozen(item, inputs, key)) for key, item in sorted(value.items()))
+            items = sorted(item for item in value.items() if item[0] != _COUNT_OF_COLUMNS)
+            return tuple((key, _frozen(item, inputs, key)) for key, item in items)
         case list() | tuple():
             return tuple(_frozen(item, inputs, name) for item in value)
         case int(number) if name in _REFERENCES and not isinstance(number, bool):
@@ -244,4 +296,7 @@ def _origin(number: int, inputs: Sequence[Rows], name: str) -> Origin:
     if name in _OF_RIGHT:
         inputs = inputs[1:]
     columns = [column for rows in inputs for column in rows.columns]
-    return columns[number] if 0 <= number < len(columns) else ("none", number)
+    if 0 <= number < len(columns):
+        return columns[number]
+    # Constants of an OVER window come behind the columns; -1 is none.
+    return "none", number - len(columns) if number >= 0 else number

@@ -35,16 +35,21 @@ _DISTINCT = re.compile(r"distinctAcc_(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class NodeRows:
-    """A node with the columns of the rows that it reads; it names the fields of its states."""
+    """A node with the columns of the rows that it reads; it names the fields of its states.
+
+    ``call_origins`` and ``aggregated`` are known where columns have origins: those of its aggregate
+    calls, and the rows that these name.
+    """
 
     node: PlanNode
     inputs: tuple[Row | None, ...]
     call_origins: tuple[Hashable, ...] = ()
+    aggregated: Row | None = None
 
     @property
     def calls(self) -> AggregateCalls:
         """The aggregate calls of the node."""
-        return AggregateCalls.of(self.node, self.input(), self.call_origins)
+        return AggregateCalls.of(self.node, self.aggregated or self.input(), self.call_origins)
 
     def named(self, state: State) -> State:
         """The state with the names of the query's columns in its key and its values."""
@@ -56,6 +61,27 @@ class NodeRows:
         stored = state.stored if known is None else _named_state(state.stored, known, self)
         return replace(state, key=key, stored=stored)
 
+    def describes(self, state: str) -> bool:
+        """Whether it is known which columns of the query a state has."""
+        return state in _KINDS.get(self.node.kind, _NO_KIND).states
+
+    def row_of(self, state: str, count: int, *, is_map_key: bool = False) -> Row | None:
+        """Columns of a row with so many fields in a state; of a key of a map whose values are rows."""
+        known = _KINDS.get(self.node.kind, _NO_KIND).states.get(state)
+        row_of = None if known is None else known.map_key if is_map_key else known.value
+        return None if row_of is None else row_of(self, count)
+
+    def key(self) -> Row | None:
+        """Columns of the key."""
+        return _KINDS.get(self.node.kind, _NO_KIND).key(self, 0)
+
+    def ttl(self, state: str) -> str | None:
+        """How long values of a state live, such as ``1 d``; None if the plan doesn't tell."""
+        known = _KINDS.get(self.node.kind, _NO_KIND).states.get(state)
+        index = known.index if known is not None else 0
+        ttls = [planned.ttl for planned in self.node.states if planned.index == index]
+        return ttls[0] if ttls else None
+
     def remarks(self, state: str) -> Iterator[str]:
         """Purpose of a state of the node, and how long its values live."""
         known = _KINDS.get(self.node.kind, _NO_KIND).states.get(state)
@@ -65,10 +91,9 @@ class NodeRows:
         elif known is not None:
             is_aggregate = known.value is _accumulators and calls.calls
             yield f"{known.meaning}: {calls}" if is_aggregate else known.meaning
-        index = known.index if known is not None else 0
-        ttls = [planned.ttl for planned in self.node.states if planned.index == index]
-        if ttls and not ttls[0].startswith("0 "):
-            yield f"values live {ttls[0]}"
+        ttl = self.ttl(state)
+        if ttl is not None and not ttl.startswith("0 "):
+            yield f"values live {ttl}"
 
     def input(self, number: int = 0) -> Row | None:
         """Columns of an input."""

@@ -18,14 +18,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import PlanError
-from savepoint_formats.plans.aggregate_calls import AggregateCalls
-from savepoint_formats.plans.lineage import Lineage, Rows, calls, family, keys, settings
+from savepoint_formats.plans.aggregate_calls import ROW_COUNT
+from savepoint_formats.plans.lineage import Lineage, Rows, calls, family, keys, settings, tables
 from savepoint_formats.plans.node_rows import KINDS_WITH_STATE
+from savepoint_formats.plans.wider_types import holds, type_text
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from savepoint_formats.plans.compiled_plan import CompiledPlan, PlanNode, Row
+    from savepoint_formats.plans.aggregate_calls import AggregateCall, DistinctValues
+    from savepoint_formats.plans.compiled_plan import CompiledPlan, NamedColumn, PlanNode, Row
+    from savepoint_formats.plans.node_rows import NodeRows
 
 _CONNECTORS = {
     "table-source-scan": ("scanTableSource", "table", "identifier"),
@@ -33,14 +36,8 @@ _CONNECTORS = {
 }
 """Nodes whose state belongs to a connector, and where the name of their table is."""
 
-_WIDER = {
-    "TINYINT": {"SMALLINT", "INTEGER", "BIGINT"},
-    "SMALLINT": {"INTEGER", "BIGINT"},
-    "INTEGER": {"BIGINT"},
-    "FLOAT": {"DOUBLE"},
-    "CHAR": {"VARCHAR"},
-    "BINARY": {"VARBINARY"},
-}
+CONNECTORS = frozenset(_CONNECTORS)
+"""Kinds of nodes whose state belongs to a connector."""
 
 
 class PlanVerdict(StrEnum):
@@ -65,6 +62,7 @@ class SqlChange:
         new: Number of the operator in the new plan; None if it is lost.
         reason: Why, in one line; empty if nothing differs.
         description: The operator in the new plan, or in the old one if it is lost.
+        begin_empty: Aggregates of an operator that is carried over that count only from now on.
         rows: Number of its rows in the savepoint; None without a savepoint.
         size: Bytes of its state in the savepoint; None without a savepoint.
     """
@@ -74,6 +72,7 @@ class SqlChange:
     new: int | None
     reason: str
     description: str
+    begin_empty: tuple[str, ...] = ()
     rows: int | None = None
     size: int | None = None
 
@@ -90,6 +89,16 @@ class _Stateful:
         return self.lineage.inputs(self.node)
 
     @cached_property
+    def rows(self) -> NodeRows:
+        """Its columns, with their origins."""
+        return self.lineage.node_rows(self.node)
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether it is a sink that keeps the rows of a key in the order of their arrival."""
+        return self.node.kind == "sink" and bool(self.node.spec.get("requireUpsertMaterialize"))
+
+    @cached_property
     def identity(self) -> Hashable:
         """Equal for operators whose rows mean the same, whatever their columns are."""
         if (table := _table(self.node)) is not None:
@@ -103,9 +112,9 @@ class _Stateful:
         )
 
     @cached_property
-    def tables(self) -> frozenset[Hashable]:
+    def tables(self) -> frozenset[str]:
         """The tables that its rows come from."""
-        return frozenset(_tables([rows.row_set for rows in self.inputs]))
+        return frozenset(name for rows in self.inputs for name in tables(rows.row_set))
 
 
 def plan_changes(
@@ -144,7 +153,7 @@ def _stateful(plan: CompiledPlan) -> dict[int, _Stateful]:
     return {
         number: _Stateful(node, lineage)
         for number, node in plan.nodes.items()
-        if node.kind in KINDS_WITH_STATE or node.kind in _CONNECTORS or _is_session(node)
+        if node.kind in KINDS_WITH_STATE or node.kind in CONNECTORS or _is_session(node)
     }
 
 
@@ -155,21 +164,12 @@ def _is_session(node: PlanNode) -> bool:
 
 def _table(node: PlanNode) -> str | None:
     """The table of a source or sink."""
-    if node.kind not in _CONNECTORS:
+    if node.kind not in CONNECTORS:
         return None
     value: object = node.spec
     for name in _CONNECTORS[node.kind]:
         value = value.get(name) if isinstance(value, Mapping) else None
     return str(value)
-
-
-def _tables(row_set: object) -> Iterator[Hashable]:
-    match row_set:
-        case ("table", str() as name, _):
-            yield name
-        case tuple() | list():
-            for part in row_set:
-                yield from _tables(part)
 
 
 def _given(
@@ -191,7 +191,7 @@ def _is_same(before: _Stateful, after: _Stateful) -> bool:
 
 def _is_alike(before: _Stateful, after: _Stateful) -> bool:
     """Whether both are of one kind over the same tables, though they compute something else."""
-    is_connector = before.node.kind in _CONNECTORS
+    is_connector = before.node.kind in CONNECTORS
     is_kin = family(after.node) == family(before.node)
     return not is_connector and is_kin and bool(after.tables & before.tables)
 
@@ -209,7 +209,10 @@ def _change(before: _Stateful, after: _Stateful | None) -> SqlChange:
         reasons, verdict = list(_renaming(before.node, after.node)), PlanVerdict.RENAMED
     if not reasons:
         verdict = PlanVerdict.SAME
-    return SqlChange(verdict, number, after.node.id, "; ".join(reasons), after.node.description)
+    is_carried = verdict is PlanVerdict.CARRIED_OVER
+    empty = tuple(map(str, _new_calls(before, after))) if is_carried else ()
+    reason = "; ".join(reasons)
+    return SqlChange(verdict, number, after.node.id, reason, after.node.description, empty)
 
 
 def _rebuilding(before: _Stateful, after: _Stateful) -> Iterator[str]:
@@ -219,14 +222,18 @@ def _rebuilding(before: _Stateful, after: _Stateful) -> Iterator[str]:
         yield f"{old.kind} became {new.kind}"
         return
     if _table(old) is not None:
-        if _table(old) != _table(new):
-            yield f"it is the table {_table(new)} now"
-        return
+        yield from _of_other_table(before, after)
+        if not (before.keeps_rows and after.keeps_rows):
+            return
     if _differs_in_rows(before, after):
         yield "its input has other rows: a condition, a table or an operator in front of it changed"
     if frozenset(keys(old, before.inputs)) != frozenset(keys(new, after.inputs)):
         yield "it groups by other columns"
-    elif before.identity != after.identity and not _differs_in_rows(before, after):
+    elif (
+        _table(old) is None
+        and before.identity != after.identity
+        and not _differs_in_rows(before, after)
+    ):
         yield "it computes something else: its keys, order, range or condition changed"
     if old.version != new.version:
         yield f"version {new.version} of the operator, {old.version} before"
@@ -234,6 +241,8 @@ def _rebuilding(before: _Stateful, after: _Stateful) -> Iterator[str]:
         yield "its accumulators take rows back now, or no longer do"
     elif _has_calls(before) and not set(_calls(before)) & set(_calls(after)):
         yield "none of its aggregates is kept"
+    else:
+        yield from _unfillable(before, after)
     if _unique_keys(before) != _unique_keys(after):
         yield "the unique keys of its inputs are others"
     yield from _changed_types(before, after)
@@ -260,33 +269,88 @@ def _unique_keys(operator: _Stateful) -> Hashable:
     return tuple(unique)
 
 
+def _of_other_table(before: _Stateful, after: _Stateful) -> Iterator[str]:
+    old, new = _table(before.node), _table(after.node)
+    if old != new:
+        yield f"it is the table {new} now"
+    if before.keeps_rows != after.keeps_rows:
+        yield "it keeps rows by their arrival now, or no longer does"
+    elif after.keeps_rows and _origins(before.rows.key()) != _origins(after.rows.key()):
+        yield "the columns of its primary key are computed in another way"
+
+
+def _unfillable(before: _Stateful, after: _Stateful) -> Iterator[str]:
+    """Reasons why new aggregates or new columns can't begin empty."""
+    old, new = before.rows.calls.distinct, after.rows.calls.distinct
+    for call in _new_calls(before, after):
+        if call.is_retracting:
+            yield f"{call} is new, and takes back rows that it hasn't counted"
+        elif any(column.type is None for column in call.columns):
+            yield f"{call} is new, and its accumulator isn't known"
+        elif call.is_distinct and call.argument_origins in old:
+            yield f"{call} is new, and shares the distinct values of other aggregates"
+    for origins in old.keys() & new.keys():
+        if _filters(old[origins]) != _filters(new[origins]):
+            yield "aggregates that share distinct values have other conditions, or another order"
+    if not _has_calls(after):
+        for number in range(min(len(before.inputs), len(after.inputs))):
+            yield from _never_null(_columns(before, number), _columns(after, number))
+
+
+def _never_null(
+    old: Mapping[Hashable, NamedColumn], new: Mapping[Hashable, NamedColumn]
+) -> Iterator[str]:
+    for origin in new.keys() - old.keys():
+        column = new[origin]
+        if column.type is not None and not column.type.is_nullable:
+            yield f"column {column.name} is new and NOT NULL: old rows have no value for it"
+
+
+def _filters(values: DistinctValues) -> tuple[Hashable, ...]:
+    return tuple(dict.fromkeys(call.filter_origin for call in values.calls))
+
+
+def _new_calls(before: _Stateful, after: _Stateful) -> Iterator[AggregateCall]:
+    """Aggregates that begin empty; the number of rows may be there already."""
+    old = before.rows.calls
+    known = {call.origin for call in old.calls}
+    counts_rows = any(column.origin == ROW_COUNT for column in old.accumulators() or ())
+    for call in after.rows.calls.calls:
+        if call.origin not in known and not (call.counts_rows and counts_rows):
+            yield call
+
+
+def _origins(row: Row | None) -> list[Hashable] | None:
+    return None if row is None else [column.origin for column in row]
+
+
 def _changed_types(before: _Stateful, after: _Stateful) -> Iterator[str]:
-    for old, new, name in _columns_of_both(before, after):
-        if old != new and new not in _WIDER.get(old, ()):
-            yield f"column {name} is {new}, it was {old}"
+    for old, new in _columns_of_both(before, after):
+        if old.type is not None and new.type is not None and not holds(new.type, old.type):
+            yield f"column {new.name} is {type_text(new.type)}, it was {type_text(old.type)}"
 
 
-def _columns_of_both(before: _Stateful, after: _Stateful) -> Iterator[tuple[str, str, str]]:
-    """Roots of the types of columns that both have, old and new, and the new name."""
+def _columns_of_both(
+    before: _Stateful, after: _Stateful
+) -> Iterator[tuple[NamedColumn, NamedColumn]]:
+    """Columns of rows in the state that both have, old and new."""
     for number in range(min(len(before.inputs), len(after.inputs))):
-        old, new = _named_columns(before, number), _named_columns(after, number)
-        kept = old.keys() & new.keys()
-        for origin in kept & set(keys(after.node, after.inputs)) if _has_calls(after) else kept:
-            yield old[origin][1], new[origin][1], new[origin][0]
+        old, new = _columns(before, number), _columns(after, number)
+        kept = [origin for origin in new if origin in old]
+        if _has_calls(after):
+            kept = [origin for origin in kept if origin in keys(after.node, after.inputs)]
+        yield from ((old[origin], new[origin]) for origin in kept)
 
 
-def _named_columns(operator: _Stateful, number: int) -> dict[Hashable, tuple[str, str]]:
-    """Origin of each column of an input -> its name, and the root of its type."""
-    row = operator.lineage.plan.inputs(operator.node)[number] or ()
-    columns = operator.inputs[number].columns
-    pairs = zip(columns, row, strict=False)
-    return {origin: (column.name, column.root) for origin, column in pairs}
+def _columns(operator: _Stateful, number: int) -> dict[Hashable, NamedColumn]:
+    """Origin of each column of an input -> the column."""
+    return {column.origin: column for column in operator.rows.input(number) or ()}
 
 
 def _reshaping(before: _Stateful, after: _Stateful) -> Iterator[str]:
     """Reasons why the state needs another shape."""
     old, new = before.node, after.node
-    if _table(old) is not None:
+    if _table(old) is not None and not after.keeps_rows:
         return
     if keys(old, before.inputs) != keys(new, after.inputs):
         yield "its key has its columns in another order: key groups anew"
@@ -296,9 +360,9 @@ def _reshaping(before: _Stateful, after: _Stateful) -> Iterator[str]:
         yield from _changed_calls(before, after)
     else:
         yield from _changed_columns(before, after)
-    for was, now, name in _columns_of_both(before, after):
-        if was != now:
-            yield f"column {name} becomes {now}, it was {was}"
+    for was, now in _columns_of_both(before, after):
+        if was.type is not None and now.type is not None and was.type != now.type:
+            yield f"column {now.name} becomes {type_text(now.type)}, it was {type_text(was.type)}"
 
 
 def _ttls(node: PlanNode) -> str:
@@ -307,31 +371,23 @@ def _ttls(node: PlanNode) -> str:
 
 def _changed_calls(before: _Stateful, after: _Stateful) -> Iterator[str]:
     old, new = _calls(before), _calls(after)
-    shown = [str(call) for call in AggregateCalls.of(after.node, _row(after)).calls]
-    gone = [str(call) for call in AggregateCalls.of(before.node, _row(before)).calls]
-    for number, call in enumerate(new):
-        if call not in old:
-            yield f"{shown[number]} is new: it begins empty"
-    for number, call in enumerate(old):
-        if call not in new:
-            yield f"{gone[number]} is gone"
+    for call in _new_calls(before, after):
+        yield f"{call} is new: it begins empty"
+    for call in before.rows.calls.calls:
+        if call.origin not in new:
+            yield f"{call} is gone"
     kept = [call for call in old if call in new]
     if kept != [call for call in new if call in old]:
         yield "aggregates are in another order"
 
 
-def _row(operator: _Stateful) -> Row | None:
-    rows = operator.lineage.plan.inputs(operator.node)
-    return rows[0] if rows else None
-
-
 def _changed_columns(before: _Stateful, after: _Stateful) -> Iterator[str]:
     for number in range(len(after.inputs)):
-        old, new = _named_columns(before, number), _named_columns(after, number)
+        old, new = _columns(before, number), _columns(after, number)
         for origin in new.keys() - old.keys():
-            yield f"column {new[origin][0]} is new: null in old rows"
+            yield f"column {new[origin].name} is new: null in old rows"
         for origin in old.keys() - new.keys():
-            yield f"column {old[origin][0]} is gone"
+            yield f"column {old[origin].name} is gone"
         kept = [origin for origin in old if origin in new]
         if kept != [origin for origin in new if origin in old]:
             yield "columns are in another order"
