@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import state_processor
 from savepoint_cli import completion, options
 from savepoint_cli.engine import started_session
-from savepoint_cli.modify import writes
-from savepoint_cli.terminal.help import Command, common_option
+from savepoint_cli.modify import destination, writes
+from savepoint_cli.terminal import progress
+from savepoint_cli.terminal.help import Command, command, common_option
+from savepoint_cli.terminal.output import output_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_cli.modify import Change
+    from savepoint_cli.modify import Change, Destination
+    from savepoint_cli.terminal.output import Output
     from state_processor import SavepointWriter
 
 _SQL_OPTIONS = ("value", "expression", "where")
@@ -222,3 +226,40 @@ def delete_keys(writer: SavepointWriter, operator: str, where: str, **read: Any)
     savepoint delete-keys s3://jobs/savepoint-1a2b summarize s3://jobs/cleaned --where "total = 0"
     """
     return writer.delete_keys(operator, where, **read)
+
+
+@command("sql-migrate")
+@click.argument("old")
+@click.argument("new")
+@click.argument("savepoint", shell_complete=completion.paths)
+@options.matches
+@click.option(
+    "--allow-loss",
+    is_flag=True,
+    help="Leave state out that the new query can't use, and let operators begin empty that need"
+    " history.",
+)
+@destination
+@output_option
+def sql_migrate(  # the arguments of the command
+    output: Output,
+    old: str,
+    new: str,
+    savepoint: str,
+    matches: str | None,
+    allow_loss: bool,
+    destination: Destination,
+) -> None:
+    """Write the SAVEPOINT of plan OLD to OUT so that the query of plan NEW restores it.
+
+    Operators get the uids of the new plan, rows their new columns, accumulators their new places.
+    New columns are null in old rows; new aggregates begin empty, and the answer names them in
+    begin_empty. State that is rebuilt or lost is refused without --allow-loss; see sql-diff.
+
+    \b
+    savepoint sql-migrate orders-v1.json orders-v2.json s3://jobs/orders/savepoint-1a2b s3://jobs/orders/for-v2
+    """
+    with progress.reading(savepoint), options.usage_errors():
+        opened = state_processor.Savepoint.open(savepoint, plan=old)
+        writer = opened.sql_migrate(new, matches=matches, allow_loss=allow_loss)
+    destination.write(output, writer)

@@ -187,12 +187,7 @@ _LOST = (PlanVerdict.REBUILT, PlanVerdict.LOST)
 @click.argument("old")
 @click.argument("new")
 @click.argument("savepoint", required=False)
-@click.option(
-    "--matches",
-    type=click.Path(exists=True, dir_okay=False),
-    metavar="FILE",
-    help="Pairs of numbers of operators, old: new, as YAML, where operators were matched wrongly.",
-)
+@options.matches
 @output_option
 def sql_diff(
     output: Output, old: str, new: str, savepoint: str | None, matches: str | None

@@ -24,11 +24,12 @@ from savepoint_spark.savepoint.changes import FlinkRelease
 from savepoint_spark.session.session import task_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
     from savepoint_spark.savepoint.changes import SnapshotFormat
+    from savepoint_spark.savepoint.written import PlannedSavepoint, WrittenSavepoint
     from state_processor import SavepointWriter
 
     Change = Callable[..., SavepointWriter]
@@ -53,7 +54,7 @@ class Destination:
         mode = "overwrite" if self.overwrite else "error"
         plan = writer.plan(self.out, mode, check=self.dry_run)
         if self.dry_run:
-            output.page(plan, ("Operators", plan.operators))
+            output.page(plan, *_tables(plan))
             return
         tasks = None
         if writer.needs_session:
@@ -61,7 +62,13 @@ class Destination:
             writer, tasks = writer.with_session(spark), partial(task_count, spark)
         with progress.writing(f"Writing {self.out}", plan.copied_size, tasks) as on_progress:
             written = writer.write(self.out, mode, on_progress)
-        output.page(written, ("Operators", written.operators))
+        output.page(written, *_tables(written))
+
+
+def _tables(summary: PlannedSavepoint | WrittenSavepoint) -> list[tuple[str, Sequence[Any]]]:
+    """The operators, and what becomes of those of a query."""
+    query = [("Query", summary.sql_changes)] if summary.sql_changes else []
+    return [*query, ("Operators", summary.operators)]
 
 
 overwrite_option = click.option(

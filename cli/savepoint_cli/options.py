@@ -274,6 +274,12 @@ undescribed_subclasses = common_option(
     help="The form of POJOs of subclasses that no snapshot describes; `rest` also leaves out what lies"
     " behind a value that can't be decoded.",
 )
+matches = click.option(
+    "--matches",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Pairs of numbers of operators, old: new, as YAML, where operators were matched wrongly.",
+)
 times = click.option(
     "--times",
     type=click.Choice(["dates", "raw"]),

@@ -24,6 +24,7 @@ from savepoint_formats.entries.stored_entries import runs
 from savepoint_formats.key_groups.ranges import KeyGroupRange, prefix_size
 from savepoint_formats.pass_through.divided_entries import DividedEntries
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
+from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
 from savepoint_formats.scan.splits import check_subtasks, ranges_of_handle
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
@@ -56,7 +57,7 @@ class PassThrough:
     state_ids: Mapping[str, int]
     max_parallelism: int
     deleted: DeletedKeys | None = None
-    recoded: RecodedStates | None = None
+    recoded: RecodedStates | ReshapedStates | None = None
 
     @property
     def keeps_entries(self) -> bool:
@@ -112,6 +113,8 @@ def _runs(
     )
     if target.deleted is not None:
         pieces = target.deleted.without(pieces, settings.kryo)
+    if isinstance(target.recoded, ReshapedStates):
+        pieces = target.recoded.gathered(pieces)
     for piece in pieces:
         if not len(piece.entries):
             continue

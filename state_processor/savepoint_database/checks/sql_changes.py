@@ -13,7 +13,7 @@ from savepoint_formats.errors import PlanError
 from savepoint_formats.plans.plan_diff import SqlChange, plan_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from savepoint_database.snapshot.planned_operators import QueryNode
     from savepoint_formats.locations.location import PathText
@@ -48,17 +48,27 @@ def sql_diff(
     Example:
         >>> [change.reason for change in sql_diff("v1.json", "v2.json") if change.verdict == "lost"]
     """
-    given = _matches(matches) if isinstance(matches, str | os.PathLike) else matches
-    changes = plan_changes(compiled_plan(old), compiled_plan(new), given)
-    nodes: dict[int | None, QueryNode] = {}
-    if savepoint is not None:
-        nodes = {node.id: node for node in Snapshot.open(savepoint, plan=old).query()}
+    changes = plan_changes(compiled_plan(old), compiled_plan(new), given_matches(matches))
+    nodes = [] if savepoint is None else Snapshot.open(savepoint, plan=old).query()
+    return with_sizes(changes, nodes)
+
+
+def with_sizes(changes: Iterable[SqlChange], nodes: Iterable[QueryNode]) -> list[SqlChange]:
+    """The changes, with the rows and bytes of the operators that a savepoint has."""
+    by_id = {node.id: node for node in nodes}
     return [
-        replace(change, rows=nodes[change.old].rows, size=nodes[change.old].size)
-        if change.old in nodes
+        replace(change, rows=by_id[change.old].rows, size=by_id[change.old].size)
+        if change.old in by_id
         else change
         for change in changes
     ]
+
+
+def given_matches(
+    matches: PathText | Mapping[int, int | None] | None,
+) -> Mapping[int, int | None] | None:
+    """Pairs of numbers of operators, which may be in a file; raises ``PlanError`` for another file."""
+    return _matches(matches) if isinstance(matches, str | os.PathLike) else matches
 
 
 def _matches(path: PathText) -> dict[int, int | None]:

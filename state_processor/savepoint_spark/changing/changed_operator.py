@@ -11,7 +11,9 @@ from savepoint_formats.errors import (
     SchemaChangeError,
     StateExistsError,
     StateNotFoundError,
+    within,
 )
+from savepoint_formats.plans.carried_state import carried_state
 from savepoint_formats.printable import alternatives
 from savepoint_formats.python_state.stored_forms import PREFIX, is_python_state, job_name
 from savepoint_formats.scan.read_options import checked_subclasses
@@ -22,7 +24,7 @@ from savepoint_spark.changing.changed_table import VALUE, ChangedTable
 from savepoint_spark.changing.hash_codes import hash_code_of
 from savepoint_spark.changing.key_choice import keys_where, plan_without_keys
 from savepoint_spark.changing.local_write import merged_instances
-from savepoint_spark.changing.migration import migration_of
+from savepoint_spark.changing.migration import Migration, migration_of
 from savepoint_spark.changing.named_classes import is_named_in_values, snapshots_of
 from savepoint_spark.changing.operator_changes import OperatorChanges
 from savepoint_spark.changing.stored_elements import rewritten_state
@@ -30,12 +32,14 @@ from savepoint_spark.columns import column_of, expect_frame
 from savepoint_spark.writing.operator_plan import OperatorPlan
 from savepoint_spark.writing.operator_rows import OperatorRows
 from savepoint_spark.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE
+from savepoint_spark.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from savepoint_formats.plans.node_rows import NodeRows
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.class_names import ClassRename
@@ -161,6 +165,20 @@ class ChangedOperator(OperatorChanges):
                 " write that first, and migrate what it has written"
             )
         return replace(self, migration=migration_of(self.operator, self.removed, scala))
+
+    def with_query(self, old: NodeRows, new: NodeRows) -> Self:
+        """See ``SavepointWriter.sql_migrate``; the operator itself if its state stays as it is."""
+        types = StoredTypes.of(self.operator)
+        with within(f"operator {self.operator.name}"):
+            carried = carried_state(old, new, types.key, types.states)
+        if carried.is_same:
+            return self
+        kryo = self.operator.kryo
+        assert kryo is not None  # as it is one of a savepoint
+        names = {name: state.name for name, state in carried.states.items() if state.name != name}
+        headers = replace(self.headers, states=tuple(names.items()))
+        migration = Migration.of_carried(carried, kryo)
+        return replace(self, removed=carried.gone, headers=headers, migration=migration)
 
     def with_rows(
         self, name: str, data: DataFrame, ttl_times: Literal["now"] | None = None

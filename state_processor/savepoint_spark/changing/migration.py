@@ -7,6 +7,7 @@ State of Flink's API for Scala is written for another API. All else passes throu
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -26,6 +27,7 @@ from savepoint_formats.errors import (
 from savepoint_formats.layout import Pojo
 from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
 from savepoint_formats.pass_through.recoded_entries import RecodedStates, entry_layouts, recoded
+from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
 from savepoint_formats.snapshots.extracted import Extraction
 from savepoint_formats.snapshots.flink_2 import of_flink_2
 from savepoint_formats.snapshots.from_scala import without_scala_api
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from savepoint_formats.compatibility.facts import StateFacts
     from savepoint_formats.compatibility.rules import Finding
     from savepoint_formats.layout import Layout
+    from savepoint_formats.plans.carried_state import CarriedState
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.snapshots.from_scala import ScalaTarget
     from savepoint_formats.state_files.header import StateMetaInfo
@@ -77,7 +80,7 @@ class Migration:
     ``key`` is None without keyed state. ``infos`` has the new headers of keyed states, ``elements``
     the old and new forms of operator states; both only of states that are written anew. ``reads``
     is the Kryo that wrote the objects, ``writes`` the one that will read them. With ``moves_keys``
-    the class of keys changes.
+    the class of keys changes. ``reshaped`` has the states of a SQL operator with other columns.
     """
 
     key: TypeSerializerSnapshot | None
@@ -86,10 +89,21 @@ class Migration:
     reads: KryoDialect
     writes: KryoDialect
     moves_keys: bool = False
+    reshaped: ReshapedStates | None = None
+
+    @classmethod
+    def of_carried(cls, carried: CarriedState, kryo: KryoDialect) -> Self:
+        """The state of a SQL operator for another query."""
+        now_ms = time.time_ns() // 1_000_000
+        reshaped = ReshapedStates(carried.states, kryo, now_ms, carried.moves_keys)
+        infos = {name: state.info for name, state in carried.states.items()}
+        return cls(carried.key, infos, {}, kryo, kryo, carried.moves_keys, reshaped)
 
     @property
-    def recoded(self) -> RecodedStates | None:
+    def recoded(self) -> RecodedStates | ReshapedStates | None:
         """The new form of keyed entries; None if they stay."""
+        if self.reshaped is not None:
+            return self.reshaped
         if self.key is None or not self.infos:
             return None
         key = self.key.layout()

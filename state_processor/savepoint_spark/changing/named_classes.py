@@ -20,6 +20,7 @@ from savepoint_formats.pass_through.recoded_entries import (
     may_hold_name,
     renamed,
 )
+from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
 from savepoint_formats.program.survey import unknown_classes
 from savepoint_formats.tables.catalog import operator_infos
 from savepoint_formats.values.named_values import may_name_classes
@@ -116,11 +117,11 @@ class RecodedState:
     renames: tuple[ClassRename, ...]
 
     @property
-    def entries(self) -> RecodedStates | None:
+    def entries(self) -> RecodedStates | ReshapedStates | None:
         """The recoding of keyed entries; None if they stay."""
         recoded = None if self.migration is None else self.migration.recoded
         names = any(state.kind.is_keyed for state in naming_states(self.operator))
-        if not self.renames or not names:
+        if not self.renames or not names or isinstance(recoded, ReshapedStates):
             return recoded
         kryo = self.operator.kryo
         assert kryo is not None  # as it is one of a savepoint

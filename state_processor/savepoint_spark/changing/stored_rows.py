@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import KeyedStateHandle
     from savepoint_formats.pass_through.divided_entries import DeletedKeys
     from savepoint_formats.pass_through.recoded_entries import RecodedStates
+    from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
     from savepoint_formats.state_files.state_piece import StatePiece
 
 _SPLITS_OF_TASK = 8
@@ -78,7 +79,7 @@ class StoredKeyedRows:
     hash_code: HashKeys | None = None
     deleted: DeletedKeys | None = None
     is_local: bool = False
-    recoded: RecodedStates | None = None
+    recoded: RecodedStates | ReshapedStates | None = None
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """See ``RunRows``; needs the session."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from savepoint_database.types.types import TypeInformation
+    from savepoint_formats.locations.location import PathText
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
     from savepoint_spark.changing.local_write import Merge
@@ -317,6 +318,44 @@ class StateChanges:
             >>> merged.write("s3://jobs/for-flink")
         """
         return self.writer().changed(uid, lambda operator: operator.with_merged(merge or {}))
+
+    def sql_migrate(
+        self,
+        new_plan: PathText,
+        *,
+        matches: PathText | Mapping[int, int | None] | None = None,
+        allow_loss: bool = False,
+    ) -> SavepointWriter:
+        """Gives the state of a SQL job the form that a changed query restores.
+
+        The savepoint must be opened with the plan of the job that wrote it. Operators get the uids of
+        the new plan. Columns of keys and values are put into their new order; new ones are null,
+        others go or get wider types. Accumulators go to their aggregate calls; new aggregates begin
+        empty. Values get a time of access if they live for a limited time now. Timers and windows go
+        along.
+
+        Args:
+            new_plan: File with the compiled plan of the new query.
+            matches: As for ``sql_diff``.
+            allow_loss: Leaves state out that the new query can't use, and lets operators begin empty
+                that need history.
+
+        Returns:
+            A writer; its ``sql_changes`` say what becomes of each operator.
+
+        Raises:
+            PlanError: The savepoint was opened without a plan, or a file is no plan.
+            MigrationError: State would be lost, or an operator would lack its history; the message
+                names all such operators.
+            SavepointError: A state file can't be read.
+
+        Example:
+            >>> old = Savepoint.load(spark, "s3://jobs/orders/savepoint-1a2b", plan="orders-v1.json")
+            >>> old.sql_migrate("orders-v2.json").write("s3://jobs/orders/for-v2")
+        """
+        from savepoint_spark.savepoint.sql_migration import SqlMigration  # noqa: PLC0415  # a ring
+
+        return SqlMigration.of(self.writer(), new_plan, matches).migrated(allow_loss=allow_loss)
 
     def _values(
         self,

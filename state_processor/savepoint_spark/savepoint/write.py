@@ -54,6 +54,7 @@ def planned_savepoint(
         sum(copies.sizes),
         _left_out(writer),
         tuple(_planned(operator, copies) for operator in operators),
+        writer.sql_changes,
     )
 
 
@@ -88,6 +89,7 @@ def written_savepoint(
             _written(operator, record, files)
             for operator, record in zip(writer.operators, states, strict=True)
         ),
+        writer.sql_changes,
     )
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.new_snapshot.copying import Progress
+    from savepoint_formats.plans.plan_diff import SqlChange
     from savepoint_spark.changing.changed_operator import ChangedOperator
     from savepoint_spark.savepoint.savepoint import Savepoint
     from savepoint_spark.savepoint.written import PlannedSavepoint, WrittenSavepoint
@@ -56,6 +57,7 @@ class SavepointWriter(SavepointChanges):
         max_parallelism: The number of key groups of new operators.
         is_canonical: Whether its metadata calls it a canonical savepoint.
         is_of_flink_2: Whether it is one of Flink 2.x, though the source is one of 1.x.
+        sql_changes: What becomes of the operators of a SQL query, after ``sql_migrate``.
 
     Example:
         >>> savepoint = Savepoint.load(spark, "s3://jobs/savepoint-1a2b")
@@ -69,6 +71,7 @@ class SavepointWriter(SavepointChanges):
     max_parallelism: int
     is_canonical: bool = False
     is_of_flink_2: bool = False
+    sql_changes: tuple[SqlChange, ...] = ()
 
     def __repr__(self) -> str:
         source = "nothing" if self.source is None else repr(without_secrets(self.source.path))

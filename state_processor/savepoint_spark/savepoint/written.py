@@ -10,6 +10,8 @@ from savepoint_formats.printable import html_table, without_secrets
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from savepoint_formats.plans.plan_diff import SqlChange
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WrittenOperator:
@@ -50,6 +52,7 @@ class PlannedSavepoint:
         left_out: Operators that only the old savepoint has, and lost states of operators that
             are made anew, as ``uid.state``.
         operators: Its operators.
+        sql_changes: What becomes of each operator of a SQL query, after ``sql_migrate``.
     """
 
     path: str
@@ -59,6 +62,7 @@ class PlannedSavepoint:
     copied_size: int
     left_out: tuple[str, ...]
     operators: tuple[WrittenOperator, ...]
+    sql_changes: tuple[SqlChange, ...] = ()
 
     def __repr__(self) -> str:
         count = len(self.operators)
@@ -81,6 +85,7 @@ class WrittenSavepoint:
         left_out: Operators that only the old savepoint has, and lost states of operators that
             were made anew, as ``uid.state``.
         operators: Its operators.
+        sql_changes: What becomes of each operator of a SQL query, after ``sql_migrate``.
     """
 
     path: str
@@ -90,6 +95,7 @@ class WrittenSavepoint:
     seconds: float
     left_out: tuple[str, ...]
     operators: tuple[WrittenOperator, ...]
+    sql_changes: tuple[SqlChange, ...] = ()
 
     def __repr__(self) -> str:
         count = len(self.operators)

@@ -60,6 +60,25 @@ def test_the_command_exits_with_3_if_state_needs_history(
     assert "it groups by other columns" in output
 
 
+def test_a_savepoint_is_written_only_if_nothing_is_lost(
+    plan: Path, changed: Callable[..., Path], corpus: Path, tmp_path: Path
+) -> None:
+    savepoint, out = corpus / "sql" / CASE, tmp_path / "migrated"
+    code, output = run("sql-migrate", plan, changed(grouping=[1]), savepoint, out, "--dry-run")
+    assert (code, "it groups by other columns" in output, "--allow-loss" in output) == (
+        1,
+        True,
+        True,
+    )
+    (summary,) = lines("sql-migrate", plan, plan, savepoint, out, "--dry-run")
+    assert {change["verdict"] for change in summary["sql_changes"]} == {"same"}
+    (summary,) = lines(
+        *("sql-migrate", plan, changed(grouping=[1]), savepoint, out, "--dry-run", "--allow-loss")
+    )
+    assert "4_group-aggregate" in summary["left_out"]
+    assert not out.exists()
+
+
 def test_matches_correct_what_belongs_together(plan: Path, tmp_path: Path) -> None:
     (tmp_path / "pairs.yaml").write_text("4: null\n")
     verdicts = {

@@ -1,0 +1,169 @@
+"""Entries of a SQL operator's state whose rows get other columns; see ``plans.carried_state``.
+
+Keys and values are decoded to columns of Arrow, changed there, and encoded anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.entries.stored_entries import StoredEntries
+from savepoint_formats.errors import SchemaChangeError, within
+from savepoint_formats.layout import without_ttl
+from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
+from savepoint_formats.pass_through.recoded_entries import entry_layouts
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
+from savepoint_formats.program.encode import Encoder
+from savepoint_formats.program.spans import spans_in
+from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.state_files.state_piece import StatePiece
+from savepoint_formats.values.element_rows import Collections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.pass_through.new_key_groups import KeyGroups
+    from savepoint_formats.plans.carried_state import ReshapedState
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+_TIME = pa.timestamp("ms", "UTC")
+
+
+@dataclass(frozen=True, slots=True)
+class ReshapedStates:
+    """States with other rows, by their present names; values without a time of access get ``now_ms``."""
+
+    states: Mapping[str, ReshapedState]
+    kryo: KryoDialect | None
+    now_ms: int
+    moves_keys: bool = False
+
+    def gathered(self, pieces: Iterator[StatePiece]) -> Iterator[StatePiece]:
+        """The pieces; entries that become equal are one, with the sum of their numbers."""
+        waiting: dict[str, list[StatePiece]] = {}
+        for piece in pieces:
+            state = self.states.get(piece.state.name)
+            if state is not None and state.has_counts:
+                waiting.setdefault(piece.state.name, []).append(piece)
+            else:
+                yield piece
+        yield from map(self._merged, waiting.values())
+
+    def entries(self, piece: StatePiece) -> StoredEntries:
+        """The new entries, one for each.
+
+        Raises ``SchemaChangeError`` if a value doesn't fit the new type of its column.
+        """
+        change = self.states[piece.state.name]
+        with within(f"state {piece.state.name!r}"):
+            values = piece.entries.values
+            old, new = entry_layouts(change.old)[1], entry_layouts(change.new)[1]
+            if old is not None and new is not None and not change.keeps(old, new):
+                column = _with_times(_decoded(values, old, self.kryo), change, self.now_ms)
+                values = _encoded(column, new, change)
+            return StoredEntries(self._keys(piece, change), values)
+
+    def key_groups(self, piece: StatePiece, new: StoredEntries, count: int) -> KeyGroups:
+        """The key group of each new entry, out of ``count``."""
+        moved = replace(piece, state=self.states[piece.state.name].new, entries=new)
+        return NewKeyGroups(count, count, self.kryo, None).expected(moved)
+
+    def _keys(self, piece: StatePiece, change: ReshapedState) -> pa.LargeBinaryArray:
+        old, new = entry_layouts(change.old)[0], entry_layouts(change.new)[0]
+        keys = piece.entries.keys
+        if change.keeps(old, new):
+            return keys
+        return _encoded(_decoded(keys, old, self.kryo), new, change)
+
+    def _merged(self, pieces: list[StatePiece]) -> StatePiece:
+        """The entries of a state, those with equal new keys as one."""
+        keys = pa.concat_arrays([piece.entries.keys for piece in pieces])
+        values = pa.concat_arrays([piece.entries.values for piece in pieces])
+        key_groups = np.concatenate([piece.key_groups for piece in pieces])
+        whole = StatePiece(pieces[0].state, StoredEntries(keys, values), key_groups)
+        change = self.states[whole.state.name]
+        encoded = pc.dictionary_encode(self._keys(whole, change)).indices.to_numpy()
+        _, first, places = np.unique(encoded, return_index=True, return_inverse=True)
+        if len(first) == len(keys):
+            return whole
+        layout = entry_layouts(change.old)[1]
+        assert layout is not None  # maps have values
+        summed = _summed(_decoded(values, layout, self.kryo), first, places)
+        rows = pa.array(first)
+        entries = StoredEntries(keys.take(rows), Encoder(layout).encode(summed))
+        return StatePiece(whole.state, entries, key_groups[first])
+
+
+def _decoded(data: pa.LargeBinaryArray, layout: Layout, kryo: KryoDialect | None) -> pa.Array:
+    held, spans = spans_in(data)
+    return decode(program(layout, kryo), Chunk(held), spans.starts, spans.ends)
+
+
+def _encoded(column: pa.Array, layout: Layout, change: ReshapedState) -> pa.LargeBinaryArray:
+    encoder = Encoder(layout)
+    try:
+        return encoder.encode(_reshaped(column, encoder.type, change))
+    except pa.ArrowInvalid as error:
+        raise SchemaChangeError(f"a value doesn't fit its new type: {error}") from error
+
+
+def _reshaped(column: pa.Array, wanted: pa.DataType, change: ReshapedState) -> pa.Array:
+    """The values with the fields of another type; names of fields tell where they come from."""
+    if pa.types.is_struct(wanted):
+        fields = []
+        for field in wanted:
+            source = change.sources.get(field.name, field.name)
+            if source is not None:
+                fields.append(_reshaped(column.field(source), field.type, change))
+            else:
+                value = pa.scalar(change.initial.get(field.name)).cast(field.type)
+                fields.append(pa.repeat(value, len(column)))
+        return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=column.is_null())
+    if pa.types.is_list(wanted):
+        lists = Collections(column)
+        elements = _reshaped(lists.elements, wanted.value_type, change)
+        return pa.ListArray.from_arrays(lists.offsets, elements, type=wanted)
+    return column if column.type == wanted else pc.cast(column, wanted)
+
+
+def _with_times(column: pa.Array, change: ReshapedState, now_ms: int) -> pa.Array:
+    """Values with the time of their last access, or without it, as the new state has them."""
+    had, has = (without_ttl(state.stored) != state.stored for state in (change.old, change.new))
+    if had == has:
+        return column
+    is_list = change.old.kind is StateKind.LIST
+    lists = Collections(column) if is_list else None
+    values = column if lists is None else lists.elements
+    if had:
+        timed = pc.struct_field(values, "value")
+    else:
+        times = pa.repeat(pa.scalar(now_ms, pa.int64()).cast(_TIME), len(values))
+        names = ["timestamp", "value"]
+        timed = pa.StructArray.from_arrays([times, values], names=names, mask=values.is_null())
+    return timed if lists is None else pa.ListArray.from_arrays(lists.offsets, timed)
+
+
+def _summed(values: pa.Array, first: NDArray[Any], places: NDArray[Any]) -> pa.Array:
+    """Numbers of equal rows added up: ``first`` has a row of each group, ``places`` the group of each row.
+
+    A row has its number, and perhaps the number of its matches, which equal rows share.
+    """
+    if not pa.types.is_struct(values.type):
+        sums = np.zeros(len(first), np.int64)
+        np.add.at(sums, places, values.to_numpy())
+        return pc.cast(pa.array(sums), values.type)
+    rows = pa.array(first)
+    fields = [values.field(number).take(rows) for number in range(values.type.num_fields)]
+    number = 1 if values.type.field(0).name == "timestamp" else 0
+    fields[number] = _summed(values.field(number), first, places)
+    return pa.StructArray.from_arrays(fields, fields=list(values.type))

@@ -1,0 +1,385 @@
+"""New forms of the state of a SQL operator whose rows another query lays out otherwise.
+
+Columns belong together by their origins; see ``lineage``. A column that only the new query has is null,
+or the first value of an accumulator. The entries of a state become other entries:
+
+| part                      | change                                                                 |
+|---------------------------|------------------------------------------------------------------------|
+| keys, also of timers      | columns in another order, of a wider type; they go to other key groups |
+| keys of maps, values      | columns in another order, added, gone, of a wider type                 |
+| values                    | with the time of their last access, or without it                      |
+| name of a data view       | has the number of its aggregate call: ``distinctAcc_1``                |
+
+Rows that are keys of a map may become equal when a column goes: their numbers are added up.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from savepoint_formats.errors import PlanError, within
+from savepoint_formats.layout import BinaryRow, Layout, LogicalType, MapOf, rebuilt, without_ttl
+from savepoint_formats.plans.aggregate_calls import ROW_COUNT, AccumulatorColumn
+from savepoint_formats.snapshots import constructed
+from savepoint_formats.snapshots.basic import BASE, inner
+from savepoint_formats.snapshots.constructed_sql import row_data
+from savepoint_formats.state_files.header import VALUE_SERIALIZER, BackendStateType
+from savepoint_formats.state_files.state import StateKind, keyed_state
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from savepoint_formats.plans.compiled_plan import NamedColumn, Row
+    from savepoint_formats.plans.node_rows import NodeRows
+    from savepoint_formats.snapshots import TypeSerializerSnapshot
+    from savepoint_formats.state_files.header import StateMetaInfo
+    from savepoint_formats.state_files.state import State
+
+_ROW = inner("org.apache.flink.table.runtime.typeutils.RowDataSerializer")
+_MAP = f"{BASE}MapSerializerSnapshot"
+_TTL_AWARE = "org.apache.flink.runtime.state.ttl.TtlAwareSerializerSnapshot"
+_LISTS = (
+    f"{BASE}ListSerializerSnapshot",
+    "org.apache.flink.runtime.state.ArrayListSerializerSnapshot",
+)
+_TTL = re.compile(r".*\.TtlStateFactory\$TtlSerializerSnapshot")
+_VIEW = re.compile(r"(distinctAcc_|agg)(\d+)(.*)")
+
+Value = int | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReshapedState:
+    """A state and what becomes of it.
+
+    Attributes:
+        info: Its new header entry, still with its old name.
+        name: Its new name.
+        old: The state as it is stored, with names of fields that no other row of it has.
+        new: The state as it will be.
+        sources: New name of a field of a row -> its old name, or None if it is new.
+        initial: Values of new fields that don't begin with null.
+        has_counts: Whether keys of a map may become equal, so that the numbers beside them are added up.
+    """
+
+    info: StateMetaInfo
+    name: str
+    old: State
+    new: State
+    sources: Mapping[str, str | None]
+    initial: Mapping[str, Value]
+    has_counts: bool = False
+
+    @property
+    def is_same(self) -> bool:
+        """Whether its entries and its name stay."""
+        stays = self.keeps(self.old.stored, self.new.stored) and self.old.key == self.new.key
+        return stays and self.name == self.info.name
+
+    def keeps(self, old: Layout, new: Layout) -> bool:
+        """Whether values of a layout of the old state are those of one of the new state."""
+        names: set[str] = set()
+
+        def note(node: Layout) -> Layout:
+            if isinstance(node, BinaryRow):
+                names.update(node.names)
+            return node
+
+        rebuilt(new, note)
+        return old == new and all(self.sources.get(name, name) == name for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedState:
+    """The new form of the keyed state of an operator.
+
+    Attributes:
+        key: The serializer of keys.
+        moves_keys: Whether the bytes of keys change, and with them their key groups.
+        states: States by their present names.
+        gone: States that the new query doesn't have.
+    """
+
+    key: TypeSerializerSnapshot
+    moves_keys: bool
+    states: Mapping[str, ReshapedState]
+    gone: frozenset[str]
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing changes."""
+        return not (self.gone or self.moves_keys) and all(it.is_same for it in self.states.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _RowChange:
+    """A row's columns before and after. ``prefix`` begins the names of its fields."""
+
+    prefix: str
+    old: Row
+    new: Row
+
+    def origins(self) -> Iterator[int | None]:
+        """The old column of each new one. Columns of one origin have one value, and keep their order."""
+        places: dict[object, list[int]] = {}
+        for number, column in enumerate(self.old):
+            places.setdefault(column.origin, []).append(number)
+        for column in self.new:
+            known = places.get(column.origin)
+            yield None if known is None else known.pop(0) if len(known) > 1 else known[0]
+
+    @property
+    def loses_columns(self) -> bool:
+        return bool(set(range(len(self.old))) - set(self.origins()))
+
+    def sources(self) -> dict[str, str | None]:
+        names = enumerate(self.origins())
+        return {
+            f"{self.prefix}{number}": None if origin is None else f"{self.prefix}{origin}"
+            for number, origin in names
+        }
+
+    def initial(self) -> dict[str, Value]:
+        return {
+            f"{self.prefix}{number}": column.initial
+            for number, (column, origin) in enumerate(zip(self.new, self.origins(), strict=True))
+            if origin is None
+            and isinstance(column, AccumulatorColumn)
+            and column.initial is not None
+        }
+
+    def snapshot(self, row: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
+        """The new serializer of the row; kept columns keep theirs."""
+        types, nested = [], []
+        for column, origin in zip(self.new, self.origins(), strict=True):
+            if origin is not None and column.type == self.old[origin].type:
+                types.append(row["types"][origin])
+                nested.append(row.nested[origin])
+            else:
+                made = row_data([_type(column)])
+                types += made["types"]
+                nested += made.nested
+        return row.with_fields(types=tuple(types), nested=tuple(nested))
+
+    def named(self, layout: Layout, *, is_new: bool) -> Layout:
+        """A layout whose row has names of fields that tell where they come from."""
+        count = len(self.new) if is_new else len(self.old)
+
+        def change(node: Layout) -> Layout:
+            if isinstance(node, BinaryRow) and len(node.types) == count:
+                return replace(node, names=tuple(f"{self.prefix}{n}" for n in range(count)))
+            return node
+
+        return rebuilt(layout, change)
+
+
+def _type(column: NamedColumn) -> LogicalType:
+    if column.type is None:
+        raise PlanError(f"column {column.name} is new, and its type isn't understood")
+    return column.type
+
+
+def carried_state(
+    old: NodeRows, new: NodeRows, key: TypeSerializerSnapshot, infos: tuple[StateMetaInfo, ...]
+) -> CarriedState:
+    """The keyed state of an operator of the old query as the new query's operator has it.
+
+    ``old`` and ``new`` have columns with origins. ``key`` and ``infos`` are the serializers in the savepoint.
+
+    Raises:
+        PlanError: Rows don't have the columns of the plan, or a new column can't be made.
+    """
+    keys = _key_change(old, new, key)
+    new_key = key if keys is None else _with_rows(key, keys.snapshot)
+    views = _views(old, new)
+    states, gone = {}, set()
+    for info in infos:
+        name = _new_name(info.name, views)
+        if name is None:
+            gone.add(info.name)
+            continue
+        with within(f"state {info.name!r}"):
+            states[info.name] = _Reshaping(old, new, keys, key, new_key).state(info, name)
+    return CarriedState(new_key, key != new_key or _reorders(keys), states, frozenset(gone))
+
+
+def _reorders(change: _RowChange | None) -> bool:
+    return change is not None and list(change.origins()) != list(range(len(change.old)))
+
+
+def _views(old: NodeRows, new: NodeRows) -> dict[tuple[str, int], int | None]:
+    """Kind and number of a data view -> its number in the new query, or None if it is gone."""
+    before, after = tuple(old.calls.distinct), tuple(new.calls.distinct)
+    numbers = {
+        ("distinctAcc_", number): after.index(origins) if origins in after else None
+        for number, origins in enumerate(before)
+    }
+    calls = [call.origin for call in new.calls.calls]
+    for number, call in enumerate(old.calls.calls):
+        numbers["agg", number] = calls.index(call.origin) if call.origin in calls else None
+    return numbers
+
+
+def _new_name(name: str, views: Mapping[tuple[str, int], int | None]) -> str | None:
+    matched = _VIEW.fullmatch(name)
+    if matched is None:
+        return name
+    kind, number, rest = matched.groups()
+    new = views.get((kind, int(number)))
+    return None if new is None else f"{kind}{new}{rest}"
+
+
+def _key_change(old: NodeRows, new: NodeRows, key: TypeSerializerSnapshot) -> _RowChange | None:
+    row, before, after = _row_in(key.layout()), old.key(), new.key()
+    if row is None or not row.types:
+        return None
+    if before is None or after is None or len(before) != len(row.types):
+        raise PlanError(f"a plan doesn't describe its keys, which have {len(row.types)} fields")
+    return _RowChange("key", before, after)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reshaping:
+    old: NodeRows
+    new: NodeRows
+    keys: _RowChange | None
+    key: TypeSerializerSnapshot
+    new_key: TypeSerializerSnapshot
+
+    def state(self, info: StateMetaInfo, name: str) -> ReshapedState:
+        old = keyed_state(info, self.key.layout())
+        changes = [] if old.kind is StateKind.TIMERS else self._changes(old)
+        new_info = self._info(info, old, changes)
+        new = keyed_state(new_info, self.new_key.layout())
+        sources: dict[str, str | None] = {}
+        initial: dict[str, Value] = {}
+        for change in (*filter(None, [self.keys]), *changes):
+            sources |= change.sources()
+            initial |= change.initial()
+        has_counts = any(change.loses_columns for change in changes if change.prefix == "map_key")
+        if has_counts and isinstance(old.stored, MapOf) and _row_in(old.stored.value) is not None:
+            raise PlanError("a column of the keys of its maps is gone")
+        return ReshapedState(
+            new_info,
+            name,
+            self._named(old, changes, is_new=False),
+            self._named(new, changes, is_new=True),
+            sources,
+            initial,
+            has_counts,
+        )
+
+    def _changes(self, state: State) -> list[_RowChange]:
+        """The changes of rows in a state: those that are keys of its map, and its values."""
+        stored = state.stored
+        changes = []
+        if isinstance(stored, MapOf):
+            is_key = _row_in(stored.value) is not None
+            changes.append(self._row_change("map_key", state.name, stored.key, is_key=is_key))
+            stored = stored.value
+        changes.append(self._row_change("value", state.name, stored))
+        return [change for change in changes if change is not None]
+
+    def _row_change(
+        self, prefix: str, state: str, layout: Layout, *, is_key: bool = False
+    ) -> _RowChange | None:
+        row = _row_in(layout)
+        if row is None or not self.old.describes(state):
+            return None  # it has no columns of the query, and stays
+        before = self.old.row_of(state, len(row.types), is_map_key=is_key)
+        after = self.new.row_of(state, self._count(before), is_map_key=is_key)
+        if before is None or after is None or len(before) != len(row.types):
+            raise PlanError(f"a plan doesn't describe its rows, which have {len(row.types)} fields")
+        return _RowChange(prefix, before, after)
+
+    def _count(self, before: Row | None) -> int:
+        """The number of fields in the new row of accumulators, which counts rows if the old one does."""
+        calls = self.new.calls
+        columns = calls.accumulators() or ()
+        origins = [column.origin for column in columns]
+        was_counted = any(column.origin == ROW_COUNT for column in before or ())
+        is_unsaid = calls.may_count_rows is None and ROW_COUNT not in origins
+        return len(columns) + (was_counted and is_unsaid)
+
+    def _info(self, info: StateMetaInfo, old: State, changes: list[_RowChange]) -> StateMetaInfo:
+        snapshot = info.serializer(VALUE_SERIALIZER)
+        assert snapshot is not None  # every state has one
+        if info.type is BackendStateType.PRIORITY_QUEUE:
+            nested = (self.new_key, *snapshot.nested[1:])
+            return info.with_serializer(VALUE_SERIALIZER, snapshot.with_fields(nested=nested))
+        by_prefix = {change.prefix: change for change in changes}
+        if snapshot.class_name == _MAP and "map_key" in by_prefix:
+            map_key, value = snapshot.nested
+            map_key = _with_rows(map_key, by_prefix["map_key"].snapshot)
+            snapshot = snapshot.with_fields(nested=(map_key, value))
+        if "value" in by_prefix:
+            change = by_prefix["value"].snapshot
+            if snapshot.class_name == _MAP:
+                map_key, value = snapshot.nested
+                snapshot = snapshot.with_fields(nested=(map_key, _with_rows(value, change)))
+            else:
+                snapshot = _with_rows(snapshot, change)
+        return info.with_serializer(VALUE_SERIALIZER, self._with_ttl(snapshot, old))
+
+    def _with_ttl(self, snapshot: TypeSerializerSnapshot, old: State) -> TypeSerializerSnapshot:
+        """The serializer with times of access if the new plan says so, or without them."""
+        has_times = without_ttl(old.stored) != old.stored
+        planned = self.new.ttl(old.name)
+        wants_times = has_times if planned is None else not planned.startswith("0 ")
+        return snapshot if wants_times == has_times else _timed(snapshot, wants_times=wants_times)
+
+    def _named(self, state: State, changes: list[_RowChange], *, is_new: bool) -> State:
+        key, stored = state.key, state.stored
+        if self.keys is not None and key is not None:
+            key = self.keys.named(key, is_new=is_new)
+        if self.keys is not None and state.kind is StateKind.TIMERS:
+            stored = self.keys.named(stored, is_new=is_new)
+        for change in changes:
+            if isinstance(stored, MapOf):
+                part = "key" if change.prefix == "map_key" else "value"
+                named = change.named(getattr(stored, part), is_new=is_new)
+                stored = replace(stored, **{part: named})
+            else:
+                stored = change.named(stored, is_new=is_new)
+        return replace(state, key=key, stored=stored)
+
+
+def _row_in(layout: Layout) -> BinaryRow | None:
+    """The row that a layout is, or has around it only lists, flags, times and numbers."""
+    rows: list[BinaryRow] = []
+
+    def note(node: Layout) -> Layout:
+        if isinstance(node, BinaryRow):
+            rows.append(node)
+        return node
+
+    rebuilt(layout, note)
+    return rows[0] if rows else None
+
+
+def _with_rows(
+    snapshot: TypeSerializerSnapshot,
+    change: Callable[[TypeSerializerSnapshot], TypeSerializerSnapshot],
+) -> TypeSerializerSnapshot:
+    """A serializer with its rows changed, whatever is around them."""
+    if snapshot.class_name == _ROW:
+        return change(snapshot)
+    if snapshot.class_name == _TTL_AWARE:
+        return snapshot.with_fields(inner=_with_rows(snapshot["inner"], change))
+    if not snapshot.nested:
+        return snapshot
+    return snapshot.with_fields(nested=tuple(_with_rows(it, change) for it in snapshot.nested))
+
+
+def _timed(snapshot: TypeSerializerSnapshot, *, wants_times: bool) -> TypeSerializerSnapshot:
+    """The serializer with times around its values, or without them."""
+    if snapshot.class_name == _TTL_AWARE:
+        return _timed(snapshot["inner"], wants_times=wants_times)
+    if snapshot.class_name in (*_LISTS, _MAP):
+        *keys, values = snapshot.nested
+        return snapshot.with_fields(nested=(*keys, _timed(values, wants_times=wants_times)))
+    if _TTL.fullmatch(snapshot.class_name):
+        snapshot = snapshot.nested[1]
+    return constructed.ttl(snapshot) if wants_times else snapshot
