@@ -46,11 +46,16 @@ def create_table(path: str, operator: Operator, table: Table) -> str:
     if table.name != KEYED_STATE:
         message = f"table {table.name} is no keyed_state, and Flink's connector reads nothing else"
         raise StateTypeError(message)
-    key = _SQL_TYPES.get(type(key_layout(table.states[0])))
-    if key is None:
-        layout = type(key_layout(table.states[0])).__name__
+    stored = key_layout(table.states[0])
+    key = _SQL_TYPES.get(type(stored))
+    if isinstance(stored, layouts.Framed):
         raise StateTypeError(
-            f"keys are {layout}, expected a number or text, which the connector supports"
+            "keys are rows of SQL, and Flink's connector knows none: `savepoint export` writes the"
+            " table with the names of the query's columns"
+        )
+    if key is None:
+        raise StateTypeError(
+            f"keys are {type(stored).__name__}, expected a number or text, which the connector supports"
         )
     _check_handles(operator)
     columns = [f"  `k` {key}"]
