@@ -1,5 +1,6 @@
 package shop;
 
+import java.net.URI;
 import java.time.Duration;
 import java.time.Instant;
 import org.apache.flink.api.common.JobID;
@@ -33,6 +34,11 @@ public final class LocalCluster implements AutoCloseable {
                                 .build());
         cluster.start();
         return new LocalCluster(cluster);
+    }
+
+    /** Where clients of the cluster find it. */
+    public URI restAddress() throws Exception {
+        return cluster.getRestAddress().get();
     }
 
     public void submit(JobGraph graph) throws Exception {

@@ -1,0 +1,126 @@
+package plans;
+
+import java.io.PrintStream;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.flink.configuration.Configuration;
+import org.apache.flink.core.execution.JobClient;
+import org.apache.flink.core.execution.SavepointFormatType;
+import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.JsonNode;
+import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.ObjectMapper;
+import org.apache.flink.streaming.api.environment.RemoteStreamEnvironment;
+import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+import org.apache.flink.table.api.PlanReference;
+import org.apache.flink.table.api.bridge.java.StreamTableEnvironment;
+import org.apache.flink.util.ExceptionUtils;
+import shop.LocalCluster;
+
+/**
+ * Runs compiled plans over halves of their input, one job after the other in one cluster.
+ *
+ * <p>The argument is a file with a line of JSON per job: {@code plan}, {@code from} and {@code to}
+ * ({@code start}, {@code half}, {@code end}), {@code savepoint} to begin with and {@code target} to
+ * end with, both perhaps null, and {@code sources}, the number of tables that it reads. Each job
+ * answers with a line: {@code rows}, and {@code savepoint} or {@code error}.
+ */
+public final class MigrationJobs {
+    private static final List<String> ROWS = new ArrayList<>();
+    private static final Set<String> READ = new HashSet<>();
+
+    private MigrationJobs() {}
+
+    public static void main(String[] args) throws Exception {
+        PrintStream answers = new PrintStream(System.out, true, StandardCharsets.UTF_8);
+        ObjectMapper json = new ObjectMapper();
+        try (LocalCluster cluster =
+                LocalCluster.start(Configuration.fromMap(Map.of("rest.port", "0")), 1)) {
+            for (String line : Files.readAllLines(Path.of(args[0]))) {
+                Map<String, Object> answer = new HashMap<>();
+                try {
+                    answer.put("savepoint", run(cluster, json.readTree(line)));
+                } catch (Exception error) {
+                    answer.put("error", ExceptionUtils.stringifyException(error));
+                }
+                synchronized (ROWS) {
+                    answer.put("rows", new ArrayList<>(ROWS));
+                }
+                answers.println(json.writeValueAsString(answer));
+            }
+        }
+        System.exit(0);
+    }
+
+    static void read(String file) {
+        synchronized (READ) {
+            READ.add(file);
+        }
+    }
+
+    static String emitted(String row) {
+        synchronized (ROWS) {
+            ROWS.add(row);
+        }
+        return row;
+    }
+
+    private static String run(LocalCluster cluster, JsonNode asked) throws Exception {
+        synchronized (ROWS) {
+            ROWS.clear();
+        }
+        synchronized (READ) {
+            READ.clear();
+        }
+        RowsSource.beginsAtHalf = asked.get("from").asText().equals("half");
+        RowsSource.endsAtHalf = asked.get("to").asText().equals("half");
+        Map<String, String> entries = new HashMap<>();
+        entries.put("parallelism.default", "1");
+        entries.put("restart-strategy.type", "none");
+        if (asked.hasNonNull("savepoint")) {
+            entries.put("execution.savepoint.path", asked.get("savepoint").asText());
+            entries.put("execution.state-recovery.path", asked.get("savepoint").asText());
+        }
+        URI address = cluster.restAddress();
+        StreamExecutionEnvironment env =
+                new RemoteStreamEnvironment(
+                        address.getHost(), address.getPort(), Configuration.fromMap(entries));
+        StreamTableEnvironment tables = StreamTableEnvironment.create(env);
+        Path plan = Path.of(asked.get("plan").asText());
+        JobClient job =
+                tables.loadPlan(PlanReference.fromFile(plan)).execute().getJobClient().get();
+        try {
+            return end(cluster, job, asked);
+        } catch (Exception error) {
+            job.cancel();
+            throw error;
+        }
+    }
+
+    /** Waits for the end of the input, or stops behind the first half; returns the savepoint, if any. */
+    private static String end(LocalCluster cluster, JobClient job, JsonNode asked)
+            throws Exception {
+        if (!RowsSource.endsAtHalf) {
+            job.getJobExecutionResult().get();
+            return null;
+        }
+        int sources = asked.get("sources").asInt();
+        cluster.awaitRunning(job.getJobID());
+        LocalCluster.await("rows do not come", () -> readCount() == sources);
+        return job.stopWithSavepoint(
+                        false, asked.get("target").asText(), SavepointFormatType.CANONICAL)
+                .get();
+    }
+
+    private static int readCount() {
+        synchronized (READ) {
+            return READ.size();
+        }
+    }
+}
