@@ -5,7 +5,7 @@
     SavepointError
     ├── NotFoundError
     │   ├── SavepointNotFoundError, StateFileNotFoundError, UnreachableError
-    │   ├── OperatorNotFoundError *, TableNotFoundError *, StateNotFoundError *
+    │   ├── OperatorNotFoundError *, TableNotFoundError *, StateNotFoundError *, JobNotFoundError *
     │   └── ColumnNotFoundError *, FieldNotFoundError *, ClassNotNamedError *
     ├── DamagedError
     │   ├── NotASavepointError, StateTypeError, TableFileError
@@ -18,8 +18,9 @@
     │   ├── SavepointExistsError, OperatorExistsError, StateExistsError, EmptySavepointError
     │   ├── SchemaChangeError, RescaleError, ConversionError, MigrationError
     │   ├── MergeError, NotMergeableError, HashCodeError, UnstableHashError, UnstableKeyError
-    │   ├── InexactTimeError, DescriptionError, MissingPackageError, EndlessTimersError
-    │   └── AmbiguousOperatorError *, KeyTypeError *, ConditionError *, QueryError *, PlanError *
+    │   ├── InexactTimeError, DescriptionError, MissingPackageError, EndlessTimersError, ClusterError
+    │   ├── AmbiguousOperatorError *, AmbiguousJobError *
+    │   └── KeyTypeError *, ConditionError *, QueryError *, PlanError *
     ├── UsageError, of which are all errors with a *
     ├── JobError
     └── WriteError
@@ -168,6 +169,18 @@ class AmbiguousOperatorError(RefusedError, UsageError, ValueError):
         """The error that lists these operators."""
         listed = ", ".join(candidates)
         return cls(f"{path} has several operators whose hash begins with {digits}: {listed}")
+
+
+class JobNotFoundError(NotFoundError, UsageError):
+    """A cluster has no job of this id or name."""
+
+
+class AmbiguousJobError(RefusedError, UsageError, ValueError):
+    """A cluster has several jobs of this name."""
+
+
+class ClusterError(RefusedError):
+    """A running cluster refuses a request, fails at it, or does not answer as Flink does."""
 
 
 class OperatorExistsError(RefusedError, ValueError):

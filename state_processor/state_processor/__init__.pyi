@@ -61,6 +61,8 @@ from savepoint_database.snapshot.description import (
     StateDescription,
     TableDescription,
 )
+from savepoint_database.snapshot.kubernetes_snapshots import kubernetes_snapshot
+from savepoint_database.snapshot.live_jobs import LiveSnapshot, live_snapshots, take_savepoint
 from savepoint_database.snapshot.operator import (
     Operator,
 )
@@ -106,8 +108,10 @@ from savepoint_formats.compatibility.rules import (
     Verdict,
 )
 from savepoint_formats.errors import (
+    AmbiguousJobError,
     AmbiguousOperatorError,
     ClassNotNamedError,
+    ClusterError,
     ColumnNotFoundError,
     ColumnTypeError,
     ConditionError,
@@ -124,6 +128,7 @@ from savepoint_formats.errors import (
     HashCodeError,
     InexactTimeError,
     JobError,
+    JobNotFoundError,
     KeyGroupError,
     KeyTypeError,
     MergeError,
@@ -365,6 +370,7 @@ __all__ = [
     "Aggregate",
     "AggregateFunction",
     "AggregatingStateDescriptor",
+    "AmbiguousJobError",
     "AmbiguousOperatorError",
     "Avg",
     "Backlog",
@@ -380,6 +386,7 @@ __all__ = [
     "CatalogProblem",
     "ClassNotNamedError",
     "ClassToDescribe",
+    "ClusterError",
     "ColumnDescription",
     "ColumnNotFoundError",
     "ColumnTypeError",
@@ -421,6 +428,7 @@ __all__ = [
     "ImportDescription",
     "InexactTimeError",
     "JobError",
+    "JobNotFoundError",
     "JobOperator",
     "JobSchema",
     "KafkaState",
@@ -442,6 +450,7 @@ __all__ = [
     "KryoClass",
     "KryoField",
     "ListStateDescriptor",
+    "LiveSnapshot",
     "LocalAggregation",
     "LocalFunctionTransformation",
     "LocalKeyedTransformation",
@@ -571,9 +580,12 @@ __all__ = [
     "export_table",
     "history",
     "kryo_class",
+    "kubernetes_snapshot",
+    "live_snapshots",
     "local_session",
     "print_progress",
     "schema_text",
     "snapshots",
     "sql_diff",
+    "take_savepoint",
 ]

@@ -85,6 +85,15 @@ def path_text(path: PathText) -> str:
     return text
 
 
+LIVE_SCHEMES = ("flink", "flinks")
+"""The schemes of a running cluster, whose jobs know where their snapshots are."""
+
+
+def is_live(path: str) -> bool:
+    """Whether a path names a job of a running cluster: ``flink://host:8081/JOB``."""
+    return path.lower().startswith(tuple(f"{scheme}://" for scheme in LIVE_SCHEMES))
+
+
 def absolute(path: str) -> str:
     """A path or URI that doesn't depend on the working directory."""
     return os.path.abspath(path) if is_local(path) else path

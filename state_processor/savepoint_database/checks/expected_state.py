@@ -10,7 +10,7 @@ from savepoint_formats.compatibility.expected_job import JobOperator, JobSchema
 from savepoint_formats.compatibility.facts import operator_facts
 from savepoint_formats.compatibility.operator_rules import HASHMAP, ROCKSDB
 from savepoint_formats.errors import UnknownUidWarning
-from savepoint_formats.locations.location import Location, path_text
+from savepoint_formats.locations.location import Location, is_live, path_text
 from savepoint_formats.locations.stores import reading_errors
 from savepoint_formats.metadata import FlinkVersionRange, IncrementalHandle, KeyedHandleType
 from savepoint_formats.tables.catalog import base_handles
@@ -84,7 +84,8 @@ def expected_job(job: ExpectedJob, uids: Iterable[str] = ()) -> JobSchema:
         return job.expect_complete()
     if isinstance(job, Snapshot):
         return job_schema(job).expect_complete()
-    text = _json_text(path := path_text(job))
+    path = path_text(job)
+    text = None if is_live(path) else _json_text(path)
     if text is not None:
         return JobSchema.from_json(text, path).expect_complete()
     with warnings.catch_warnings():

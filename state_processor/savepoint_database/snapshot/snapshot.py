@@ -38,7 +38,7 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.key_groups.ranges import PORTION_SIZE
 from savepoint_formats.locations.file_io import SnapshotDirectory
-from savepoint_formats.locations.location import path_text
+from savepoint_formats.locations.location import is_live, path_text
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.metadata.flink_versions import is_of_flink_2
@@ -99,7 +99,8 @@ class Snapshot:
         Args:
             path: Its directory or ``_metadata`` file: a local path as text or ``Path``, or a URI of a file system
                 that pyarrow knows (``file:``, ``s3:``, ``gs:``, ``hdfs:``...). A directory of checkpoints or
-                savepoints stands for its newest complete one.
+                savepoints stands for its newest complete one, ``flink://host:8081/JOB`` for the newest of a
+                running job.
             uids: Uids of operators. Flink 1.x stores only their hashes; an operator gets its name from here.
                 All uids of a job are allowed, even if the savepoint lacks some operators.
             kryo_classes: Classes of the job that Kryo wrote, because no savepoint knows their fields; see
@@ -120,6 +121,8 @@ class Snapshot:
 
         Raises:
             SavepointNotFoundError: Nothing is there, or a directory without ``_metadata``.
+            JobNotFoundError, AmbiguousJobError: The cluster has no such job, or several.
+            ClusterError: The cluster refuses, or does not answer as Flink does.
             NotASavepointError: A file of another kind is there.
             FormatError: The ``_metadata`` file is damaged, or of an unknown version.
             DescriptionError: ``types`` has a text that is no type.
@@ -137,26 +140,15 @@ class Snapshot:
         """
         path = path_text(path)
         rules = PathRules.of(allow_paths, is_strict=strict_paths)
-        directory = SnapshotDirectory.of(path, rules)
-        try:
-            data = directory.read_metadata()
-        except SavepointNotFoundError as error:
-            newest, count = newest_complete(path, rules)
-            if newest is None:
-                places = first_places(path, rules)
-                if not places:
-                    raise
-                message = (
-                    f"{error}; it contains, for instance, {', '.join(places)}: name one of them,"
-                    " or list all with savepoint snapshots"
-                )
-                raise SavepointNotFoundError(message) from None
-            message = f"{path}: {newest.path} is read, the newest complete snapshot of {count}"
-            warnings.warn(message, NewestSnapshotWarning, stacklevel=2)
-            path = newest.path
-            directory = SnapshotDirectory.of(path, rules)
-            data = directory.read_metadata()
-        metadata = CheckpointMetadata.read(DataInputView(data, directory.metadata_path))
+        if is_live(path):
+            from savepoint_database.snapshot.live_jobs import LatestMetadata  # noqa: PLC0415  # HTTP is slow to import
+
+            latest = LatestMetadata.of(path, rules)
+            path, directory, data = latest.path, latest.directory, latest.data
+            metadata = _metadata(directory, data, latest.names)
+        else:
+            path, directory, data = _read(path, rules)
+            metadata = _metadata(directory, data)
         names = names_by_id(metadata, uids, path)
         kryo = _kryo(metadata, _described(kryo_classes))
         keys = key_serializers(key_types or {}, metadata.operators, path)
@@ -371,6 +363,42 @@ class Snapshot:
     def files(self) -> list[FileDescription]:
         """Every file of the savepoint, its references, and whether it is missing."""
         return list(describe_files(self.directory, self._operators))
+
+
+def _read(path: str, rules: PathRules) -> tuple[str, SnapshotDirectory, bytes]:
+    """The path of a snapshot, its directory and ``_metadata``; the newest complete one below a directory."""
+    directory = SnapshotDirectory.of(path, rules)
+    try:
+        return path, directory, directory.read_metadata()
+    except SavepointNotFoundError as error:
+        newest, count = newest_complete(path, rules)
+        if newest is None:
+            places = first_places(path, rules)
+            if not places:
+                raise
+            message = (
+                f"{error}; it contains, for instance, {', '.join(places)}: name one of them,"
+                " or list all with savepoint snapshots"
+            )
+            raise SavepointNotFoundError(message) from None
+    message = f"{path}: {newest.path} is read, the newest complete snapshot of {count}"
+    warnings.warn(message, NewestSnapshotWarning, stacklevel=3)
+    directory = SnapshotDirectory.of(newest.path, rules)
+    return newest.path, directory, directory.read_metadata()
+
+
+def _metadata(
+    directory: SnapshotDirectory, data: bytes, names: Mapping[str, str] | None = None
+) -> CheckpointMetadata:
+    """The parsed ``_metadata``; operators without a name get that of ``names``."""
+    metadata = CheckpointMetadata.read(DataInputView(data, directory.metadata_path))
+    if not names:
+        return metadata
+    operators = (
+        replace(record, name=record.name or names.get(str(record.operator_id), record.name))
+        for record in metadata.operators
+    )
+    return replace(metadata, operators=tuple(operators))
 
 
 def _kryo(metadata: CheckpointMetadata, classes: tuple[KryoClass, ...]) -> KryoDialect:

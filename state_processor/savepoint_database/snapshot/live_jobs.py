@@ -1,0 +1,328 @@
+"""Jobs of a running cluster, their snapshots, and the path of the latest one.
+
+Nothing is triggered unless ``take_savepoint`` is called, and nothing is ever cancelled or deleted.
+
+A cluster tells what it knew up to three seconds ago (``web.refresh-interval``): a checkpoint that it names may
+be gone, because a job removes its older ones. Then it is asked again.
+
+Flink: ``JobsOverviewHandler``, ``CheckpointingStatisticsHandler``, ``SavepointHandlers``.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from savepoint_database.snapshot.flink_rest import RestInterface
+from savepoint_formats.errors import (
+    AmbiguousJobError,
+    ClusterError,
+    JobNotFoundError,
+    NewestSnapshotWarning,
+    SavepointNotFoundError,
+)
+from savepoint_formats.locations.file_io import SnapshotDirectory
+from savepoint_formats.locations.location import is_live
+from savepoint_formats.printable import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from savepoint_formats.locations.path_rules import PathRules
+
+_ID = re.compile("[0-9a-f]{32}")
+_ENDED = ("FINISHED", "CANCELED", "FAILED")
+_NOT_ADDRESSABLE = "<checkpoint-not-externally-addressable>"
+_POLL_SECONDS = 0.5
+_PATIENCE_SECONDS = 8.0
+_TRIGGER = "--trigger takes a savepoint"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSnapshot:
+    """A completed checkpoint or savepoint that a cluster knows.
+
+    Attributes:
+        job: Name of the job.
+        job_id: Id of the job, 32 hexadecimal digits.
+        state: State of the job, such as ``RUNNING``.
+        id: Id of the checkpoint; None in the row of a job without one.
+        kind: ``checkpoint`` or ``savepoint``.
+        time: Time in UTC at which it was triggered.
+        age_seconds: Seconds since then.
+        size: Bytes of all its state.
+        path: Where it is; empty if no path leads to it.
+        is_discarded: Whether the cluster has deleted it.
+    """
+
+    job: str
+    job_id: str
+    state: str
+    id: int | None = None
+    kind: str = ""
+    time: str | None = None
+    age_seconds: int | None = None
+    size: int | None = None
+    path: str = ""
+    is_discarded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LiveJob:
+    """A job of a cluster."""
+
+    rest: RestInterface
+    id: str
+    name: str
+    state: str
+
+    @classmethod
+    def of(cls, address: str) -> LiveJob:
+        """The job that an address names by its id or its name.
+
+        A name is that of the job that runs, if others of the name have ended.
+
+        Raises:
+            JobNotFoundError: The cluster has no such job; the message lists its jobs.
+            AmbiguousJobError: Several running jobs have the name, or the address names none.
+            ClusterError, UnreachableError: The cluster refuses, or does not answer.
+        """
+        rest, wanted = RestInterface.of(address)
+        jobs = list(_jobs(rest))
+        named = [job for job in jobs if wanted in (job.id, job.name)] if wanted else jobs
+        running = [job for job in named if job.state not in _ENDED]
+        candidates = running or named
+        if len(candidates) == 1:
+            return candidates[0]
+        listed = ", ".join(f"{job.name} ({job.id}, {job.state})" for job in candidates or jobs)
+        if candidates:
+            what = f"several jobs are called {wanted!r}" if wanted else "it has several jobs"
+            raise AmbiguousJobError(f"{rest.base}: {what}, name one by its id: {listed}")
+        hint = did_you_mean(wanted, [job.name for job in jobs])
+        raise JobNotFoundError(
+            f"{rest.base} has no job {wanted!r}; it has: {listed or 'none'}{hint}"
+        )
+
+    def snapshots(self) -> list[LiveSnapshot]:
+        """Its completed checkpoints and savepoints, the newest first."""
+        statistics = self.rest.get("jobs", self.id, "checkpoints")
+        latest = statistics.get("latest") or {}
+        told = [
+            *(latest.get(name) for name in ("completed", "savepoint")),
+            *(statistics.get("history") or ()),
+        ]
+        by_id: dict[int, LiveSnapshot] = {}
+        for entry in told:
+            if isinstance(entry, dict) and entry.get("status") == "COMPLETED":
+                snapshot = self._snapshot(entry)
+                by_id.setdefault(snapshot.id or 0, snapshot)
+        return [by_id[number] for number in sorted(by_id, reverse=True)]
+
+    def _snapshot(self, told: dict[str, Any]) -> LiveSnapshot:
+        at = _number(told.get("trigger_timestamp")) / 1000
+        path = str(told.get("external_path") or "")
+        return LiveSnapshot(
+            self.name,
+            self.id,
+            self.state,
+            _number(told.get("id")),
+            "savepoint" if told.get("is_savepoint") else "checkpoint",
+            f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S}Z",
+            max(0, int(time.time() - at)),
+            _number(told.get("state_size")),
+            "" if path == _NOT_ADDRESSABLE else path,
+            bool(told.get("discarded")),
+        )
+
+    def latest(self) -> LiveSnapshot | None:
+        """Its newest completed checkpoint or savepoint that a path leads to; None if all are deleted.
+
+        Raises ``SavepointNotFoundError`` if there was none, with what the cluster has instead.
+        """
+        known = self.snapshots()
+        for snapshot in known:
+            if snapshot.path and not snapshot.is_discarded and not is_live(snapshot.path):
+                return snapshot
+        if any(snapshot.path for snapshot in known):
+            return None
+        if known:
+            raise SavepointNotFoundError(
+                f"job {self.name} keeps its checkpoints in the memory of the job manager, where no path"
+                f" leads: {_TRIGGER}, or set execution.checkpointing.dir"
+            )
+        raise SavepointNotFoundError(
+            f"job {self.name} ({self.id}, {self.state}) has no completed checkpoint or savepoint yet: {_TRIGGER}"
+        )
+
+    def names(self) -> dict[str, str]:
+        """Hash of an operator -> the name of its vertex, of those that begin a vertex."""
+        vertices = self.rest.get("jobs", self.id).get("vertices") or ()
+        return {
+            str(vertex.get("id")): str(vertex.get("name"))
+            for vertex in vertices
+            if isinstance(vertex, dict) and _ID.fullmatch(str(vertex.get("id")))
+        }
+
+
+def _number(value: object) -> int:
+    """A number of an answer. Raises ``ClusterError`` for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 53:
+        raise ClusterError(f"the cluster answers {value!r} where Flink has a number")
+    return value
+
+
+def _jobs(rest: RestInterface) -> Iterator[LiveJob]:
+    for job in rest.get("jobs", "overview").get("jobs") or ():
+        if not isinstance(job, dict) or not _ID.fullmatch(str(job.get("jid"))):
+            raise ClusterError(
+                f"{rest.base} does not answer as Flink's REST interface: {job!r:.100}"
+            )
+        yield LiveJob(rest, job["jid"], str(job.get("name")), str(job.get("state")))
+
+
+@dataclass(frozen=True, slots=True)
+class LatestMetadata:
+    """The ``_metadata`` of the latest snapshot of a job.
+
+    Attributes:
+        path: Path of the snapshot.
+        directory: Directory of its files.
+        data: Bytes of its ``_metadata``.
+        names: Hash of an operator -> the name that the cluster gives it.
+    """
+
+    path: str
+    directory: SnapshotDirectory
+    data: bytes
+    names: dict[str, str]
+
+    @classmethod
+    def of(cls, address: str, rules: PathRules) -> LatestMetadata:
+        """Asks the cluster again, for a few seconds, if the checkpoint that it names is gone.
+
+        Raises:
+            SavepointNotFoundError: The job has no snapshot yet, or no path leads to it from here.
+            JobNotFoundError, AmbiguousJobError: The address names no job, or several.
+            ClusterError, UnreachableError: The cluster refuses, or does not answer.
+        """
+        job = LiveJob.of(address)
+        problem, end = (
+            f"job {job.name} has deleted all that it names",
+            time.monotonic() + _PATIENCE_SECONDS,
+        )
+        while time.monotonic() < end:
+            snapshot = job.latest()
+            if snapshot is not None:
+                try:
+                    directory = SnapshotDirectory.of(snapshot.path, rules)
+                    data = directory.read_metadata()
+                except SavepointNotFoundError as error:
+                    problem = str(error)
+                else:
+                    message = (
+                        f"{address}: {snapshot.path} is read, the newest of job {job.name}. A job removes"
+                        f" its older checkpoints: {_TRIGGER} that stays"
+                    )
+                    warnings.warn(message, NewestSnapshotWarning, stacklevel=4)
+                    return cls(snapshot.path, directory, data, job.names())
+            time.sleep(_POLL_SECONDS)
+        raise SavepointNotFoundError(
+            f"{problem}; the cluster says that it is there, perhaps on its own machines, or it is deleted at"
+            f" once: {_TRIGGER} that stays"
+        )
+
+
+def live_snapshots(address: str) -> list[LiveSnapshot]:
+    """The jobs of a cluster with their checkpoints and savepoints, a row each; the newest first.
+
+    A job without any has a row of its own.
+
+    Args:
+        address: The cluster, ``flink://host:8081``, or one of its jobs, ``flink://host:8081/JOB``.
+
+    Raises:
+        JobNotFoundError, AmbiguousJobError: The address names no job, or several.
+        ClusterError: The cluster refuses, or does not answer as Flink does.
+        UnreachableError: It does not answer.
+        ValueError: The address is none.
+
+    Example:
+        >>> [one.path for one in live_snapshots("flink://localhost:8081") if one.kind == "savepoint"]
+    """
+    if not is_live(address):
+        raise ValueError(f"{address!r} is no address of a cluster such as flink://localhost:8081")
+    rest, wanted = RestInterface.of(address)
+    jobs = [LiveJob.of(address)] if wanted else list(_jobs(rest))
+    return [
+        row
+        for job in jobs
+        for row in job.snapshots() or [LiveSnapshot(job.name, job.id, job.state)]
+    ]
+
+
+def take_savepoint(
+    address: str, directory: str = "", *, on_progress: Callable[[str], None] | None = None
+) -> str:
+    """Lets a running job take a canonical savepoint, waits for it, and returns its path.
+
+    The job goes on. If the wait ends early, the savepoint is still completed by the cluster.
+
+    Args:
+        address: The job, ``flink://host:8081/JOB``.
+        directory: Where the savepoint is made; by default where the cluster makes them.
+        on_progress: Gets a line whenever something changes.
+
+    Raises:
+        JobNotFoundError, AmbiguousJobError: The address names no job, or several.
+        ClusterError: The cluster refuses, or the savepoint failed.
+        UnreachableError: It does not answer.
+
+    Example:
+        >>> Savepoint.open(take_savepoint("flink://localhost:8081/orders"))
+    """
+    job = LiveJob.of(address)
+    body: dict[str, Any] = {"cancel-job": False, "formatType": "CANONICAL"}
+    if directory:
+        body["target-directory"] = directory
+    request = str(job.rest.post(body, "jobs", job.id, "savepoints").get("request-id"))
+    told = ""
+    while True:
+        answer = job.rest.get("jobs", job.id, "savepoints", request)
+        if (answer.get("status") or {}).get("id") == "COMPLETED":
+            return _location(job, answer.get("operation") or {})
+        line = _progress(job)
+        if on_progress is not None and line != told:
+            on_progress(line)
+            told = line
+        time.sleep(_POLL_SECONDS)
+
+
+def _location(job: LiveJob, operation: dict[str, Any]) -> str:
+    cause = operation.get("failure-cause")
+    location = operation.get("location")
+    if cause or not isinstance(location, str):
+        trace = str(
+            (cause or {}).get("stack-trace") or (cause or {}).get("class") or "no reason told"
+        )
+        reasons = [line.strip() for line in trace.splitlines() if line.startswith("Caused by: ")]
+        reason = (reasons or trace.splitlines())[-1]
+        raise ClusterError(f"job {job.name} could not take a savepoint: {reason}")
+    return location
+
+
+def _progress(job: LiveJob) -> str:
+    """What is known of a savepoint under way."""
+    history = job.rest.get("jobs", job.id, "checkpoints").get("history") or ()
+    for entry in history:
+        if (
+            isinstance(entry, dict)
+            and entry.get("status") == "IN_PROGRESS"
+            and entry.get("is_savepoint")
+        ):
+            done, all_of_them = entry.get("num_acknowledged_subtasks"), entry.get("num_subtasks")
+            return f"savepoint {entry.get('id')} of {job.name}: {done} of {all_of_them} subtasks"
+    return f"savepoint of {job.name}: waiting"
