@@ -135,7 +135,8 @@ def main() -> None:
     """Look into the savepoints and checkpoints of Apache Flink jobs, and change them.
 
     PATH is the directory of a savepoint or checkpoint, or its _metadata file: a local path, or
-    a URI such as s3://bucket/savepoint-1a2b.
+    a URI such as s3://bucket/savepoint-1a2b. Or flink://host:8081/JOB: the newest snapshot of a
+    running job; or - for what "kubectl get flinkstatesnapshot -o json" prints.
 
     Exit codes: 0 done; 1 the savepoint is wrong, or what is asked can't be done with it; 2 the call
     is wrong: an option, a query, the name of an operator, a table or a column; 3 two savepoints are
@@ -170,6 +171,7 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
     },
     "Many savepoints": {
         audit.snapshots: "List all below a directory",
+        audit.live_jobs: "List those of the jobs of a running cluster",
         audit.history: "Show what a key had in each of them",
         audit.gc: "List or remove files that none of them needs",
     },

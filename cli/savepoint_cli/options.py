@@ -15,8 +15,10 @@ from savepoint_cli import completion
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import Command, common_option
 from savepoint_cli.terminal.output import Output, output_option
+from savepoint_database.snapshot.kubernetes_snapshots import kubernetes_snapshot
 from savepoint_database.types.flink_units import milliseconds
 from savepoint_formats.errors import SavepointError
+from savepoint_formats.printable import printable
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import KryoClass
 
     Function = Callable[..., None]
+
+_MAX_INPUT = 16 << 20
 
 
 def collected(
@@ -108,6 +112,8 @@ class Opening:
     uids: tuple[str, ...]
     listed_uids: list[str] | None
     plan: str | None
+    trigger: bool
+    trigger_into: str
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -123,12 +129,37 @@ class Opening:
         }
 
     def open(self) -> Savepoint:
-        """Opens it; answers call its operators by short names from then on."""
-        savepoint = Savepoint.open(self.path, **self.settings)
+        """Opens it; answers call its operators by short names from then on.
+
+        A running job takes it first, if that is asked for.
+        """
+        path = self.path
+        if self.trigger or self.trigger_into:
+            from state_processor import take_savepoint  # noqa: PLC0415  # HTTP is slow to import
+
+            with usage_errors():
+                path = take_savepoint(path, self.trigger_into, on_progress=_note)
+            _note(f"{path} is complete, and stays")
+        savepoint = Savepoint.open(path, **self.settings)
         shown = click.get_current_context().params.get("output")
         if isinstance(shown, Output):
             shown.shorten(savepoint.short_ids())
         return savepoint
+
+
+def _note(text: str) -> None:
+    click.echo(printable(text), err=True)
+
+
+def _path(path: str) -> str:
+    """A path; that of the snapshot in what ``kubectl`` prints, for ``-``."""
+    if path != "-":
+        return path
+    with click.open_file(path, "rb") as file:
+        data = file.read(_MAX_INPUT + 1)
+    if len(data) > _MAX_INPUT:
+        raise click.UsageError(f"the standard input has more than {_MAX_INPUT:,} bytes")
+    return kubernetes_snapshot(utf8_text(data, "the standard input"))
 
 
 def _uids(path: Path) -> list[str]:
@@ -165,7 +196,7 @@ strict_paths = common_option(
 opening_only = collected(
     "opening",
     Opening,
-    click.argument("path", shell_complete=completion.paths),
+    click.argument("path", shell_complete=completion.paths, callback=callback(_path)),
     common_option(
         "--classes",
         "--kryo-classes",
@@ -214,6 +245,17 @@ opening_only = collected(
         type=click.Path(exists=True, dir_okay=False),
         metavar="FILE",
         help="The compiled plan of a SQL job: operators get their uids, and rows the names of the query.",
+    ),
+    common_option(
+        "--trigger",
+        is_flag=True,
+        help="Let the running job flink://host:8081/JOB take a savepoint, and read that.",
+    ),
+    common_option(
+        "--trigger-into",
+        default="",
+        metavar="DIR",
+        help="As --trigger, in this directory of the cluster.",
     ),
 )
 """The argument PATH and the options that say how the savepoint is opened."""

@@ -65,6 +65,14 @@ class Run:
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A job that goes on: the address of its cluster, and its id."""
+
+    rest: str
+    job: str
+
+
 @dataclass(slots=True)
 class ChangedJobs:
     """A cluster of a release, with a folder for what it needs."""
@@ -76,22 +84,28 @@ class ChangedJobs:
 
     def run(self, version: Version, savepoint: str | None = None, form: str = "canonical") -> Run:
         """Runs a version from a savepoint, or from nothing, and takes a savepoint of it."""
+        answer = self._answer(self._request(version, savepoint, form))
+        taken = (answer.get("savepoint") or "").removeprefix("file:")
+        return Run(taken, answer.get("kept", {}), answer.get("error", ""))
+
+    def start(self, version: Version) -> Running:
+        """Runs a version until the cluster ends."""
+        answer = self._answer({**self._request(version, None, "canonical"), "keep": True})
+        return Running(answer["rest"], answer["job"])
+
+    def _request(self, version: Version, savepoint: str | None, form: str) -> dict[str, Any]:
         folder = self.folder / version.name
         (folder / "classes").mkdir(parents=True, exist_ok=True)
         (folder / "Job.java").write_text(version.source(), encoding="utf-8")
-        answer = self._answer(
-            {
-                "sources": str(folder),
-                "classes": str(folder / "classes"),
-                "savepoint": None if savepoint is None else f"file:{savepoint}",
-                "target": (self.folder / "savepoints").as_uri(),
-                "format": form,
-                "operators": version.operators,
-                "configuration": {**CONFIG, **version.config},
-            }
-        )
-        taken = (answer.get("savepoint") or "").removeprefix("file:")
-        return Run(taken, answer.get("kept", {}), answer.get("error", ""))
+        return {
+            "sources": str(folder),
+            "classes": str(folder / "classes"),
+            "savepoint": None if savepoint is None else f"file:{savepoint}",
+            "target": (self.folder / "savepoints").as_uri(),
+            "format": form,
+            "operators": version.operators,
+            "configuration": {**CONFIG, **version.config},
+        }
 
     def close(self) -> None:
         """Ends the cluster."""

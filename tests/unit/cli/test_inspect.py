@@ -256,6 +256,23 @@ class TestBadInput:
         assert "summarize" in result.stdout
 
 
+def test_a_path_comes_from_what_kubectl_prints(currency: Path) -> None:
+    snapshot = {
+        "kind": "FlinkStateSnapshot",
+        "metadata": {"name": "last"},
+        "spec": {"jobReference": {"kind": "FlinkDeployment", "name": "orders"}},
+        "status": {"state": "COMPLETED", "path": str(currency), "resultTimestamp": "1"},
+    }
+    result = CliRunner().invoke(main, ["describe", "-", "--output", "json"], json.dumps(snapshot))
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["path"] == str(currency)
+
+
+def test_only_a_running_job_takes_a_savepoint(currency: Path) -> None:
+    code, output = run("describe", currency, "--trigger")
+    assert (code, "is no address of a job" in output) == (2, True)
+
+
 def test_a_list_of_uids_in_another_encoding_is_a_wrong_call(currency: Path, tmp_path: Path) -> None:
     uids = tmp_path / "uids"
     uids.write_bytes("Zoë".encode("latin-1"))

@@ -33,10 +33,13 @@ import shop.LocalCluster;
  *
  * <p>Arguments: an empty folder. Each line of the standard input is a {@link Request} in JSON. The answer is
  * a line with {@code savepoint}, that of the running job, and {@code kept}, the values that it has found by
- * state; or with {@code error}.
+ * state; or with {@code error}. A job that is kept goes on, and the answer has {@code rest}, the address of
+ * the cluster, and {@code job}, its id.
  */
 public final class JobServer {
     private static final ObjectMapper MAPPER = new ObjectMapper();
+
+    private static final int SLOTS = 4;
 
     private final LocalCluster cluster;
     private final String inbox;
@@ -54,6 +57,7 @@ public final class JobServer {
             String target,
             String format,
             int operators,
+            boolean keep,
             Map<String, String> configuration) {}
 
     public static void main(String[] args) throws Exception {
@@ -63,7 +67,7 @@ public final class JobServer {
         BufferedReader requests =
                 new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         Configuration configuration = Configuration.fromMap(Map.of("rest.port", "0"));
-        try (LocalCluster cluster = LocalCluster.start(configuration, 1)) {
+        try (LocalCluster cluster = LocalCluster.start(configuration, SLOTS)) {
             JobServer server = new JobServer(cluster, args[0]);
             for (String line = requests.readLine(); line != null; line = requests.readLine()) {
                 Request request = MAPPER.readValue(line, Request.class);
@@ -76,7 +80,7 @@ public final class JobServer {
         Map<String, Object> answer = new HashMap<>();
         Seen.take();
         try {
-            answer.put("savepoint", run(request));
+            run(request, answer);
             answer.put("kept", Seen.take());
         } catch (Exception error) {
             answer.put("error", ExceptionUtils.stringifyException(error));
@@ -84,7 +88,7 @@ public final class JobServer {
         return answer;
     }
 
-    private String run(Request request) throws Exception {
+    private void run(Request request, Map<String, Object> answer) throws Exception {
         JobGraph graph = graph(request);
         JobID job = graph.getJobID();
         cluster.submit(graph);
@@ -92,13 +96,14 @@ public final class JobServer {
         LocalCluster.await(
                 "the job does not process its keys",
                 () -> cluster.isRunning(job) && Seen.elements() == expected);
-        String savepoint =
-                cluster.savepoint(
-                        job,
-                        request.target(),
-                        SavepointFormatType.valueOf(request.format().toUpperCase()));
+        if (request.keep()) {
+            answer.put("rest", cluster.restAddress());
+            answer.put("job", job.toString());
+            return;
+        }
+        SavepointFormatType format = SavepointFormatType.valueOf(request.format().toUpperCase());
+        answer.put("savepoint", cluster.savepoint(job, request.target(), format));
         cluster.cancel(job);
-        return savepoint;
     }
 
     /** The job, whose classes only its own class loader knows: each version has the same names. */
