@@ -460,6 +460,6 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
 
 
 _WALKS.update(
-    (flags, variant(_walk, *(0 if flag else None for flag in flags), None))
+    (flags, variant("walk_kryo", _walk, *(0 if flag else None for flag in flags), None))
     for flags in product((False, True), repeat=len(_RARE_OPS))
 )

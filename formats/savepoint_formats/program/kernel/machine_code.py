@@ -199,12 +199,15 @@ def entry(function: Callable[P, R]) -> Kernel[P, R]:
     return Kernel(function)
 
 
-def variant(function: Callable[..., R], *flags: int | None) -> Kernel[..., R]:
-    """A function that Python calls, with its last arguments; code behind those of None is left out."""
-    own = FunctionType(function.__code__, function.__globals__, function.__name__)
+def variant(name: str, function: Callable[..., R], *flags: int | None) -> Kernel[..., R]:
+    """A function that Python calls, with its last arguments; code behind those of None is left out.
+
+    ``name`` is what users see while it compiles.
+    """
+    own = FunctionType(function.__code__, function.__globals__, name)
     own.__doc__ = function.__doc__
     own.__module__ = function.__module__
-    own.__qualname__ += "_" + "".join("0" if flag is None else "1" for flag in flags)
+    own.__qualname__ = f"{name}_" + "".join("0" if flag is None else "1" for flag in flags)
     return Kernel(own, flags=flags)
 
 

@@ -409,11 +409,13 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
     return DONE, job.total, 0
 
 
-write_records = variant(_write, 0, None)
+write_records = variant("write_records", _write, 0, None)
 """Writes records without graphs, which are None."""
 
 _WRITES = {
-    (has_others, has_digits): variant(_write, 0 if has_others else None, 0 if has_digits else None)
+    (has_others, has_digits): variant(
+        "write_graphs", _write, 0 if has_others else None, 0 if has_digits else None
+    )
     for has_others in (False, True)
     for has_digits in (False, True)
 }
