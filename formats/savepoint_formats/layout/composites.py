@@ -24,6 +24,8 @@ class LogicalType:
             DISTINCT_TYPE.
         class_name: Class of RAW and STRUCTURED_TYPE, if it is known.
         raw: Layout of RAW, if the type tells it.
+        kind: Kind of timestamps; rows have null in a column of ``PROCTIME``, even if it is not null.
+            Of STRUCTURED_TYPE its comparison: ``NONE`` before Flink 2.1, then ``EQUALS``.
     """
 
     root: str
@@ -35,6 +37,7 @@ class LogicalType:
     children: tuple[LogicalType, ...] = ()
     class_name: str = ""
     raw: Layout | None = None
+    kind: str = field(default="REGULAR", compare=False, repr=False)
 
     @property
     def piece(self) -> Layout | None:

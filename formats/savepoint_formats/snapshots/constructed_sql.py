@@ -51,7 +51,7 @@ def internal(logical_type: LogicalType) -> TypeSerializerSnapshot:
             return _map(logical_type.children)
         case "MULTISET":
             return _map((*logical_type.children, count_type()))
-        case "ROW":
+        case "ROW" | "STRUCTURED_TYPE":
             return row_data(logical_type.children)
         case "RAW":
             nothing = constructed.snapshot_of(

@@ -6,6 +6,7 @@ which holds the root of the type and whether it admits null.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.java.stream import (
@@ -61,6 +62,7 @@ _CLASSES: dict[str, JavaClass] = {
     ]
 }
 _TEXT = "Ljava/lang/String;"
+_COMPARISON_TYPE = "Lorg/apache/flink/table/types/logical/StructuredType$StructuredComparison"
 _ROW_FIELD = JavaClass(
     f"{LOGICAL}RowType$RowField",
     SERIALIZABLE,
@@ -115,6 +117,46 @@ _RAW = JavaClass(
     uid=1,
 )
 
+_USER_DEFINED = JavaClass(
+    f"{LOGICAL}UserDefinedType",
+    SERIALIZABLE,
+    (
+        ("Z", "isFinal"),
+        (_TEXT, "description"),
+        ("Lorg/apache/flink/table/catalog/ObjectIdentifier;", "objectIdentifier"),
+    ),
+    (_ROOT,),
+    uid=1,
+)
+_STRUCTURED = JavaClass(
+    f"{LOGICAL}StructuredType",
+    SERIALIZABLE,
+    (
+        ("Z", "isInstantiable"),
+        ("Ljava/util/List;", "attributes"),
+        (_TEXT, "className"),
+        (f"{_COMPARISON_TYPE};", "comparison"),
+        ("Ljava/lang/Class;", "implementationClass"),
+        ("Lorg/apache/flink/table/types/logical/StructuredType;", "superType"),
+    ),
+    (_ROOT, _USER_DEFINED),
+    uid=1,
+)
+_STRUCTURED_WITHOUT_NAME = replace(
+    _STRUCTURED, fields=tuple(it for it in _STRUCTURED.fields if it[1] != "className")
+)
+_ATTRIBUTE = JavaClass(
+    f"{LOGICAL}StructuredType$StructuredAttribute",
+    SERIALIZABLE,
+    ((_TEXT, "description"), (_TEXT, "name"), (TYPE, "type")),
+    uid=1,
+)
+# The form of lists that ``List.of`` makes.
+_LIST_OF = JavaClass(
+    "java.util.CollSer", SERIALIZABLE | WRITE_METHOD, (("I", "tag"),), uid=6309168927139932177
+)
+_LIST_TAG = 1
+
 _CHILDREN = {
     "ARRAY": ("elementType",),
     "MULTISET": ("elementType",),
@@ -155,6 +197,7 @@ class _TypeReader:
             children=children,
             class_name=class_name,
             raw=self._raw(facts, class_name, depth) if root.constant == "RAW" else None,
+            kind=_kind(facts),
         )
 
     def _raw(self, facts: dict[str, Any], class_name: str, depth: int) -> Layout:
@@ -193,8 +236,12 @@ def _number(facts: dict[str, Any], name: str) -> int:
 
 def _is_process_time(facts: dict[str, Any]) -> bool:
     """Whether it is processing time: rows have null instead, even in a column that is not null."""
-    kind = facts.get("kind")
-    return isinstance(kind, JavaEnum) and kind.constant == "PROCTIME"
+    return not facts.get("isNullable", True) and _kind(facts) == "PROCTIME"
+
+
+def _kind(facts: dict[str, Any]) -> str:
+    kind = facts.get("kind", facts.get("comparison"))
+    return kind.constant if isinstance(kind, JavaEnum) else "REGULAR"
 
 
 def _class_name(facts: dict[str, Any]) -> str:
@@ -240,7 +287,8 @@ class LogicalTypeObjects:
     def of(self, logical_type: LogicalType) -> JavaObject:
         """The object of a type. Raises ``ValueError`` for types that new rows can't have."""
         is_view = logical_type.root == "RAW" and logical_type.class_name.startswith(DATA_VIEW)
-        if logical_type.root not in _CLASSES and not is_view:
+        is_structured = logical_type.root == "STRUCTURED_TYPE" and bool(logical_type.class_name)
+        if logical_type.root not in _CLASSES and not is_view and not is_structured:
             raise ValueError(
                 f"the SQL type {logical_type.root}, expected one of {', '.join(sorted(_CLASSES))}"
             )
@@ -251,18 +299,46 @@ class LogicalTypeObjects:
 
     def _new(self, logical_type: LogicalType) -> JavaObject:
         java_class = _CLASSES.get(logical_type.root, _RAW)
+        if logical_type.root == "STRUCTURED_TYPE":
+            return self._structured(logical_type)
         facts: dict[str, Any] = {
-            "isNullable": logical_type.is_nullable,
+            "isNullable": logical_type.is_nullable and logical_type.kind != "PROCTIME",
             "typeRoot": JavaEnum(f"{LOGICAL}LogicalTypeRoot", logical_type.root),
             "length": logical_type.length,
             "precision": logical_type.precision,
             "scale": logical_type.scale,
-            "kind": JavaEnum(f"{LOGICAL}TimestampKind", "REGULAR"),
+            "kind": JavaEnum(f"{LOGICAL}TimestampKind", logical_type.kind),
             "clazz": JavaClass(logical_type.class_name, 0, (), uid=0),
             "serializer": JavaObject(_NULL_SERIALIZER, {}),
             **self._parts(logical_type),
         }
         names = [name for part in (_ROOT, java_class) for _, name in part.fields]
+        return JavaObject(java_class, {name: facts[name] for name in names})
+
+    def _structured(self, logical_type: LogicalType) -> JavaObject:
+        attributes = [
+            JavaObject(_ATTRIBUTE, {"description": None, "name": name, "type": self.of(child)})
+            for name, child in zip(logical_type.names, logical_type.children, strict=True)
+        ]
+        is_old = logical_type.kind == "NONE"
+        items = _unmodifiable(attributes) if is_old else _immutable(attributes)
+        comparison = f"{LOGICAL}StructuredType$StructuredComparison"
+        facts = {
+            "isNullable": logical_type.is_nullable,
+            "typeRoot": JavaEnum(f"{LOGICAL}LogicalTypeRoot", "STRUCTURED_TYPE"),
+            "isFinal": True,
+            "description": None,
+            "objectIdentifier": None,
+            "isInstantiable": True,
+            "attributes": items,
+            "className": logical_type.class_name,
+            "comparison": JavaEnum(comparison, logical_type.kind),
+            "implementationClass": JavaClass(logical_type.class_name),
+            "superType": None,
+        }
+        java_class = _STRUCTURED_WITHOUT_NAME if is_old else _STRUCTURED
+        parts = (*java_class.ancestors, java_class)
+        names = [name for part in parts for _, name in part.fields]
         return JavaObject(java_class, {name: facts[name] for name in names})
 
     def _parts(self, logical_type: LogicalType) -> dict[str, JavaObject]:
@@ -273,6 +349,15 @@ class LogicalTypeObjects:
             JavaObject(_ROW_FIELD, {"description": None, "name": name, "type": child})
             for name, child in zip(logical_type.names, children, strict=True)
         ]
-        count = len(fields).to_bytes(4, "big")
-        items = JavaObject(_ARRAY_LIST, {"size": len(fields)}, [count, *fields])
-        return {"fields": JavaObject(_UNMODIFIABLE_LIST, {"c": items, "list": items})}
+        return {"fields": _unmodifiable(fields)}
+
+
+def _unmodifiable(items: list[Any]) -> JavaObject:
+    count = len(items).to_bytes(4, "big")
+    inner = JavaObject(_ARRAY_LIST, {"size": len(items)}, [count, *items])
+    return JavaObject(_UNMODIFIABLE_LIST, {"c": inner, "list": inner})
+
+
+def _immutable(items: list[Any]) -> JavaObject:
+    count = len(items).to_bytes(4, "big")
+    return JavaObject(_LIST_OF, {"tag": _LIST_TAG}, [count, *items])
