@@ -114,6 +114,7 @@ class AggregateCall:
         origin: Equal for calls that compute the same; see ``lineage``.
         argument_origins: Origins of its arguments.
         filter_origin: Origin of the condition of the rows that it aggregates; None for all rows.
+        filter_by: Column of the condition of the rows that it aggregates; empty for all rows.
     """
 
     alias: str
@@ -126,6 +127,7 @@ class AggregateCall:
     origin: Hashable = None
     argument_origins: tuple[Hashable, ...] = ()
     filter_origin: Hashable = None
+    filter_by: str = ""
 
     def __str__(self) -> str:
         distinct = "DISTINCT " if self.is_distinct else ""
@@ -223,6 +225,7 @@ class AggregateCalls:
                     origins[number] if number < len(origins) else number,
                     tuple(column.origin or column.name for column in columns),
                     _filter(arguments, call.get("filterArg", -1)),
+                    _filter_name(arguments, call.get("filterArg", -1)),
                 )
             )
         return cls(tuple(calls), _may_count_rows(node))
@@ -290,6 +293,10 @@ def _function(call: Mapping[str, Any]) -> str:
 def _filter(row: Row, index: Any) -> Hashable:
     column = _column(row, index)
     return None if index in (-1, None) else column.origin or column.name
+
+
+def _filter_name(row: Row, index: Any) -> str:
+    return "" if index in (-1, None) else _column(row, index).name
 
 
 def _column(row: Row, index: Any) -> NamedColumn:

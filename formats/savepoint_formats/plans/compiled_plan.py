@@ -34,6 +34,7 @@ from savepoint_formats.snapshots.logical_type_text import parse_logical_type
 _TYPE = re.compile(r"stream-exec-(.+)_(\d+)")
 _FORMATS = ("<id>_<type>_<version>_<transformation>", "<id>_<transformation>")
 _FORMAT_OPTION = "table.exec.uid.format"
+_FIRST_WITH_SHORT_UIDS = (1, 19)
 _SINK_UIDS = ("{}", "Sink Committer: {}", "Sink {} Global Committer")
 
 _TRANSFORMATIONS = {
@@ -125,6 +126,20 @@ class PlanNode:
     states: tuple[PlannedState, ...]
     spec: Mapping[str, Any]
 
+    def uid(self, flink_version: str, transformation: str) -> str:
+        """The uid of an operator of this node, in a job of a release that runs the plan."""
+        asked = (self.spec.get("configuration") or {}).get(_FORMAT_OPTION)
+        is_old = tuple(map(int, re.findall(r"\d+", flink_version)[:2])) < _FIRST_WITH_SHORT_UIDS
+        return self._uid(asked or _FORMATS[0 if is_old else 1], transformation)
+
+    def _uid(self, form: str, transformation: str) -> str:
+        return (
+            form.replace("<id>", str(self.id))
+            .replace("<type>", self.kind)
+            .replace("<version>", str(self.version))
+            .replace("<transformation>", transformation)
+        )
+
     def uids(self) -> tuple[str, ...]:
         """Uids that operators of this node may have."""
         return tuple(self._places())
@@ -143,12 +158,7 @@ class PlanNode:
         sinks = _SINK_UIDS if self.kind == "sink" else ("{}",)
         names = _TRANSFORMATIONS.get(self.kind, (self.kind,))
         return {
-            sink.format(
-                form.replace("<id>", str(self.id))
-                .replace("<type>", self.kind)
-                .replace("<version>", str(self.version))
-                .replace("<transformation>", name)
-            ): (sink, form, number)
+            sink.format(self._uid(form, name)): (sink, form, number)
             for sink in sinks
             for form in formats
             for number, name in enumerate(names)
@@ -198,6 +208,17 @@ class CompiledPlan:
     def inputs(self, node: PlanNode) -> tuple[Row | None, ...]:
         """Columns of the rows of each input."""
         return tuple(self.nodes[source].output for source in node.inputs)
+
+    def local_aggregation(self, node: PlanNode) -> PlanNode | None:
+        """The local aggregation in front of a global one; None for other nodes."""
+        if not node.kind.startswith("global-"):
+            return None
+        source = node
+        for _ in self.nodes:
+            if source.kind.startswith("local-") or not source.inputs:
+                break
+            source = self.nodes[source.inputs[0]]
+        return source if source.kind.startswith("local-") else None
 
 
 def _inputs(edges: Any, path: str) -> dict[int, tuple[int, ...]]:
@@ -274,7 +295,11 @@ def parse_type(given: Any) -> LogicalType | None:
     """A SQL type, as a text or as an object with its root; None if it isn't understood."""
     match given:
         case {"type": str(root), "precision": int(precision)}:
-            return LogicalType(root, bool(given.get("nullable", True)), precision=precision)
+            # Rows have null instead of processing time.
+            kind, is_nullable = str(given.get("kind", "REGULAR")), bool(given.get("nullable", True))
+            if kind == "PROCTIME":
+                kind, is_nullable = "REGULAR" if is_nullable else kind, True
+            return LogicalType(root, is_nullable, precision=precision, kind=kind)
         case {"type": str(root)}:
             return LogicalType(root, bool(given.get("nullable", True)))
     try:
