@@ -363,6 +363,10 @@ from savepoint_spark.savepoint.written import PlannedSavepoint, WrittenOperator,
 from savepoint_spark.session.session import (
     local_session,
 )
+from savepoint_spark.sql_history.sql_operator import (
+    SqlHistory,
+    SqlOperator,
+)
 
 __version__: str
 
@@ -519,6 +523,8 @@ __all__ = [
     "SparkSavepoint",
     "SparkSavepointDiff",
     "SqlChange",
+    "SqlHistory",
+    "SqlOperator",
     "StateBootstrapFunction",
     "StateCompatibility",
     "StateDescription",

@@ -23,6 +23,7 @@ from savepoint_functions.transformations.local_aggregation import (
 from savepoint_spark.bootstrapping.keyed_columns import key_of
 from savepoint_spark.bootstrapping.windowed_transformation import OperatorStateTransformation
 from savepoint_spark.columns import expect_frame
+from savepoint_spark.sql_history.sql_operator import SqlOperator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         StateDescriptor,
     )
     from savepoint_database.types.types import TypeInformation
+    from savepoint_formats.locations.location import PathText
     from savepoint_functions.functions.operator_function import OperatorFunction
 
 
@@ -59,6 +61,25 @@ class OperatorTransformation:
             >>> OperatorTransformation.bootstrap_with(accounts).key_by("account")
         """
         return OneInputStateTransformation(data)
+
+    @staticmethod
+    def for_plan(plan: PathText, operator: int | str) -> SqlOperator:
+        """Begins the state of an operator of a SQL job with its compiled plan.
+
+        Args:
+            plan: The plan that ``COMPILE PLAN`` wrote.
+            operator: The operator's number in the plan, its uid, or the first word of its
+                description, such as ``GroupAggregate``, if it is the only one.
+
+        Raises:
+            PlanError: The file is no compiled plan, or has no such operator, or several; or its
+                state can't be made of history.
+
+        Example:
+            >>> totals = OperatorTransformation.for_plan("orders.json", "GroupAggregate")
+            >>> totals.inputs
+        """
+        return SqlOperator.of(plan, operator)
 
 
 @dataclass(frozen=True, repr=False)

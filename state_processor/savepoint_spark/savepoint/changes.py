@@ -14,6 +14,7 @@ from savepoint_formats.snapshots.from_scala import ScalaTarget
 from savepoint_spark import changing
 from savepoint_spark.savepoint.planned_operator import PlannedOperator, combined, id_and_uid
 from savepoint_spark.savepoint.state_changes import StateChanges
+from savepoint_spark.sql_history.sql_operator import SqlHistory
 from savepoint_spark.writing.stored_types import expect_key_types
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ class SavepointChanges(StateChanges):
             transformations: Make its state: one of keyed state at most, and any number of operator
                 state.
             parallelism: The number of subtasks; by default that of the existing operator, if any.
-            max_parallelism: The number of key groups; likewise.
+            max_parallelism: The number of key groups; likewise. An operator of SQL that has no key
+                has one.
 
         Raises:
             ValueError: There is no transformation, or there are two of keyed state or of one name;
@@ -81,6 +83,8 @@ class SavepointChanges(StateChanges):
             )
         transformation = combined(transformations)
         alike = before or writer
+        if isinstance(transformation, SqlHistory) and max_parallelism is None:
+            max_parallelism = transformation.max_parallelism
         key_groups = alike.max_parallelism if max_parallelism is None else max_parallelism
         subtasks = min(alike.parallelism, key_groups) if parallelism is None else parallelism
         if before is None:

@@ -1,0 +1,197 @@
+"""State of operators that keep rows: deduplication, normalised changelogs, upserts of a sink.
+
+| operator                                  | state                        | values                          |
+|-------------------------------------------|------------------------------|---------------------------------|
+| first row of processing time              | deduplicate-state            | true                            |
+| last row; first or last one of event time | deduplicate-state            | the row                         |
+| first row of event time, only inserts     | waiting-to-emit-on-timer     | the row, until the watermark    |
+|                                           | already-emitted-state-boolean| true, from then on              |
+| normalised changelog                      | deduplicate-state            | the row                         |
+| upserts of a sink                         | values                       | rows of the key, as they came   |
+
+Flink: ``StreamExecDeduplicate``, ``ProcTimeDeduplicateKeepLastRowFunction``,
+``RowTimeDeduplicateKeepFirstRowFunction``, ``SinkUpsertMaterializer``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from savepoint_formats.errors import PlanError
+from savepoint_formats.plans.compiled_plan import NamedColumn, parse_type
+from savepoint_formats.snapshots import constructed
+from savepoint_formats.snapshots.constructed_sql import row_data
+from savepoint_spark.sql_history.history_rows import ORDER, SIGN, name_of, row_struct, type_of
+from savepoint_spark.sql_history.node_state import NodeState, StateColumns, value_state
+from savepoint_spark.writing.grouped_rows import Grouping
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from savepoint_spark.sql_history.history_rows import HistoryRows
+    from savepoint_spark.sql_history.node_history import NodeHistory
+
+_KEPT, _WAITING, _EMITTED = (
+    "deduplicate-state",
+    "waiting-to-emit-on-timer",
+    "already-emitted-state-boolean",
+)
+_VALUES, _TIMER = "values", "timer"
+_MINI_BATCH = "table.exec.mini-batch.enabled"
+_MATERIALIZE = "table.exec.sink.upsert-materialize-strategy.type"
+
+
+def changelog_normalize(history: NodeHistory) -> NodeState:
+    """The last row of each key, unless it was deleted."""
+    history.expect_no_ttl()
+    key = history.numbers("uniqueKeys")
+    if history.at("filterCondition") is not None:
+        raise PlanError(
+            f"{history.node.description}: it keeps only rows of a condition, which is the planner's"
+            " expression. Compile the plan without pushing filters down"
+        )
+    rows = history.rows.latest(key, history.node.description)
+    return _kept(rows, key)
+
+
+def deduplicate(history: NodeHistory) -> NodeState:
+    """The first or last row of each key."""
+    history.expect_no_ttl()
+    _expect_no_mini_batch(history)
+    rows, key = history.rows, history.numbers("uniqueKeys")
+    description = history.node.description
+    rows.expect_inserts(description)
+    is_last = bool(history.at("keepLastRow"))
+    if history.at("isRowtime"):
+        time = rowtime(rows, description)
+        if not is_last and history.at("outputInsertOnly"):
+            return _first_on_timer(history, rows, key, time)
+        rows.expect_order(f"{description} keeps one of the rows of equal times")
+        return _kept(_of_time(rows, key, time, is_last), key)
+    if is_last:
+        return _kept(rows.latest(key, description), key)
+    names = rows.names(key)
+    data = Grouping.of(rows.data.select(*names), names).distinct()
+    states = StateColumns(
+        data.withColumn(_KEPT, F.lit(True)), (value_state(_KEPT, constructed.boolean()),)
+    )
+    return NodeState(names, rows.types(key), (states,))
+
+
+def upsert_materialize(history: NodeHistory) -> NodeState:
+    """The rows of each primary key, in the order in which they came."""
+    history.expect_no_ttl()
+    rows, description = history.rows, history.node.description
+    strategy = (history.at("configuration") or {}).get(_MATERIALIZE, "LEGACY")
+    if strategy != "LEGACY":
+        raise PlanError(
+            f"{description}: its strategy is {strategy}, whose state can't be made of history."
+            f" Compile the plan with {_MATERIALIZE}=LEGACY"
+        )
+    rows.expect_order(f"{description} keeps the rows of a key as they came")
+    schema = history.at("dynamicTableSink", "table", "resolvedTable", "schema") or {}
+    given = schema.get("columns") or ()
+    names = [column.get("name") for column in given]
+    primary = (schema.get("primaryKey") or {}).get("columns") or ()
+    key = tuple(names.index(name) for name in primary)
+    if not key or len(names) != len(rows.row) or any("dataType" not in it for it in given):
+        raise PlanError(
+            f"{description}: the plan doesn't tell the table's primary key. Compile it with"
+            " table.plan.compile.catalog-objects=ALL"
+        )
+    types = tuple(
+        type_of(NamedColumn(name, parse_type(column["dataType"])))
+        for name, column in zip(names, given, strict=True)
+    )
+    upsert_key = history.numbers("inputUpsertKey")
+    if upsert_key:
+        left = _materialized(rows, tuple(dict.fromkeys((*key, *upsert_key))))
+    else:
+        left = rows.surviving().data.withColumn("place", F.col(ORDER))
+    struct = row_struct([F.col(name_of(i)) for i in range(len(types))], types)
+    placed = F.struct(F.col("place"), struct.alias("row"))
+    in_order = F.transform(F.array_sort(F.collect_list(placed)), lambda pair: pair["row"])
+    data = Grouping.of(left, rows.names(key)).aggregated(in_order.alias(_VALUES))
+    state = value_state(_VALUES, constructed.list_of(row_data(types)))
+    of_key = tuple(types[number] for number in key)
+    return NodeState(rows.names(key), of_key, (StateColumns(data, (state,)),), has_timers=False)
+
+
+def _materialized(rows: HistoryRows, key: tuple[int, ...]) -> DataFrame:
+    """The last row of each upsert key that is left, with the place at which it came into the list.
+
+    A row that is added again takes the place of the old one; one that was taken back comes last.
+    """
+    grouping = Grouping.of(rows.data, rows.names(key))
+    same = [F.col(name) for name in grouping.columns]
+    of_key = Window.partitionBy(*same)
+    taken_back = F.max(F.when(F.col(SIGN) < 0, F.col(ORDER))).over(of_key)
+    data = grouping.data.withColumn("taken back", taken_back).where(
+        (F.col(SIGN) > 0) & (F.col("taken back").isNull() | (F.col(ORDER) > F.col("taken back")))
+    )
+    data = data.withColumn("place", F.min(ORDER).over(of_key))
+    newest = F.row_number().over(of_key.orderBy(F.desc(ORDER)))
+    data = data.withColumn("newest", newest).where(F.col("newest") == 1)
+    return data.drop("newest", "taken back", *grouping.added)
+
+
+def rowtime(rows: HistoryRows, description: str) -> int:
+    """The number of the column of event time."""
+    for number, column in enumerate(rows.row):
+        if type_of(column).kind == "ROWTIME":
+            return number
+    raise PlanError(f"{description}: none of its columns is event time")
+
+
+def rowtime_ms(rows: HistoryRows, number: int) -> Column:
+    """Event time in ms, as Flink counts it: a time without zone as if it were UTC."""
+    column = F.col(name_of(number))
+    if type_of(rows.row[number]).root == "TIMESTAMP_WITHOUT_TIME_ZONE":
+        # A cast alone would depend on the session's zone.
+        column = F.concat(column.cast("string"), F.lit("Z")).cast("timestamp")
+    return F.unix_millis(column)
+
+
+def _of_time(rows: HistoryRows, key: tuple[int, ...], time: int, is_last: bool) -> HistoryRows:
+    """The row of each key with the first or last time; of equal times the first or last to come."""
+    grouping = Grouping.of(rows.data, rows.names(key))
+    same = [F.col(name) for name in grouping.columns]
+    by = (F.desc(name_of(time)), F.desc(ORDER)) if is_last else (F.asc(name_of(time)), F.asc(ORDER))
+    place = F.row_number().over(Window.partitionBy(*same).orderBy(*by))
+    data = grouping.data.withColumn("place", place).where(F.col("place") == 1)
+    return replace(rows, data=data.drop("place", *grouping.added))
+
+
+def _first_on_timer(
+    history: NodeHistory, rows: HistoryRows, key: tuple[int, ...], time: int
+) -> NodeState:
+    rows.expect_order(f"{history.node.description} keeps one of the rows of equal times")
+    first = _of_time(rows, key, time, is_last=False)
+    at = rowtime_ms(rows, time)
+    is_emitted = at <= history.watermark_ms()
+    data = first.data.withColumn(_WAITING, F.when(~is_emitted, first.struct()))
+    data = data.withColumn(_EMITTED, F.when(is_emitted, F.lit(True)))
+    data = data.withColumn(_TIMER, F.when(~is_emitted, at))
+    states = (
+        value_state(_WAITING, rows.serializer()),
+        value_state(_EMITTED, constructed.boolean()),
+    )
+    return NodeState(rows.names(key), rows.types(key), (StateColumns(data, states, _TIMER),))
+
+
+def _kept(rows: HistoryRows, key: tuple[int, ...]) -> NodeState:
+    data = rows.data.withColumn(_KEPT, rows.struct())
+    states = StateColumns(data, (value_state(_KEPT, rows.serializer()),))
+    return NodeState(rows.names(key), rows.types(key), (states,))
+
+
+def _expect_no_mini_batch(history: NodeHistory) -> None:
+    if str((history.at("configuration") or {}).get(_MINI_BATCH, "false")).lower() == "true":
+        raise PlanError(
+            f"{history.node.description}: mini-batch keeps other state, which can't be made of"
+            f" history. Compile the plan with {_MINI_BATCH}=false"
+        )

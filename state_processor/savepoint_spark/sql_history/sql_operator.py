@@ -1,0 +1,157 @@
+"""An operator of a compiled plan, whose state is made of the rows that it would have read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from savepoint_database.snapshot.planned_operators import compiled_plan
+from savepoint_formats.errors import PlanError
+from savepoint_formats.plans.compiled_plan import CompiledPlan
+from savepoint_spark.sql_history.histories import HISTORIES
+from savepoint_spark.sql_history.history_rows import HistoryRows
+from savepoint_spark.sql_history.node_history import NodeHistory
+from savepoint_spark.writing.write_context import PlannedTransformation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from pyspark.sql import DataFrame
+
+    from savepoint_formats.locations.location import PathText
+    from savepoint_formats.plans.compiled_plan import PlanNode, Row
+    from savepoint_spark.writing.operator_plan import OperatorPlan
+
+
+@dataclass(frozen=True, repr=False)
+class SqlOperator:
+    """An operator of a SQL job; see ``OperatorTransformation.for_plan``.
+
+    Attributes:
+        uid: Its uid in a job that runs by ``EXECUTE PLAN``.
+        description: The operator as the query's explanation shows it.
+        inputs: The columns of each input, by the plan's names.
+    """
+
+    uid: str
+    description: str
+    inputs: tuple[tuple[str, ...], ...]
+    _plan: CompiledPlan
+    _node: PlanNode
+
+    def __repr__(self) -> str:
+        return f"SqlOperator({self.uid!r}, {self.description!r})"
+
+    @classmethod
+    def of(cls, plan: PathText | CompiledPlan, operator: int | str) -> SqlOperator:
+        """See ``OperatorTransformation.for_plan``."""
+        parsed = plan if isinstance(plan, CompiledPlan) else compiled_plan(plan)
+        node = _node(parsed, operator)
+        if not _keeps_state(node):
+            raise PlanError(
+                f"{node.description or node.kind}: it has no state, or none that can be made of"
+                f" history; that of {', '.join(HISTORIES)} can, of a sink if it keeps rows for"
+                " upserts"
+            )
+        rows = _rows(parsed, node)
+        names = tuple(tuple(column.name for column in row) for row in rows)
+        name = "upsert-materialize" if node.kind == "sink" else node.kind
+        return cls(node.uid(parsed.flink_version, name), node.description, names, parsed, node)
+
+    def bootstrap_with(
+        self,
+        *history: DataFrame,
+        row_kind: str | None = None,
+        order_by: str | Sequence[str] = (),
+        watermark: datetime | None = None,
+    ) -> SqlHistory:
+        """The operator's state after it has read these rows.
+
+        Args:
+            history: The rows of each input, with the columns of ``inputs``. Further columns may be
+                there; columns of processing time need not.
+            row_kind: The column of the kinds of rows in a changelog: ``+I``, ``-U``, ``+U``,
+                ``-D``. By default all rows are inserts.
+            order_by: Columns that order the rows as they came, for operators whose state depends
+                on it.
+            watermark: The watermark up to which event time has passed, for operators of event
+                time, as a ``datetime`` without time zone. What it closes was emitted, and is not
+                in the state.
+
+        Returns:
+            A transformation for ``with_operator``, under the operator's ``uid``.
+
+        Raises:
+            ColumnNotFoundError: A column of the input is missing.
+            ColumnTypeError: It has another type.
+            PlanError: The operator, an option or an aggregate of it is not supported.
+            ValueError: The operator needs ``order_by``, ``watermark`` or another number of inputs.
+
+        Example:
+            >>> totals = OperatorTransformation.for_plan("orders.json", "GroupAggregate")
+            >>> writer = Savepoint.create(spark).with_operator(totals.uid, totals.bootstrap_with(orders))
+        """
+        if len(history) != len(self.inputs):
+            raise ValueError(
+                f"{self.uid} has {len(self.inputs)} inputs, and was given rows of {len(history)}"
+            )
+        names = (order_by,) if isinstance(order_by, str) else tuple(order_by)
+        rows = tuple(
+            HistoryRows.of(data, row, row_kind, names)
+            for data, row in zip(history, _rows(self._plan, self._node), strict=True)
+        )
+        made = NodeHistory(self._plan, self._node, rows, watermark)
+        state = HISTORIES[self._node.kind](made)
+        # Flink runs an operator without a key as one subtask, with one key group.
+        return SqlHistory(self.uid, state.plan(), None if state.key else 1)
+
+
+@dataclass(frozen=True, repr=False)
+class SqlHistory(PlannedTransformation):
+    """State of a SQL operator that will be written; ``max_parallelism`` is given if it has no key."""
+
+    uid: str
+    state: OperatorPlan
+    max_parallelism: int | None = None
+
+    def __repr__(self) -> str:
+        return f"SqlHistory({self.uid!r})"
+
+    def plan(self) -> OperatorPlan:
+        """The state that will be written."""
+        return self.state
+
+
+def _node(plan: CompiledPlan, operator: int | str) -> PlanNode:
+    """The node with an id, a uid or hash, or the only one whose description begins with a word."""
+    if isinstance(operator, int):
+        nodes = [node for node in plan.nodes.values() if node.id == operator]
+    else:
+        nodes = [
+            node
+            for node in plan.nodes.values()
+            if operator in node.uids() or node.description.partition("(")[0] == operator
+        ]
+    if len(nodes) != 1:
+        known = [f"{n.id}: {n.description[:60]}" for n in filter(_keeps_state, plan.nodes.values())]
+        some = "no operator" if not nodes else f"{len(nodes)} operators"
+        raise PlanError(
+            f"{plan.path} has {some} {operator!r}; with state it has {'; '.join(known)}"
+        )
+    return nodes[0]
+
+
+def _keeps_state(node: PlanNode) -> bool:
+    is_stateless_sink = node.kind == "sink" and not node.spec.get("requireUpsertMaterialize")
+    return node.kind in HISTORIES and not is_stateless_sink
+
+
+def _rows(plan: CompiledPlan, node: PlanNode) -> tuple[Row, ...]:
+    """Columns of each input; those in front of the local aggregation for a global one."""
+    local = plan.local_aggregation(node)
+    rows = plan.inputs(node if local is None else local)
+    known = [row for row in rows if row is not None]
+    if len(known) != len(rows):
+        raise PlanError(f"{node.description}: the plan doesn't tell the columns that it reads")
+    return tuple(known)
