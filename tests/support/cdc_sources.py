@@ -49,7 +49,7 @@ def position(number: int, *, is_base: bool, server: int = 5) -> str:
 
 
 def schema(table: str, form: CdcForm) -> CdcSchema:
-    return CdcSchema(f"shop.{table}", _DOCUMENT.format(table), catalog=not form.has_catalog)
+    return CdcSchema(f"shop.{table}", _DOCUMENT.format(table), catalog=not form.catalog)
 
 
 def snapshot(table: str, number: int, form: CdcForm, watermark: int | None) -> SnapshotSplit:
@@ -60,7 +60,7 @@ def snapshot(table: str, number: int, form: CdcForm, watermark: int | None) -> S
         WHOLE,
         WHOLE,
         None if watermark is None else position(watermark, is_base=form.is_base),
-        catalog=not form.has_catalog,
+        catalog=not form.catalog,
     )
 
 
@@ -74,7 +74,7 @@ def stream(form: CdcForm, start: int, splits: dict[str, list[int]], factory: str
             WHOLE,
             factory if form.is_base else "",
             position(watermark, is_base=form.is_base),
-            catalog=not form.has_catalog,
+            catalog=not form.catalog,
         )
         for table, watermarks in splits.items()
         for number, watermark in enumerate(watermarks)

@@ -2,8 +2,8 @@
 
 Kafka's connector: ``KafkaPartitionSplitSerializer``, ``KafkaSourceEnumStateSerializer``.
 
-``FlinkKafkaConsumer`` is the Kafka source before Flink 1.14. Its union list ``topic-partition-offset-states`` has a tuple per partition: a Kryo object and a number.
-Kafka's connector: ``FlinkKafkaConsumerBase``, ``KafkaTopicPartitionStateSentinel``.
+``FlinkKafkaConsumer`` is the Kafka source before Flink 1.14. Its union list
+``topic-partition-offset-states`` has a tuple per partition: a Kryo object and a number. Kafka's connector: ``FlinkKafkaConsumerBase``, ``KafkaTopicPartitionStateSentinel``.
 
 | number        | meaning                                                    |
 |---------------|------------------------------------------------------------|
@@ -28,9 +28,19 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
+from savepoint_formats.bytes.records import (
+    LONG,
+    Codec,
+    FormRecord,
+    Record,
+    constant,
+    enum_of,
+    list_of,
+    record_of,
+)
 from savepoint_formats.errors import FormatError, UnsupportedVersionError
 from savepoint_formats.kafka.versioned import Versioned
 
@@ -74,11 +84,29 @@ STARTS = {EARLIEST: "earliest", LATEST: "latest", COMMITTED: "committed"}
 """Special offset of a split -> its name."""
 
 _OFFSETS = {name: offset for offset, name in STARTS.items()}
-_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+
+def _topic(view: DataInputView) -> str:
+    topic = view.read_utf()
+    if not _TOPIC_NAME.fullmatch(topic):
+        raise view.error(f"{topic!r}, which is no name of a topic")
+    return topic
+
+
+def _partition(view: DataInputView) -> int:
+    partition = view.read_int()
+    if partition < 0:
+        raise view.error(f"partition {partition}")
+    return partition
+
+
+_TOPIC = Codec(_topic, DataOutputView.write_utf)
+_PARTITION = Codec(_partition, DataOutputView.write_int)
 
 
 @dataclass(frozen=True, slots=True)
-class KafkaSplit:
+class KafkaSplit(Record):
     """A partition, and the offset of its reader.
 
     | bytes    | field           | meaning                                                       |
@@ -91,6 +119,7 @@ class KafkaSplit:
     The element is ``Versioned``, of version 0.
     """
 
+    FIELDS: ClassVar[tuple[Codec, ...]] = (_TOPIC, _PARTITION, LONG, LONG)
     topic: str
     partition: int
     offset: int
@@ -104,12 +133,10 @@ class KafkaSplit:
     @classmethod
     def of_versioned(cls, versioned: Versioned, path: str) -> Self:
         """The split in an element whose version has been read."""
-        view = DataInputView(versioned.data, path)
         if versioned.version != SPLIT_VERSION:
-            raise view.error(f"a split of version {versioned.version}", UnsupportedVersionError)
-        split = cls(_topic(view), _partition(view), view.read_long(), view.read_long())
-        view.expect_end()
-        return split
+            message = f"a split of version {versioned.version}"
+            raise UnsupportedVersionError(message, path, 0)
+        return cls.whole(versioned.data, path)
 
     def at(self, offset: str | int, stopping_offset: str | int | None) -> Self:
         """The split that goes on elsewhere; without a stopping offset it keeps its own.
@@ -131,12 +158,7 @@ class KafkaSplit:
 
     def to_versioned(self) -> Versioned:
         """The split, of version 0."""
-        view = DataOutputView()
-        view.write_utf(self.topic)
-        view.write_int(self.partition)
-        view.write_long(self.offset)
-        view.write_long(self.stopping_offset)
-        return Versioned(SPLIT_VERSION, view.to_bytes())
+        return Versioned(SPLIT_VERSION, Record.to_bytes(self))
 
 
 class AssignmentStatus(IntEnum):
@@ -147,12 +169,19 @@ class AssignmentStatus(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class KafkaPartition:
+class KafkaPartition(FormRecord):
     """A partition that the coordinator knows."""
 
     topic: str
     partition: int
     status: AssignmentStatus
+
+    @classmethod
+    def fields(cls, form: bool) -> dict[str, Codec]:
+        """Whether the status is stored is the form."""
+        status = enum_of(AssignmentStatus, "an assignment status")
+        assigned = constant(AssignmentStatus.ASSIGNED)
+        return {"topic": _TOPIC, "partition": _PARTITION, "status": status if form else assigned}
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +214,9 @@ class KafkaEnumerator:
             case 0:
                 partitions, is_discovered = tuple(_assigned(inner)), True
             case 1:
-                partitions, is_discovered = tuple(_partitions(inner, has_status=False)), True
+                partitions, is_discovered = _partitions(inner, has_status=False), True
             case 2:
-                partitions = tuple(_partitions(inner, has_status=True))
+                partitions = _partitions(inner, has_status=True)
                 is_discovered = inner.read_strict_bool()
             case _:
                 message = f"an enumerator of version {versioned.version}"
@@ -196,13 +225,9 @@ class KafkaEnumerator:
         return cls(versioned.version, partitions, is_discovered)
 
 
-def _partitions(view: DataInputView, *, has_status: bool) -> Iterator[KafkaPartition]:
-    for _ in range(view.read_count(6)):
-        topic, partition = _topic(view), _partition(view)
-        status = view.read_int() if has_status else 0
-        if status not in (0, 1):
-            raise view.error(f"an assignment status {status}, expected 0 or 1")
-        yield KafkaPartition(topic, partition, AssignmentStatus(status))
+def _partitions(view: DataInputView, *, has_status: bool) -> tuple[KafkaPartition, ...]:
+    found: tuple[KafkaPartition, ...] = list_of(record_of(KafkaPartition, has_status), 6).read(view)
+    return found
 
 
 def _assigned(view: DataInputView) -> Iterator[KafkaPartition]:
@@ -220,20 +245,6 @@ def _offset(offset: object, topic: str) -> int:
     if not 0 <= number < 1 << 63:
         raise ValueError(f"offset {offset} of {topic}, expected 0 or more, or a word")
     return number
-
-
-def _topic(view: DataInputView) -> str:
-    topic = view.read_utf()
-    if not _TOPIC.fullmatch(topic):
-        raise view.error(f"{topic!r}, which is no name of a topic")
-    return topic
-
-
-def _partition(view: DataInputView) -> int:
-    partition = view.read_int()
-    if partition < 0:
-        raise view.error(f"partition {partition}")
-    return partition
 
 
 LEGACY_STATE = "topic-partition-offset-states"

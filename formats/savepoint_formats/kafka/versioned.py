@@ -11,38 +11,15 @@ Flink: ``SimpleVersionedSerialization``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar
 
-from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
+from savepoint_formats.bytes.records import BYTES, INT, Codec, Record
 
 
 @dataclass(frozen=True, slots=True)
-class Versioned:
+class Versioned(Record):
     """Bytes, and the version of what wrote them."""
 
+    FIELDS: ClassVar[tuple[Codec, ...]] = (INT, BYTES)
     version: int
     data: bytes
-
-    @classmethod
-    def read(cls, view: DataInputView) -> Self:
-        version = view.read_int()
-        return cls(version, view.read_bytes(view.read_count()))
-
-    @classmethod
-    def whole(cls, data: bytes, path: str) -> Self:
-        """Reads all of ``data``."""
-        view = DataInputView(data, path)
-        versioned = cls.read(view)
-        view.expect_end()
-        return versioned
-
-    def write(self, view: DataOutputView) -> None:
-        view.write_int(self.version)
-        view.write_int(len(self.data))
-        view.write_bytes(self.data)
-
-    def to_bytes(self) -> bytes:
-        """Version, size and data."""
-        view = DataOutputView()
-        self.write(view)
-        return view.to_bytes()

@@ -15,9 +15,9 @@ Flink: ``Checkpoints.storeCheckpointMetadata``, ``MetadataV2V3SerializerBase``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
+from savepoint_formats.bytes.records import BYTES, INT, UTF, Codec, Record, list_of
 from savepoint_formats.errors import NotASavepointError, UnsupportedVersionError
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
@@ -28,10 +28,10 @@ from savepoint_formats.metadata.operator_handles import (
     write_channel_handles,
 )
 from savepoint_formats.metadata.properties import CheckpointProperties
-from savepoint_formats.metadata.records import BYTES, Codec, list_of
 from savepoint_formats.metadata.stream_handles import InlineStream, read_stream, write_stream
 
 if TYPE_CHECKING:
+    from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
     from savepoint_formats.metadata.keyed_handles import KeyedStateHandle
     from savepoint_formats.metadata.operator_handles import ChannelHandle
 
@@ -54,7 +54,7 @@ class MetadataVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class MasterState:
+class MasterState(Record):
     """State of a hook on the job manager.
 
     | bytes    | field   | meaning                    |
@@ -66,30 +66,28 @@ class MasterState:
     | i32, …   | payload | size, bytes                |
     """
 
+    FIELDS: ClassVar[tuple[Codec, ...]] = (INT, UTF, BYTES)
     version: int
     name: str
     payload: bytes
 
-    @classmethod
-    def read(cls, view: DataInputView) -> Self:
-        magic = view.read_int()
-        if magic != MASTER_STATE_MAGIC:
-            raise view.error(f"a master state that begins with {magic:#x}")
-        body = view.read_view(view.read_count())
-        state = cls(body.read_int(), body.read_utf(), BYTES.read(body))
-        body.expect_end()
-        return state
 
-    def write(self, view: DataOutputView) -> None:
-        body = DataOutputView()
-        body.write_int(self.version)
-        body.write_utf(self.name)
-        BYTES.write(body, self.payload)
-        view.write_int(MASTER_STATE_MAGIC)
-        BYTES.write(view, body.to_bytes())
+def _read_master_state(view: DataInputView) -> MasterState:
+    magic = view.read_int()
+    if magic != MASTER_STATE_MAGIC:
+        raise view.error(f"a master state that begins with {magic:#x}")
+    body = view.read_view(view.read_count())
+    state = MasterState.read(body)
+    body.expect_end()
+    return state
 
 
-_MASTER_STATES = list_of(Codec(MasterState.read, lambda view, state: state.write(view)), 8)
+def _write_master_state(view: DataOutputView, state: MasterState) -> None:
+    view.write_int(MASTER_STATE_MAGIC)
+    BYTES.write(view, state.to_bytes())
+
+
+_MASTER_STATES = list_of(Codec(_read_master_state, _write_master_state), 8)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,25 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from savepoint_formats.metadata.records import BOOL, BYTES, LONGS, UTF, Codec, Record, list_of
+from savepoint_formats.bytes.records import (
+    BOOL,
+    BYTES,
+    INT,
+    LONG,
+    LONGS,
+    UTF,
+    Codec,
+    Record,
+    list_of,
+    tuple_of,
+)
+from savepoint_formats.metadata.records import TypedRecord
 from savepoint_formats.metadata.stream_handles import (
     NO_HANDLE,
+    STREAM,
     PlainStream,
     StreamHandle,
     read_plain_stream,
-    read_required_stream,
     write_stream,
 )
 
@@ -123,7 +135,7 @@ class ChannelDirection(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ChannelStateHandle:
+class ChannelStateHandle(TypedRecord):
     """In-flight data of one channel.
 
     | bytes    | field     | meaning                                                     |
@@ -136,6 +148,7 @@ class ChannelStateHandle:
     | …        | stream    | the file, shared by many channels                           |
     """
 
+    FIELDS: ClassVar[tuple[Codec, ...]] = (INT, tuple_of(INT, INT), LONGS, LONG, STREAM)
     direction: ChannelDirection | None
     subtask: int
     channel: tuple[int, int]
@@ -143,24 +156,9 @@ class ChannelStateHandle:
     size: int
     stream: StreamHandle
 
-    @classmethod
-    def read(cls, view: DataInputView, direction: ChannelDirection | None) -> Self:
-        subtask, channel = view.read_int(), (view.read_int(), view.read_int())
-        offsets, size = LONGS.read(view), view.read_long()
-        return cls(direction, subtask, channel, offsets, size, read_required_stream(view))
-
-    def write(self, view: DataOutputView) -> None:
-        _write_direction(self.direction, view)
-        view.write_int(self.subtask)
-        for index in self.channel:
-            view.write_int(index)
-        LONGS.write(view, self.offsets)
-        view.write_long(self.size)
-        write_stream(self.stream, view)
-
 
 @dataclass(frozen=True, slots=True)
-class MergedChannelStateHandle:
+class MergedChannelStateHandle(TypedRecord):
     """In-flight data of all channels of a subtask.
 
     | bytes    | field     | meaning                                                     |
@@ -172,23 +170,12 @@ class MergedChannelStateHandle:
     | i32, …   | channels  | size in bytes, then the offsets of each channel, unread     |
     """
 
+    FIELDS: ClassVar[tuple[Codec, ...]] = (INT, LONG, STREAM, BYTES)
     direction: ChannelDirection
     subtask: int
     size: int
     stream: StreamHandle
     channels: bytes
-
-    @classmethod
-    def read(cls, view: DataInputView, direction: ChannelDirection) -> Self:
-        subtask, size, stream = view.read_int(), view.read_long(), read_required_stream(view)
-        return cls(direction, subtask, size, stream, BYTES.read(view))
-
-    def write(self, view: DataOutputView) -> None:
-        _write_direction(self.direction, view)
-        view.write_int(self.subtask)
-        view.write_long(self.size)
-        write_stream(self.stream, view)
-        BYTES.write(view, self.channels)
 
 
 ChannelHandle = ChannelStateHandle | MergedChannelStateHandle
@@ -204,6 +191,8 @@ def write_channel_handles(handles: tuple[ChannelHandle, ...], view: DataOutputVi
     """The mirror of ``read_channel_handles``."""
     view.write_int(len(handles))
     for handle in handles:
+        if handle.direction is not None:
+            view.write_byte(handle.direction)
         handle.write(view)
 
 
@@ -218,8 +207,3 @@ def _read_channel_handle(view: DataInputView, *, has_direction: bool) -> Channel
     if direction in (ChannelDirection.INPUT, ChannelDirection.OUTPUT):
         return ChannelStateHandle.read(view, direction)
     return MergedChannelStateHandle.read(view, direction)
-
-
-def _write_direction(direction: ChannelDirection | None, view: DataOutputView) -> None:
-    if direction is not None:
-        view.write_byte(direction)

@@ -18,8 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from savepoint_formats.bytes.records import BYTES, INT, LONG, UTF, Codec, Record
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM, KeyGroupRange
-from savepoint_formats.metadata.records import BYTES, INT, LONG, UTF, Codec, Record
 
 if TYPE_CHECKING:
     from savepoint_formats.bytes.data_view import DataInputView, DataOutputView

@@ -25,9 +25,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
+from savepoint_formats.bytes.records import BYTES, INT, Codec, Record, enum_of, list_of, record_of
 from savepoint_formats.errors import UnsupportedVersionError
 from savepoint_formats.kafka.versioned import Versioned
 
@@ -52,52 +53,25 @@ class RequestState(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class VersionedItems:
+class VersionedItems(Record):
     """A list whose items share one version."""
 
+    FIELDS: ClassVar[tuple[Codec, ...]] = (INT, list_of(BYTES, 4))
     version: int
     items: tuple[bytes, ...]
 
-    @classmethod
-    def read(cls, view: DataInputView) -> Self:
-        """Raises ``FormatError`` if there are fewer bytes than a size says."""
-        version = view.read_int()
-        count = view.read_count(4)
-        return cls(version, tuple(view.read_bytes(view.read_count()) for _ in range(count)))
-
-    def write(self, view: DataOutputView) -> None:
-        view.write_int(self.version)
-        view.write_int(len(self.items))
-        for item in self.items:
-            view.write_int(len(item))
-            view.write_bytes(item)
-
 
 @dataclass(frozen=True, slots=True)
-class CommitRequest:
+class CommitRequest(Record):
     """A committable, with its retries and its state."""
 
+    FIELDS: ClassVar[tuple[Codec, ...]] = (
+        *(record_of(Versioned), INT),
+        enum_of(RequestState, "a commit of state"),
+    )
     committable: Versioned
     retries: int
     state: RequestState
-
-    @classmethod
-    def of(cls, data: bytes, path: str) -> Self:
-        """Raises ``FormatError`` if the bytes are no request."""
-        view = DataInputView(data, path)
-        committable, retries, state = Versioned.read(view), view.read_int(), view.read_int()
-        if state not in tuple(RequestState):
-            raise view.error(f"state {state} of a commit, expected 0 to 3")
-        view.expect_end()
-        return cls(committable, retries, RequestState(state))
-
-    def to_bytes(self) -> bytes:
-        """Bytes of a request of version 0."""
-        view = DataOutputView()
-        self.committable.write(view)
-        view.write_int(self.retries)
-        view.write_int(self.state)
-        return view.to_bytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +110,7 @@ class SubtaskCommits:
         drained = view.read_int() if version < 2 else None
         failed = view.read_int()
         view.expect_end()
-        requests = tuple(CommitRequest.of(item, path) for item in listed.items)
+        requests = tuple(CommitRequest.whole(item, path) for item in listed.items)
         return cls(subtask, requests, listed.version, committables, drained, failed)
 
     def to_bytes(self) -> bytes:

@@ -6,9 +6,10 @@ Kafka's connector: ``KafkaCommittableSerializer``, ``KafkaWriterStateSerializer`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
+from savepoint_formats.bytes.records import LONG, SHORT, UTF, Codec, Record, list_of
 from savepoint_formats.errors import RefusedError, UnsupportedVersionError
 from savepoint_formats.kafka.versioned import Versioned
 
@@ -21,9 +22,10 @@ _SUBTASKS_SIZE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointTransaction:
+class CheckpointTransaction(Record):
     """A transaction that was flushed for a checkpoint; it may be committed or not."""
 
+    FIELDS: ClassVar[tuple[Codec, ...]] = (UTF, LONG)
     transactional_id: str
     checkpoint_id: int
 
@@ -60,16 +62,13 @@ class KafkaWriter:
         ownership = view.read_int()
         if ownership not in (0, 1):
             raise view.error(f"an ownership {ownership}, expected 0 or 1")
-        count = view.read_count(10)
-        transactions = tuple(
-            CheckpointTransaction(view.read_utf(), view.read_long()) for _ in range(count)
-        )
+        transactions = list_of(CheckpointTransaction, 10).read(view)
         view.expect_end()
         return cls(prefix, transactions)
 
 
 @dataclass(frozen=True, slots=True)
-class KafkaCommittable:
+class KafkaCommittable(Record):
     """A transaction that is to be committed.
 
     | bytes | field            |
@@ -79,6 +78,7 @@ class KafkaCommittable:
     | utf   | transactional id |
     """
 
+    FIELDS: ClassVar[tuple[Codec, ...]] = (SHORT, LONG, UTF)
     epoch: int
     producer_id: int
     transactional_id: str
@@ -86,13 +86,10 @@ class KafkaCommittable:
     @classmethod
     def of(cls, versioned: Versioned, path: str) -> Self:
         """Raises ``FormatError`` if the bytes are none."""
-        view = DataInputView(versioned.data, path)
         if versioned.version != _COMMITTABLE_VERSION:
             message = f"a committable of version {versioned.version}"
-            raise view.error(message, UnsupportedVersionError)
-        committable = cls(view.read_short(), view.read_long(), view.read_utf())
-        view.expect_end()
-        return committable
+            raise UnsupportedVersionError(message, path, 0)
+        return cls.whole(versioned.data, path)
 
 
 def committable(versioned: Versioned, path: str) -> Facts:

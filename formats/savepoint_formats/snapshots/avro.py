@@ -21,8 +21,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.records import UTF
 from savepoint_formats.layout import IndexedUnion, Layout, Opaque, Struct
-from savepoint_formats.snapshots.fields import TEXT, UTF
+from savepoint_formats.snapshots.fields import STRING
 from savepoint_formats.snapshots.snapshot import SnapshotKind, TypeSerializerSnapshot, register
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 _BODIES: dict[int, tuple[Field, ...]] = {
     1: (("schema", UTF),),
     2: (("runtime_class", UTF), ("schema", UTF)),
-    3: (("runtime_class", TEXT), ("schema", TEXT)),
+    3: (("runtime_class", STRING), ("schema", STRING)),
 }
 _PRIMITIVES: dict[str, Layout] = {
     "null": layouts.Marker(None),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.records import BOOL, UTF
 from savepoint_formats.layout import (
     Int,
     Layout,
@@ -29,13 +30,14 @@ from savepoint_formats.layout import (
     Ttl,
 )
 from savepoint_formats.snapshots.basic import BASE, RUNTIME, SCALA, inner
-from savepoint_formats.snapshots.fields import BOOL, JAVA, UTF, number
+from savepoint_formats.snapshots.fields import JAVA, number
 from savepoint_formats.snapshots.snapshot import NO_FIELDS, SNAPSHOT, SnapshotKind, register
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_formats.snapshots.fields import Codec, Field
+    from savepoint_formats.bytes.records import Codec
+    from savepoint_formats.snapshots.fields import Field
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 
 _API = "org.apache.flink.api.common.typeutils."

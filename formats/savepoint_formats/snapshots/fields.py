@@ -1,7 +1,4 @@
-"""Codecs of the fields that make up bodies of serializer snapshots.
-
-A codec writes back byte for byte what it reads.
-"""
+"""Codecs of fields that only bodies of serializer snapshots have."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.bytes.data_view import DataOutputView
+from savepoint_formats.bytes.records import BYTES, INT, UTF, Codec, list_of, tuple_of
 from savepoint_formats.java.stream import read_java_object
 
 if TYPE_CHECKING:
@@ -17,14 +15,6 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots.snapshot import SnapshotView
 
 OPTIONAL_MAP_MAGIC = 0x000004F2C69A3D70
-
-
-@dataclass(frozen=True, slots=True)
-class Codec:
-    """Reads and writes a field."""
-
-    read: Callable[[SnapshotView], Any]
-    write: Callable[[DataOutputView, Any], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,26 +96,7 @@ def _write_optional_map(view: DataOutputView, entries: tuple[OptionalEntry, ...]
         for data in (entry.key, entry.value):
             view.write_bool(data is not None)
             if data is not None:
-                _write_framed(view, data)
-
-
-def _write_framed(view: DataOutputView, data: bytes) -> None:
-    view.write_int(len(data))
-    view.write_bytes(data)
-
-
-def _list_of(element: Codec, element_size: int) -> Codec:
-    """An i32 count, then the elements."""
-
-    def read(view: SnapshotView) -> tuple[Any, ...]:
-        return tuple(element.read(view) for _ in range(view.read_count(element_size)))
-
-    def write(view: DataOutputView, values: tuple[Any, ...]) -> None:
-        view.write_int(len(values))
-        for value in values:
-            element.write(view, value)
-
-    return Codec(read, write)
+                BYTES.write(view, data)
 
 
 def names_of(count: int) -> Codec:
@@ -140,15 +111,6 @@ def names_of(count: int) -> Codec:
             view.write_utf(name)
 
     return Codec(read, write)
-
-
-def _read_numbered(view: SnapshotView) -> tuple[str, int]:
-    return view.read_utf(), view.read_int()
-
-
-def _write_numbered(view: DataOutputView, value: tuple[str, int]) -> None:
-    view.write_utf(value[0])
-    view.write_int(value[1])
 
 
 def number(low: int, high: int) -> Codec:
@@ -172,15 +134,12 @@ def utf_bytes(*texts: str) -> bytes:
     return view.to_bytes()
 
 
-UTF = Codec(lambda view: view.read_utf(), lambda view, value: view.write_utf(value))
-BOOL = Codec(lambda view: view.read_strict_bool(), lambda view, value: view.write_bool(value))
-TEXT = Codec(
+STRING = Codec(
     lambda view: view.read_string_value(), lambda view, value: view.write_string_value(value)
 )
-FRAMED = Codec(lambda view: view.read_bytes(view.read_count()), _write_framed)
 JAVA = Codec(_read_java, lambda view, value: view.write_bytes(value.data))
-JAVA_LIST = _list_of(JAVA, element_size=5)
-NAMES = _list_of(UTF, element_size=2)
-TEXTS = _list_of(TEXT, element_size=1)
-NUMBERED_NAMES = _list_of(Codec(_read_numbered, _write_numbered), element_size=6)
+JAVA_LIST = list_of(JAVA, 5)
+NAMES = list_of(UTF, 2)
+TEXTS = list_of(STRING)
+NUMBERED_NAMES = list_of(tuple_of(UTF, INT), 6)
 OPTIONAL_MAP = Codec(_read_optional_map, _write_optional_map)

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.counts import can_be_empty
+from savepoint_formats.bytes.records import BOOL, UTF, Codec
 from savepoint_formats.layout import (
     VARIABLE,
     CaseClass,
@@ -47,7 +48,7 @@ from savepoint_formats.layout import (
 from savepoint_formats.layout.layout_facts import common_length
 from savepoint_formats.snapshots.basic import inner, simple
 from savepoint_formats.snapshots.composite import numbered, of_parts, optional
-from savepoint_formats.snapshots.fields import BOOL, NAMES, TEXTS, UTF, Codec, Following
+from savepoint_formats.snapshots.fields import NAMES, TEXTS, Following
 from savepoint_formats.snapshots.snapshot import (
     NO_FIELDS,
     SNAPSHOT,

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.bytes.records import UTF
 from savepoint_formats.errors import FormatError
 from savepoint_formats.java.stream import JavaObject, read_java_object
 from savepoint_formats.layout import Kryo, KryoRegistration, Layout, Opaque
 from savepoint_formats.snapshots.basic import RUNTIME, inner
-from savepoint_formats.snapshots.fields import OPTIONAL_MAP, UTF
+from savepoint_formats.snapshots.fields import OPTIONAL_MAP
 from savepoint_formats.snapshots.snapshot import SnapshotKind, TypeSerializerSnapshot, register
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from savepoint_formats.bytes.records import BYTES, UTF, Codec
 from savepoint_formats.errors import FormatError
 from savepoint_formats.java.stream import JavaClass
 from savepoint_formats.layout import Layout, Opaque, Repeated, Struct
@@ -37,7 +38,7 @@ from savepoint_formats.snapshots.composite import (
     optional,
     optional_elements,
 )
-from savepoint_formats.snapshots.fields import FRAMED, JAVA, UTF, Codec, number
+from savepoint_formats.snapshots.fields import JAVA, number
 from savepoint_formats.snapshots.resynchronised import read_resynchronised
 from savepoint_formats.snapshots.snapshot import (
     KINDS,
@@ -111,7 +112,7 @@ class ResilientList:
 def _legacy(layout: Callable[[TypeSerializerSnapshot], Layout], **config: Codec) -> SnapshotKind:
     fields: tuple[Field, ...] = (
         ("serializer_version", number(1, 1)),
-        ("serializer", FRAMED),
+        ("serializer", BYTES),
         ("config_version", number(0, 0xFFFF)),
         *config.items(),
     )

@@ -22,6 +22,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from savepoint_formats.bytes.records import UTF
 from savepoint_formats.errors import FormatError, SchemaChangeError, UnknownSnapshotError
 from savepoint_formats.layout import (
     Kryo,
@@ -38,7 +39,7 @@ from savepoint_formats.layout import (
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.basic import BASE, OBJECTS, PRIMITIVES, RUNTIME, inner
 from savepoint_formats.snapshots.extracted import Extraction, subclasses_of
-from savepoint_formats.snapshots.fields import OPTIONAL_MAP, UTF
+from savepoint_formats.snapshots.fields import OPTIONAL_MAP
 from savepoint_formats.snapshots.kryo import KRYO
 from savepoint_formats.snapshots.nested import (
     all_snapshots,

@@ -21,24 +21,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.records import BYTES
 from savepoint_formats.layout import Framed, Layout, Opaque
 from savepoint_formats.snapshots.basic import inner, simple
 from savepoint_formats.snapshots.composite import map_of, numbered
-from savepoint_formats.snapshots.fields import (
-    FRAMED,
-    JAVA,
-    JAVA_LIST,
-    Following,
-    names_of,
-    number,
-)
+from savepoint_formats.snapshots.fields import JAVA, JAVA_LIST, Following, names_of, number
 from savepoint_formats.snapshots.logical_type import logical_type
 from savepoint_formats.snapshots.snapshot import NESTED, SNAPSHOT, SnapshotKind, register
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_formats.snapshots.fields import Codec, Field
+    from savepoint_formats.bytes.records import Codec
+    from savepoint_formats.snapshots.fields import Field
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 
 _TABLE = "org.apache.flink.table.runtime.typeutils."
@@ -134,7 +129,7 @@ register(
             nested=NESTED,
         ),
         f"{_SEQUENCED}RowDataKeySerializerSnapshot": plain(
-            lambda snapshot: snapshot["row"].layout(), equaliser=FRAMED, hash=FRAMED, row=SNAPSHOT
+            lambda snapshot: snapshot["row"].layout(), equaliser=BYTES, hash=BYTES, row=SNAPSHOT
         ),
     }
 )

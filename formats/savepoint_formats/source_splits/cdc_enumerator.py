@@ -27,24 +27,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Self
+from typing import ClassVar, Self
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
+from savepoint_formats.bytes.records import (
+    BOOL,
+    BYTES,
+    INT,
+    LONG,
+    UTF,
+    Codec,
+    FormRecord,
+    Record,
+    enum_of,
+    list_of,
+    optional,
+    record_of,
+    tuple_of,
+)
 from savepoint_formats.errors import FormatError, UnsupportedVersionError
 from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.source_splits.cdc_splits import (
     CdcForm,
     CdcSchema,
     SnapshotSplit,
-    read_list,
-    read_schemas,
     read_split,
+    schemas_of,
     split_bytes,
-    write_all,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _SNAPSHOT, _STREAM, _BOTH = 1, 2, 3
 _NEWEST_MYSQL, _NEWEST_BASE = 5, 8
@@ -60,25 +70,47 @@ class AssignerStatus(IntEnum):
     NEWLY_ADDED_ASSIGNING_FINISHED = 4
 
 
+_STATUS = enum_of(AssignerStatus, "a status")
+_WHETHER_FINISHED = Codec(
+    lambda view: AssignerStatus(view.read_strict_bool()),
+    lambda view, status: view.write_bool(status > 0),
+)
+
+
+def _split_codec(form: CdcForm) -> Codec:
+    def read(view: DataInputView) -> SnapshotSplit:
+        split = read_split(BYTES.read(view), form, view.path)
+        if not isinstance(split, SnapshotSplit):
+            raise view.error("a stream among the snapshots")
+        return split
+
+    return Codec(read, lambda view, split: BYTES.write(view, split_bytes(split, form)))
+
+
 @dataclass(frozen=True, slots=True)
-class CdcTable:
+class CdcTable(FormRecord):
     """Name of a table; ``catalog`` says whether it begins with a catalog."""
 
     name: str
     catalog: bool = True
 
+    @classmethod
+    def fields(cls, form: bool) -> dict[str, Codec]:
+        return ({"catalog": BOOL} if form else {}) | {"name": UTF}
+
 
 @dataclass(frozen=True, slots=True)
-class DividedTable:
+class DividedTable(Record):
     """The table that is being divided into splits."""
 
+    FIELDS: ClassVar[tuple[Codec, ...]] = (UTF, UTF, INT)
     name: str
     next_start: str
     next_number: int
 
 
 @dataclass(frozen=True, slots=True)
-class CdcSnapshots:
+class CdcSnapshots(FormRecord):
     """Snapshots of tables.
 
     Attributes:
@@ -104,6 +136,28 @@ class CdcSnapshots:
     schemas: tuple[CdcSchema, ...] = ()
     checkpoints: tuple[tuple[str, int], ...] = ()
     divided: DividedTable | None = None
+
+    @classmethod
+    def fields(cls, form: tuple[int, CdcForm]) -> dict[str, Codec]:
+        version, splits = form
+        tables = list_of(record_of(CdcTable, splits.is_base and version >= 5), 2)
+        split = _split_codec(splits)
+        first_status, first_divided = (6, 8) if splits.is_base else (3, 5)
+        fields = {
+            "processed": tables,
+            "remaining": list_of(split, 4),
+            "assigned": list_of(tuple_of(UTF, split), 6),
+            "finished": list_of(tuple_of(UTF, splits.position), 3),
+            "status": _STATUS if version >= first_status else _WHETHER_FINISHED,
+        }
+        added = (
+            (3, "waiting", tables),
+            (3, "is_case_sensitive", BOOL),
+            (4, "schemas", schemas_of(splits)),
+            (7, "checkpoints", list_of(tuple_of(UTF, LONG), 10)),
+            (first_divided, "divided", optional(record_of(DividedTable))),
+        )
+        return fields | {name: codec for first, name, codec in added if version >= first}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +187,9 @@ class CdcEnumerator:
         kind = view.read_int()
         if kind not in (_SNAPSHOT, _STREAM, _BOTH):
             raise view.error(f"an enumerator of kind {kind}, expected 1 to 3")
-        layout = _Layout(versioned.version, form)
-        snapshots = None if kind == _STREAM else layout.read(view)
+        snapshots = None
+        if kind != _STREAM:
+            snapshots = CdcSnapshots.read(view, (versioned.version, form))
         is_streamed = None if kind == _SNAPSHOT else view.read_strict_bool()
         view.expect_end()
         return cls(versioned.version, form, snapshots, is_streamed)
@@ -155,122 +210,7 @@ class CdcEnumerator:
             view.write_int(_STREAM)
         else:
             view.write_int(_SNAPSHOT if self.is_streamed is None else _BOTH)
-            _Layout(self.version, self.form).write(view, self.snapshots)
+            self.snapshots.write(view, (self.version, self.form))
         if self.is_streamed is not None:
             view.write_bool(self.is_streamed)
         return Versioned(self.version, view.to_bytes())
-
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """Reads and writes snapshots of a version."""
-
-    version: int
-    form: CdcForm
-
-    @property
-    def _first_status(self) -> int:
-        return 6 if self.form.is_base else 3
-
-    @property
-    def _first_divided(self) -> int:
-        return 8 if self.form.is_base else 5
-
-    @property
-    def _has_checkpoints(self) -> bool:
-        return self.version >= 7
-
-    @property
-    def _has_catalog(self) -> bool:
-        return self.form.is_base and self.version >= 5
-
-    def read(self, view: DataInputView) -> CdcSnapshots:
-        form = self.form
-        processed = self._tables(view)
-        remaining = read_list(view, lambda: self._split(view), 4)
-        assigned = read_list(view, lambda: (view.read_utf(), self._split(view)), 6)
-        finished = read_list(view, lambda: (view.read_utf(), form.read_position(view)), 3)
-        if self.version < self._first_status:
-            status = AssignerStatus(view.read_strict_bool())
-        elif (code := view.read_int()) in tuple(AssignerStatus):
-            status = AssignerStatus(code)
-        else:
-            raise view.error(f"a status {code}, expected 0 to 4")
-        if self.version < 3:
-            return CdcSnapshots(processed, remaining, assigned, finished, status)
-        waiting, is_case_sensitive = self._tables(view), view.read_strict_bool()
-        schemas = read_schemas(view, form) if self.version >= 4 else ()
-        checkpoints: tuple[tuple[str, int], ...] = ()
-        if self._has_checkpoints:
-            checkpoints = read_list(view, lambda: (view.read_utf(), view.read_long()), 10)
-        divided = None
-        if self.version >= self._first_divided and view.read_strict_bool():
-            divided = DividedTable(view.read_utf(), view.read_utf(), view.read_int())
-        return CdcSnapshots(
-            *(processed, remaining, assigned, finished, status, waiting, is_case_sensitive),
-            *(schemas, checkpoints, divided),
-        )
-
-    def write(self, view: DataOutputView, snapshots: CdcSnapshots) -> None:
-        self._write_tables(view, snapshots.processed)
-        view.write_int(len(snapshots.remaining))
-        for split in snapshots.remaining:
-            self._write_split(view, split)
-        view.write_int(len(snapshots.assigned))
-        for name, split in snapshots.assigned:
-            view.write_utf(name)
-            self._write_split(view, split)
-        view.write_int(len(snapshots.finished))
-        for name, watermark in snapshots.finished:
-            view.write_utf(name)
-            self.form.write_position(view, watermark)
-        if self.version < self._first_status:
-            view.write_bool(snapshots.status > 0)
-        else:
-            view.write_int(snapshots.status)
-        if self.version >= 3:
-            self._write_rest(view, snapshots)
-
-    def _write_rest(self, view: DataOutputView, snapshots: CdcSnapshots) -> None:
-        self._write_tables(view, snapshots.waiting)
-        view.write_bool(snapshots.is_case_sensitive)
-        if self.version >= 4:
-            write_all(view, self.form, snapshots.schemas)
-        if self._has_checkpoints:
-            view.write_int(len(snapshots.checkpoints))
-            for name, checkpoint in snapshots.checkpoints:
-                view.write_utf(name)
-                view.write_long(checkpoint)
-        if self.version >= self._first_divided:
-            divided = snapshots.divided
-            view.write_bool(divided is not None)
-            if divided is not None:
-                view.write_utf(divided.name)
-                view.write_utf(divided.next_start)
-                view.write_int(divided.next_number)
-
-    def _tables(self, view: DataInputView) -> tuple[CdcTable, ...]:
-        def read() -> CdcTable:
-            catalog = view.read_strict_bool() if self._has_catalog else True
-            return CdcTable(view.read_utf(), catalog)
-
-        return read_list(view, read, 2)
-
-    def _write_tables(self, view: DataOutputView, tables: Iterable[CdcTable]) -> None:
-        listed = tuple(tables)
-        view.write_int(len(listed))
-        for table in listed:
-            if self._has_catalog:
-                view.write_bool(table.catalog)
-            view.write_utf(table.name)
-
-    def _split(self, view: DataInputView) -> SnapshotSplit:
-        split = read_split(view.read_bytes(view.read_count()), self.form, view.path)
-        if not isinstance(split, SnapshotSplit):
-            raise view.error("a stream among the snapshots")
-        return split
-
-    def _write_split(self, view: DataOutputView, split: SnapshotSplit) -> None:
-        data = split_bytes(split, self.form)
-        view.write_int(len(data))
-        view.write_bytes(data)

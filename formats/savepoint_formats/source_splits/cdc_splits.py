@@ -40,20 +40,27 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
+from savepoint_formats.bytes.records import (
+    BOOL,
+    INT,
+    TEXT,
+    UTF,
+    Codec,
+    FormRecord,
+    constant,
+    list_of,
+    optional,
+    record_of,
+)
 from savepoint_formats.errors import FormatError, RefusedError, UnsupportedVersionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from savepoint_formats.kafka.versioned import Versioned
 
-Item = TypeVar("Item")
-
-SNAPSHOT, STREAM = 1, 2
 _NEWEST_MYSQL, _NEWEST_BASE = 4, 6
 
 _NAME = re.compile(r'`((?:[^`]|``)*)`|"((?:[^"]|"")*)"|([^.]+)')
@@ -83,45 +90,48 @@ class CdcForm:
         return self
 
     @property
-    def has_catalog(self) -> bool:
-        return self.is_base and self.version >= 4
+    def catalog(self) -> dict[str, Codec]:
+        """Whether a name begins with a catalog, where that is stored."""
+        return {"catalog": BOOL} if self.is_base and self.version >= 4 else {}
 
     @property
     def has_suspended(self) -> bool:
         return self.version >= (5 if self.is_base else 4)
 
-    def read_catalog(self, view: DataInputView) -> bool:
-        return view.read_strict_bool() if self.has_catalog else True
-
-    def write_catalog(self, view: DataOutputView, catalog: bool) -> None:
-        if self.has_catalog:
-            view.write_bool(catalog)
-
-    def read_position(self, view: DataInputView) -> str | None:
+    @property
+    def position(self) -> Codec:
         """JSON of a position; None where there is none."""
-        if not view.read_strict_bool():
-            return None
+        return optional(Codec(self._read_position, self._write_position))
+
+    def _read_position(self, view: DataInputView) -> str:
         if self.version == 1:
             return json.dumps({"file": view.read_utf(), "pos": str(view.read_long())})
-        text = read_text(view)
+        text: str = TEXT.read(view)
         if (values := position_values(text)) is None:
             raise view.error("a position that is no JSON of texts")
         if values and not self.is_base and not {"file", "kind"} & set(values):
             raise view.error(f"a position {text}, which is another connector's")
         return text
 
-    def write_position(self, view: DataOutputView, position: str | None) -> None:
-        view.write_bool(position is not None)
-        if position is None:
-            return
+    def _write_position(self, view: DataOutputView, position: str) -> None:
         if self.version > 1:
-            write_text(view, position)
+            TEXT.write(view, position)
             return
         values = position_values(position) or {}
         if set(values) != {"file", "pos"}:
             raise RefusedError(f"{position}: splits of version 1 hold nothing but file and pos")
         view.write_utf(values["file"] or "")
         view.write_long(int(values["pos"] or 0))
+
+    def read_stream_id(self, view: DataInputView) -> str:
+        split = view.read_utf()
+        if split.startswith("binlog") is self.is_base:
+            raise view.error(f"a split {split!r}, which is another connector's")
+        return split
+
+    def read_suspended(self, view: DataInputView) -> bool | None:
+        """Whether a stream is suspended; None where MySQL's connector left it out at the end."""
+        return view.read_strict_bool() if self.is_base or view.remaining else None
 
 
 def position_values(text: str) -> dict[str, str | None] | None:
@@ -136,23 +146,8 @@ def position_values(text: str) -> dict[str, str | None] | None:
     return values if is_position else None
 
 
-def read_text(view: DataInputView) -> str:
-    """A text: i32 size, UTF-8."""
-    try:
-        return view.read_bytes(view.read_count()).decode()
-    except UnicodeDecodeError as error:
-        raise view.error(f"no UTF-8: {error.reason}") from error
-
-
-def write_text(view: DataOutputView, text: str) -> None:
-    """The mirror of ``read_text``."""
-    data = text.encode()
-    view.write_int(len(data))
-    view.write_bytes(data)
-
-
 @dataclass(frozen=True, slots=True)
-class CdcSchema:
+class CdcSchema(FormRecord):
     """Schema of a table, as JSON."""
 
     table: str
@@ -160,41 +155,17 @@ class CdcSchema:
     catalog: bool = True
 
     @classmethod
-    def read(cls, view: DataInputView, form: CdcForm) -> Self:
-        catalog, table = form.read_catalog(view), view.read_utf()
-        document = view.read_utf() if form.version == 1 else read_text(view)
-        return cls(table, document, catalog)
-
-    def write(self, view: DataOutputView, form: CdcForm) -> None:
-        form.write_catalog(view, self.catalog)
-        view.write_utf(self.table)
-        if form.version == 1:
-            view.write_utf(self.document)
-        else:
-            write_text(view, self.document)
+    def fields(cls, form: CdcForm) -> dict[str, Codec]:
+        return form.catalog | {"table": UTF, "document": UTF if form.version == 1 else TEXT}
 
 
-def read_list(view: DataInputView, read: Callable[[], Item], size: int) -> tuple[Item, ...]:
-    """An i32 count, then items of at least ``size`` bytes."""
-    return tuple(read() for _ in range(view.read_count(size)))
-
-
-def read_schemas(view: DataInputView, form: CdcForm) -> tuple[CdcSchema, ...]:
+def schemas_of(form: CdcForm) -> Codec:
     """Schemas of several tables."""
-    return read_list(view, lambda: CdcSchema.read(view, form), 4)
-
-
-def write_all(
-    view: DataOutputView, form: CdcForm, items: tuple[CdcSchema | FinishedSplit, ...]
-) -> None:
-    """An i32 count, then the items."""
-    view.write_int(len(items))
-    for item in items:
-        item.write(view, form)
+    return list_of(record_of(CdcSchema, form), 4)
 
 
 @dataclass(frozen=True, slots=True)
-class FinishedSplit:
+class FinishedSplit(FormRecord):
     """A snapshot split that was read, as the stream split remembers it."""
 
     table: str
@@ -206,28 +177,14 @@ class FinishedSplit:
     catalog: bool = True
 
     @classmethod
-    def read(cls, view: DataInputView, form: CdcForm) -> Self:
-        return cls(
-            view.read_utf(),
-            view.read_utf(),
-            view.read_utf(),
-            view.read_utf(),
-            view.read_utf() if form.is_base else "",
-            form.read_position(view),
-            form.read_catalog(view),
-        )
-
-    def write(self, view: DataOutputView, form: CdcForm) -> None:
-        for text in (self.table, self.split, self.start, self.end):
-            view.write_utf(text)
-        if form.is_base:
-            view.write_utf(self.factory)
-        form.write_position(view, self.watermark)
-        form.write_catalog(view, self.catalog)
+    def fields(cls, form: CdcForm) -> dict[str, Codec]:
+        names = dict.fromkeys(("table", "split", "start", "end"), UTF)
+        factory = UTF if form.is_base else constant("")
+        return names | {"factory": factory, "watermark": form.position} | form.catalog
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotSplit:
+class SnapshotSplit(FormRecord):
     """A range of keys of a table, to be read once; it has a watermark as soon as it was read."""
 
     table: str
@@ -240,30 +197,13 @@ class SnapshotSplit:
     catalog: bool = True
 
     @classmethod
-    def read(cls, view: DataInputView, form: CdcForm) -> Self:
-        catalog = form.read_catalog(view)
-        return cls(
-            view.read_utf(),
-            view.read_utf(),
-            view.read_utf(),
-            view.read_utf(),
-            view.read_utf(),
-            form.read_position(view),
-            read_schemas(view, form),
-            catalog,
-        )
-
-    def write(self, view: DataOutputView, form: CdcForm) -> None:
-        view.write_int(SNAPSHOT)
-        form.write_catalog(view, self.catalog)
-        for text in (self.table, self.split, self.key_type, self.start, self.end):
-            view.write_utf(text)
-        form.write_position(view, self.watermark)
-        write_all(view, form, self.schemas)
+    def fields(cls, form: CdcForm) -> dict[str, Codec]:
+        names = dict.fromkeys(("table", "split", "key_type", "start", "end"), UTF)
+        return form.catalog | names | {"watermark": form.position, "schemas": schemas_of(form)}
 
 
 @dataclass(frozen=True, slots=True)
-class StreamSplit:
+class StreamSplit(FormRecord):
     """The changes of all tables, from a position on.
 
     Attributes:
@@ -289,36 +229,27 @@ class StreamSplit:
     unused: str = ""
 
     @classmethod
-    def read(cls, view: DataInputView, form: CdcForm) -> Self:
-        split, unused = view.read_utf(), view.read_utf()
-        if split.startswith("binlog") is form.is_base:
-            raise view.error(f"a split {split!r}, which is another connector's")
-        start, end = form.read_position(view), form.read_position(view)
-        finished = read_list(view, lambda: FinishedSplit.read(view, form), 9)
-        schemas = read_schemas(view, form)
-        total = view.read_int() if form.version >= 3 else len(finished)
-        may_lack = not form.is_base and not view.remaining
-        is_suspended = None if may_lack or not form.has_suspended else view.read_strict_bool()
-        is_completed = form.version >= 6 and view.read_strict_bool()
-        return cls(split, start, end, finished, schemas, total, is_suspended, is_completed, unused)
+    def fields(cls, form: CdcForm) -> dict[str, Codec]:
+        def write_suspended(view: DataOutputView, is_suspended: bool | None) -> None:
+            if is_suspended is not None:
+                view.write_bool(is_suspended)
 
-    def write(self, view: DataOutputView, form: CdcForm) -> None:
-        view.write_int(STREAM)
-        view.write_utf(self.split)
-        view.write_utf(self.unused)
-        form.write_position(view, self.start)
-        form.write_position(view, self.end)
-        write_all(view, form, self.finished)
-        write_all(view, form, self.schemas)
-        if form.version >= 3:
-            view.write_int(self.total)
-        if form.has_suspended and self.is_suspended is not None:
-            view.write_bool(self.is_suspended)
-        if form.version >= 6:
-            view.write_bool(self.is_completed)
+        suspended = Codec(form.read_suspended, write_suspended)
+        return {
+            "split": Codec(form.read_stream_id, DataOutputView.write_utf),
+            "unused": UTF,
+            "start": form.position,
+            "end": form.position,
+            "finished": list_of(record_of(FinishedSplit, form), 9),
+            "schemas": schemas_of(form),
+            "total": INT if form.version >= 3 else constant(0),
+            "is_suspended": suspended if form.has_suspended else constant(None),
+            "is_completed": BOOL if form.version >= 6 else constant(False),
+        }
 
 
 CdcSplit = SnapshotSplit | StreamSplit
+_KINDS: dict[int, type[CdcSplit]] = {1: SnapshotSplit, 2: StreamSplit}
 
 
 def read_split(data: bytes, form: CdcForm, path: str) -> CdcSplit:
@@ -326,16 +257,19 @@ def read_split(data: bytes, form: CdcForm, path: str) -> CdcSplit:
     view = DataInputView(data, path)
     form.expect_known(view)
     kind = view.read_int()
-    if kind not in (SNAPSHOT, STREAM):
+    if kind not in _KINDS:
         raise view.error(f"a split of kind {kind}, expected 1 or 2")
-    split = (SnapshotSplit if kind == SNAPSHOT else StreamSplit).read(view, form)
+    split = _KINDS[kind].read(view, form)
     view.expect_end()
+    if isinstance(split, StreamSplit) and form.version < 3:
+        return replace(split, total=len(split.finished))
     return split
 
 
 def split_bytes(split: CdcSplit, form: CdcForm) -> bytes:
     """Raises ``RefusedError`` if splits of this version can't hold it."""
     view = DataOutputView()
+    view.write_int(next(kind for kind, known in _KINDS.items() if isinstance(split, known)))
     split.write(view, form)
     return view.to_bytes()
 

@@ -117,4 +117,4 @@ def test_unknown_versions_and_states_are_errors() -> None:
         CommitterState.of(state[:8] + b"\0\0\0\0" + state[12:], "magic")
     wrong = CommitRequest(Versioned(1, b""), 0, RequestState.COMMITTED).to_bytes()[:-1] + b"\x04"
     with pytest.raises(FormatError, match="state 4"):
-        CommitRequest.of(wrong, "request")
+        CommitRequest.whole(wrong, "request")
