@@ -199,9 +199,9 @@ def _stored_values(operator: Operator) -> Iterator[StoredValue]:
     for subtask in operator.record.subtasks:
         for handle in keyed_handles(subtask):
             source = stored_source(operator.directory, subtask, handle, key, settings)
-            for piece in source.pieces(frozenset(states), handle.key_groups):
-                is_timer = piece.state.kind is StateKind.TIMERS
-                layout = piece.state.stored if is_timer else _entry_value(piece.state)
-                stored = piece.entries.keys if is_timer else piece.entries.values
+            for chunk in source.state_chunks(frozenset(states), handle.key_groups):
+                is_timer = chunk.state.kind is StateKind.TIMERS
+                layout = chunk.state.stored if is_timer else _entry_value(chunk.state)
+                stored = chunk.entries.keys if is_timer else chunk.entries.values
                 for value in stored.to_pylist()[:20]:
                     yield StoredValue(layout, operator.kryo, value)

@@ -95,12 +95,12 @@ def entries_of(operator: Operator) -> list[tuple[Any, ...]]:
     stored = StoredStates(operator.directory, operator.record, KEYS.layout)
     names = frozenset(state.name for state in operator.catalog.states)
     return sorted(
-        (piece.state.name, int(group), entry_key, value)
-        for piece in stored.pieces(names, KeyGroupRange(0, MAX_PARALLELISM - 1))
+        (chunk.state.name, int(group), entry_key, value)
+        for chunk in stored.state_chunks(names, KeyGroupRange(0, MAX_PARALLELISM - 1))
         for group, entry_key, value in zip(
-            piece.key_groups,
-            piece.entries.keys.to_pylist(),
-            piece.entries.values.to_pylist(),
+            chunk.key_groups,
+            chunk.entries.keys.to_pylist(),
+            chunk.entries.values.to_pylist(),
             strict=True,
         )
     )

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 
 if TYPE_CHECKING:
-    from enum import IntEnum
     from collections.abc import Callable, Mapping
+    from enum import IntEnum
 
 
 @dataclass(frozen=True, slots=True)

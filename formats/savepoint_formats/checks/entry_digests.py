@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.sources.entry_source import SourceSettings
     from savepoint_formats.state_files.state import State
-    from savepoint_formats.state_files.state_piece import StatePiece
+    from savepoint_formats.state_files.state_chunk import StateChunk
 
 
 Hashes: TypeAlias = NDArray[np.uint64]
@@ -221,37 +221,37 @@ class EntryDigests:
         digest = EntryDigest()
         is_timers = self._states[0].kind is StateKind.TIMERS
         is_shared = not is_timers and (len(self._states) > 1 or bool(self._decoders))
-        for piece in self._pieces(key_groups):
-            keys, entries = distinct_hashes(piece.entries.keys), piece.entries
+        for state_chunk in self._pieces(key_groups):
+            keys, entries = distinct_hashes(state_chunk.entries.keys), state_chunk.entries
             hashes = mixed(chained(keys, distinct_hashes(entries.values)))
             sums = [int(hashes[:, half].sum()) for half in range(2)]
-            count, low, high = digest.sums.get(piece.state.name, (0, 0, 0))
-            digest.sums[piece.state.name] = (
+            count, low, high = digest.sums.get(state_chunk.state.name, (0, 0, 0))
+            digest.sums[state_chunk.state.name] = (
                 count + len(entries),
                 (low + sums[0]) & _WORD,
                 (high + sums[1]) & _WORD,
             )
             if with_rows and is_shared:
-                digest.rows.append(self._rows(piece, keys))
+                digest.rows.append(self._rows(state_chunk, keys))
         return digest
 
-    def _rows(self, piece: StatePiece, keys: Hashes) -> Hashes:
-        decoder = self._decoders.get(piece.state.name)
+    def _rows(self, state_chunk: StateChunk, keys: Hashes) -> Hashes:
+        decoder = self._decoders.get(state_chunk.state.name)
         if decoder is None:
             return keys
-        chunk, spans = joined(piece.entries)
+        chunk, spans = joined(state_chunk.entries)
         starts, ends = decoder.identities(chunk, spans)
         hashes = np.unique(distinct_hashes(bytes_of(chunk, Spans(starts, ends))), axis=0)
         return np.asarray(hashes, np.uint64)
 
-    def _pieces(self, key_groups: KeyGroupRange) -> Iterator[StatePiece]:
+    def _pieces(self, key_groups: KeyGroupRange) -> Iterator[StateChunk]:
         names = frozenset(state.name for state in self._states)
         key = key_layout(self._states[0])
         for subtask in self._operator.subtasks:
             for handle in keyed_handles(subtask):
                 if own := handle.key_groups.intersection(key_groups):
                     source = stored_source(self._directory, subtask, handle, key, self._settings)
-                    yield from source.pieces(names, own)
+                    yield from source.state_chunks(names, own)
 
 
 _WORD = (1 << 64) - 1

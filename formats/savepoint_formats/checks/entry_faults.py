@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import SubtaskState
     from savepoint_formats.sources.entry_source import SourceSettings
-    from savepoint_formats.state_files.state_piece import StatePiece, StoredSource
+    from savepoint_formats.state_files.state_chunk import StateChunk, StoredSource
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
     Decode = Callable[[StoredEntries], None]
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 MOST_LISTED = 1000
-"""Undecodable entries of a piece that are counted one by one; the last one counts the rest."""
+"""Undecodable entries of a chunk that are counted one by one; the last one counts the rest."""
 
 # Types with a certain hash code. A class of the user may have the bytes of a tuple and another hash code.
 _SURE = (Boolean, Byte, Short, Int, Long, Text)
@@ -171,39 +171,39 @@ class EntryChecks:
         self, source: StoredSource, names: frozenset[str], part: KeyGroupRange, file: str
     ) -> CheckedEntries:
         checked = CheckedEntries()
-        for piece in source.pieces(names, part):
-            self._piece(piece, checked, file)
+        for state_chunk in source.state_chunks(names, part):
+            self._state_chunk(state_chunk, checked, file)
         checked.faults += _repeated(checked.hashes, part, file)
         checked.hashes.clear()
         return checked
 
-    def _piece(self, piece: StatePiece, checked: CheckedEntries, file: str) -> None:
-        name = piece.state.name
-        checked.entries[name] += len(piece.entries)
-        checked.size += piece.entries.keys.nbytes + piece.entries.values.nbytes
-        checked.hashes.setdefault(name, []).append(distinct_hashes(piece.entries.keys))
-        checked.faults += self._undecodable(piece, file)
+    def _state_chunk(self, state_chunk: StateChunk, checked: CheckedEntries, file: str) -> None:
+        name = state_chunk.state.name
+        checked.entries[name] += len(state_chunk.entries)
+        checked.size += state_chunk.entries.keys.nbytes + state_chunk.entries.values.nbytes
+        checked.hashes.setdefault(name, []).append(distinct_hashes(state_chunk.entries.keys))
+        checked.faults += self._undecodable(state_chunk, file)
         if name in checked.unhashed:
             return
         try:
-            expected = self._key_groups.expected(piece)
+            expected = self._key_groups.expected(state_chunk)
         except UnstableHashError as error:
             checked.unhashed[name] = str(error.args[0])
         except SavepointError:
             return  # a damaged key is a fault already
         else:
-            _count(checked.expected.setdefault(name, KeyGroupTally()), piece, expected)
+            _count(checked.expected.setdefault(name, KeyGroupTally()), state_chunk, expected)
 
-    def _undecodable(self, piece: StatePiece, file: str) -> Iterator[Fault]:
+    def _undecodable(self, state_chunk: StateChunk, file: str) -> Iterator[Fault]:
         """A fault per key group with entries that cannot be decoded."""
         firsts: dict[tuple[int, type], FormatError] = {}
         lost: Counter[tuple[int, type]] = Counter()
-        for entry, error, count in _errors(self._decoder(piece.state), piece.entries):
-            place = int(piece.key_groups[entry]), type(error)
+        for entry, error, count in _errors(self._decoder(state_chunk.state), state_chunk.entries):
+            place = int(state_chunk.key_groups[entry]), type(error)
             firsts.setdefault(place, error)
             lost[place] += count
         for place, error in firsts.items():
-            error.within(f"state {piece.state.name!r}", f"key group {place[0]}")
+            error.within(f"state {state_chunk.state.name!r}", f"key group {place[0]}")
             entries = lost[place]
             cost = f"{entries:,} of the state's entries in this key group"
             fault = Fault.of(Check.VALUES, error, file=file, cost=cost, lost_entries=entries)
@@ -307,18 +307,18 @@ def _repeated(
             )
 
 
-def _count(tally: KeyGroupTally, piece: StatePiece, expected: NDArray[np.uint16]) -> None:
+def _count(tally: KeyGroupTally, state_chunk: StateChunk, expected: NDArray[np.uint16]) -> None:
     tally.checked += len(expected)
-    wrong = np.flatnonzero(expected != piece.key_groups)
+    wrong = np.flatnonzero(expected != state_chunk.key_groups)
     if not len(wrong):
         return
-    groups = piece.key_groups[wrong]
+    groups = state_chunk.key_groups[wrong]
     for group, index, count in zip(
         *np.unique(groups, return_index=True, return_counts=True), strict=True
     ):
         tally.wrong[int(group)] += int(count)
         entry = int(wrong[index])
-        key: bytes = piece.entries.keys[entry].as_py()
+        key: bytes = state_chunk.entries.keys[entry].as_py()
         tally.example.setdefault(int(group), (key, int(expected[entry])))
 
 

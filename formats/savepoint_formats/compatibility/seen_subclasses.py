@@ -119,15 +119,15 @@ class _StoredValues:
             handle, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
             if handle is not None:
                 source = keyed_source(self.directory, handle, state.key, settings)
-                for piece in source.pieces(frozenset([state.name]), handle.key_groups):
-                    key, value = entry_layouts(piece.state)
-                    yield key, piece.entries.keys
+                for state_chunk in source.state_chunks(frozenset([state.name]), handle.key_groups):
+                    key, value = entry_layouts(state_chunk.state)
+                    yield key, state_chunk.entries.keys
                     if value is not None:
-                        yield value, piece.entries.values
+                        yield value, state_chunk.entries.values
             if raw is not None and state.kind is StateKind.TIMERS:
                 timers = RawKeyedSource(self.directory, raw, self.kryo, self.record.max_parallelism)
-                for piece in timers.pieces(frozenset([state.name]), raw.key_groups):
-                    yield entry_layouts(piece.state)[0], piece.entries.keys
+                for state_chunk in timers.state_chunks(frozenset([state.name]), raw.key_groups):
+                    yield entry_layouts(state_chunk.state)[0], state_chunk.entries.keys
 
     def _elements(self, state: State) -> Values:
         layout = state.stored
@@ -139,10 +139,10 @@ class _StoredValues:
                 continue
             header = OperatorBackendHeader.of_handle(self.directory, handle)
             file = self.directory.file(handle.stream)
-            for piece in read_elements(
+            for state_chunk in read_elements(
                 file, handle, state.name, is_compressed=header.is_compressed, size=_CHUNK_SIZE
             ):
-                chunk = Chunk(piece.data, file.path, piece.base)
-                yield layout, bytes_of(chunk, Spans(piece.starts, piece.ends))
+                chunk = Chunk(state_chunk.data, file.path, state_chunk.base)
+                yield layout, bytes_of(chunk, Spans(state_chunk.starts, state_chunk.ends))
             if state.kind is StateKind.BROADCAST:
                 return  # all subtasks have equal elements

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAX_PARALLELISM = 1 << 15
 """The largest number of key groups: a prefix of two bytes, with its top bit free."""
 
-PORTION_SIZE = 10 << 20
+CHUNK_SIZE = 10 << 20
 """Size in bytes from which a key group is divided for decoding."""
 
 _ONE_BYTE_PREFIX_BOUND = 1 << 7

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.state_files.state_piece import StatePiece
+    from savepoint_formats.state_files.state_chunk import StateChunk
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
@@ -40,30 +40,32 @@ class DeletedKeys:
     keys: pa.LargeBinaryArray
 
     def without(
-        self, pieces: Iterable[StatePiece], kryo: KryoDialect | None
-    ) -> Iterator[StatePiece]:
+        self, state_chunks: Iterable[StateChunk], kryo: KryoDialect | None
+    ) -> Iterator[StateChunk]:
         """Removes the entries of these keys; errors as of ``encoded_keys``."""
-        for piece in pieces:
-            with within(f"state {piece.state.name!r}"):
-                is_deleted = pc.is_in(encoded_keys(piece, kryo), self.keys)
-            yield chosen(piece, ~is_deleted.to_numpy(zero_copy_only=False))
+        for state_chunk in state_chunks:
+            with within(f"state {state_chunk.state.name!r}"):
+                is_deleted = pc.is_in(encoded_keys(state_chunk, kryo), self.keys)
+            yield chosen(state_chunk, ~is_deleted.to_numpy(zero_copy_only=False))
 
 
-def chosen(piece: StatePiece, wanted: NDArray[np.bool_]) -> StatePiece:
+def chosen(state_chunk: StateChunk, wanted: NDArray[np.bool_]) -> StateChunk:
     """The wanted entries."""
     mask = pa.array(wanted)
-    entries = StoredEntries(piece.entries.keys.filter(mask), piece.entries.values.filter(mask))
-    return replace(piece, entries=entries, key_groups=piece.key_groups[wanted])
+    entries = StoredEntries(
+        state_chunk.entries.keys.filter(mask), state_chunk.entries.values.filter(mask)
+    )
+    return replace(state_chunk, entries=entries, key_groups=state_chunk.key_groups[wanted])
 
 
-def encoded_keys(piece: StatePiece, kryo: KryoDialect | None) -> pa.LargeBinaryArray:
+def encoded_keys(state_chunk: StateChunk, kryo: KryoDialect | None) -> pa.LargeBinaryArray:
     """The keys of entries, encoded again.
 
     Raises ``UnstableHashError`` if the end of a key is unknown, ``FormatError`` for a damaged key.
     """
-    data, entries = spans_in(piece.entries.keys)
-    chunk, layout = Chunk(data, "stored keys"), key_layout(piece.state)
-    keys = KeyPlaces.of(piece.state, kryo).keys(chunk, entries)
+    data, entries = spans_in(state_chunk.entries.keys)
+    chunk, layout = Chunk(data, "stored keys"), key_layout(state_chunk.state)
+    keys = KeyPlaces.of(state_chunk.state, kryo).keys(chunk, entries)
     return Encoder(layout).encode(decode(program(layout, kryo), chunk, keys.starts, keys.ends))
 
 
@@ -86,20 +88,24 @@ class DividedEntries:
         FormatError: A key is damaged.
     """
 
-    def __init__(self, pieces: Iterable[StatePiece], kryo: KryoDialect | None) -> None:
-        self._states = [_Entries.of(piece, kryo) for piece in pieces if len(piece.entries)]
+    def __init__(self, state_chunks: Iterable[StateChunk], kryo: KryoDialect | None) -> None:
+        self._states = [
+            _Entries.of(state_chunk, kryo)
+            for state_chunk in state_chunks
+            if len(state_chunk.entries)
+        ]
 
-    def take(self, keys: pa.LargeBinaryArray) -> list[StatePiece]:
+    def take(self, keys: pa.LargeBinaryArray) -> list[StateChunk]:
         """Takes the entries of these keys that are left; one element per state that has any."""
-        taken: dict[str, list[StatePiece]] = {}
+        taken: dict[str, list[StateChunk]] = {}
         for entries in self._states:
             wanted = pc.is_in(entries.keys, keys).to_numpy(zero_copy_only=False)
             wanted &= ~entries.is_taken
             if wanted.any():
                 entries.is_taken[wanted] = True
-                piece = chosen(entries.piece, wanted)
-                taken.setdefault(piece.state.name, []).append(piece)
-        return [_joined(pieces) for pieces in taken.values()]
+                state_chunk = chosen(entries.state_chunk, wanted)
+                taken.setdefault(state_chunk.state.name, []).append(state_chunk)
+        return [_joined(state_chunks) for state_chunks in taken.values()]
 
     def due(self, reached: Mapping[str, int]) -> DueKeys:
         """Keys that are left and have a timer that is due.
@@ -108,12 +114,12 @@ class DividedEntries:
         """
         keys, key_groups = [pa.array([], pa.large_binary())], [np.empty(0, np.uint16)]
         for entries in self._states:
-            piece = entries.piece
-            if piece.state.name in reached:
-                until = reached[piece.state.name]
-                wanted = (_timestamps(piece.entries.keys) <= until) & ~entries.is_taken
+            state_chunk = entries.state_chunk
+            if state_chunk.state.name in reached:
+                until = reached[state_chunk.state.name]
+                wanted = (_timestamps(state_chunk.entries.keys) <= until) & ~entries.is_taken
                 keys.append(entries.keys.filter(pa.array(wanted)))
-                key_groups.append(piece.key_groups[wanted])
+                key_groups.append(state_chunk.key_groups[wanted])
         due_keys, groups = pa.concat_arrays(keys), np.concatenate(key_groups)
         distinct = pc.unique(due_keys)
         firsts = pc.index_in(distinct, due_keys).to_numpy(zero_copy_only=False)
@@ -122,33 +128,37 @@ class DividedEntries:
     def rest(self, ids: Mapping[str, int], max_parallelism: int) -> Iterator[pa.RecordBatch]:
         """Entries that are left as runs; ``ids`` has the index of each state in the new header."""
         for entries in self._states:
-            piece = entries.piece
+            state_chunk = entries.state_chunk
             if entries.is_taken.any():
-                piece = chosen(piece, ~entries.is_taken)
-            if len(piece.entries):
-                state_id, prefix = ids[piece.state.name], prefix_size(max_parallelism)
-                yield runs(piece.entries, piece.key_groups, state_id, prefix)
+                state_chunk = chosen(state_chunk, ~entries.is_taken)
+            if len(state_chunk.entries):
+                state_id, prefix = ids[state_chunk.state.name], prefix_size(max_parallelism)
+                yield runs(state_chunk.entries, state_chunk.key_groups, state_id, prefix)
 
 
 class _Entries(NamedTuple):
     """Entries of a state, the key of each, and whether it has been taken."""
 
-    piece: StatePiece
+    state_chunk: StateChunk
     keys: pa.LargeBinaryArray
     is_taken: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, piece: StatePiece, kryo: KryoDialect | None) -> _Entries:
-        return cls(piece, encoded_keys(piece, kryo), np.zeros(len(piece.entries), np.bool_))
+    def of(cls, state_chunk: StateChunk, kryo: KryoDialect | None) -> _Entries:
+        return cls(
+            state_chunk,
+            encoded_keys(state_chunk, kryo),
+            np.zeros(len(state_chunk.entries), np.bool_),
+        )
 
 
-def _joined(pieces: list[StatePiece]) -> StatePiece:
-    if len(pieces) == 1:
-        return pieces[0]
-    keys = pa.concat_arrays([piece.entries.keys for piece in pieces])
-    values = pa.concat_arrays([piece.entries.values for piece in pieces])
-    groups = np.concatenate([piece.key_groups for piece in pieces])
-    return replace(pieces[0], entries=StoredEntries(keys, values), key_groups=groups)
+def _joined(state_chunks: list[StateChunk]) -> StateChunk:
+    if len(state_chunks) == 1:
+        return state_chunks[0]
+    keys = pa.concat_arrays([state_chunk.entries.keys for state_chunk in state_chunks])
+    values = pa.concat_arrays([state_chunk.entries.values for state_chunk in state_chunks])
+    groups = np.concatenate([state_chunk.key_groups for state_chunk in state_chunks])
+    return replace(state_chunks[0], entries=StoredEntries(keys, values), key_groups=groups)
 
 
 def _timestamps(keys: pa.LargeBinaryArray) -> NDArray[np.int64]:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.program.program import Program
     from savepoint_formats.state_files.state import State
-    from savepoint_formats.state_files.state_piece import StatePiece
+    from savepoint_formats.state_files.state_chunk import StateChunk
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
     KeyGroups = NDArray[np.uint16]
@@ -65,7 +65,7 @@ class NewKeyGroups:
         self._places: dict[str, KeyPlaces] = {}
         self._programs: dict[Layout, Program] = {}
 
-    def of(self, piece: StatePiece, *, is_checked: bool = False) -> KeyGroups:
+    def of(self, state_chunk: StateChunk, *, is_checked: bool = False) -> KeyGroups:
         """The key group of each entry in the new savepoint.
 
         If max parallelism stays, they stay too, and hash codes are needed only if ``is_checked``.
@@ -74,22 +74,22 @@ class NewKeyGroups:
         ``HashCodeError`` if ``hash_keys`` does not return one per key.
         """
         if self._before == self._after and not is_checked:
-            return piece.key_groups
-        with within(f"state {piece.state.name!r}"):
-            chunk, keys, hashes = self._hashed_piece(piece)
-            self._check(piece.key_groups, chunk, keys, hashes)
+            return state_chunk.key_groups
+        with within(f"state {state_chunk.state.name!r}"):
+            chunk, keys, hashes = self._hashed_chunk(state_chunk)
+            self._check(state_chunk.key_groups, chunk, keys, hashes)
         return key_groups_of(hashes, self._after)
 
-    def expected(self, piece: StatePiece) -> KeyGroups:
+    def expected(self, state_chunk: StateChunk) -> KeyGroups:
         """The right key group of each entry in its own savepoint; errors as of ``of``."""
-        with within(f"state {piece.state.name!r}"):
-            return key_groups_of(self._hashed_piece(piece)[2], self._before)
+        with within(f"state {state_chunk.state.name!r}"):
+            return key_groups_of(self._hashed_chunk(state_chunk)[2], self._before)
 
-    def _hashed_piece(self, piece: StatePiece) -> tuple[Chunk, Spans, NDArray[np.int32]]:
+    def _hashed_chunk(self, state_chunk: StateChunk) -> tuple[Chunk, Spans, NDArray[np.int32]]:
         """A chunk of the keys of entries, positions of keys in it, and their hash codes."""
-        data, entries = spans_in(piece.entries.keys)
+        data, entries = spans_in(state_chunk.entries.keys)
         chunk = Chunk(data, "stored keys")
-        return chunk, *self._hashed(piece.state, chunk, entries)
+        return chunk, *self._hashed(state_chunk.state, chunk, entries)
 
     def _hashed(
         self, state: State, chunk: Chunk, entries: Spans

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from savepoint_formats.pass_through.new_key_groups import KeyGroups
     from savepoint_formats.snapshots.class_names import ClassRename
     from savepoint_formats.state_files.state import State
-    from savepoint_formats.state_files.state_piece import StatePiece
+    from savepoint_formats.state_files.state_chunk import StateChunk
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
@@ -62,12 +62,12 @@ class RecodedStates:
     renames: tuple[ClassRename, ...] = ()
     moves_keys: bool = False
 
-    def entries(self, piece: StatePiece) -> StoredEntries:
+    def entries(self, chunk: StateChunk) -> StoredEntries:
         """Encodes entries again if needed; errors as of ``recoded``.
 
         Raises ``SchemaChangeError`` if an old name of a class can't be changed.
         """
-        state, entries, kryo = piece.state, piece.entries, self.reads
+        state, entries, kryo = chunk.state, chunk.entries, self.reads
         with within(f"state {state.name!r}"):
             new = self.states.get(state.name)
             if new is not None:
@@ -75,12 +75,12 @@ class RecodedStates:
                 state, kryo = new, self.writes
             return _renamed(entries, state, kryo, self.renames) if self.renames else entries
 
-    def key_groups(self, piece: StatePiece, new: StoredEntries, count: int) -> KeyGroups:
+    def key_groups(self, chunk: StateChunk, new: StoredEntries, count: int) -> KeyGroups:
         """The key group of each new entry, out of ``count``, if the class of keys has changed.
 
         Raises ``UnstableHashError`` if hash codes are unknown.
         """
-        moved = replace(piece, state=self.states[piece.state.name], entries=new)
+        moved = replace(chunk, state=self.states[chunk.state.name], entries=new)
         return NewKeyGroups(count, count, self.writes, None).expected(moved)
 
     def _recoded(self, entries: StoredEntries, state: State, new: State) -> StoredEntries:

@@ -23,7 +23,7 @@ from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.program.spans import spans_in
 from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.state_files.state_piece import StatePiece
+from savepoint_formats.state_files.state_chunk import StateChunk
 from savepoint_formats.values.element_rows import Collections
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ class ReshapedStates:
     now_ms: int
     moves_keys: bool = False
 
-    def gathered(self, pieces: Iterator[StatePiece]) -> Iterator[StatePiece]:
+    def gathered(self, pieces: Iterator[StateChunk]) -> Iterator[StateChunk]:
         """The pieces; entries that become equal are one, with the sum of their numbers."""
-        waiting: dict[str, list[StatePiece]] = {}
+        waiting: dict[str, list[StateChunk]] = {}
         for piece in pieces:
             state = self.states.get(piece.state.name)
             if state is not None and state.has_counts:
@@ -59,7 +59,7 @@ class ReshapedStates:
                 yield piece
         yield from map(self._merged, waiting.values())
 
-    def entries(self, piece: StatePiece) -> StoredEntries:
+    def entries(self, piece: StateChunk) -> StoredEntries:
         """The new entries, one for each.
 
         Raises ``SchemaChangeError`` if a value doesn't fit the new type of its column.
@@ -73,24 +73,24 @@ class ReshapedStates:
                 values = _encoded(column, new, change)
             return StoredEntries(self._keys(piece, change), values)
 
-    def key_groups(self, piece: StatePiece, new: StoredEntries, count: int) -> KeyGroups:
+    def key_groups(self, piece: StateChunk, new: StoredEntries, count: int) -> KeyGroups:
         """The key group of each new entry, out of ``count``."""
         moved = replace(piece, state=self.states[piece.state.name].new, entries=new)
         return NewKeyGroups(count, count, self.kryo, None).expected(moved)
 
-    def _keys(self, piece: StatePiece, change: ReshapedState) -> pa.LargeBinaryArray:
+    def _keys(self, piece: StateChunk, change: ReshapedState) -> pa.LargeBinaryArray:
         old, new = entry_layouts(change.old)[0], entry_layouts(change.new)[0]
         keys = piece.entries.keys
         if change.keeps(old, new):
             return keys
         return _encoded(_decoded(keys, old, self.kryo), new, change)
 
-    def _merged(self, pieces: list[StatePiece]) -> StatePiece:
+    def _merged(self, pieces: list[StateChunk]) -> StateChunk:
         """The entries of a state, those with equal new keys as one."""
         keys = pa.concat_arrays([piece.entries.keys for piece in pieces])
         values = pa.concat_arrays([piece.entries.values for piece in pieces])
         key_groups = np.concatenate([piece.key_groups for piece in pieces])
-        whole = StatePiece(pieces[0].state, StoredEntries(keys, values), key_groups)
+        whole = StateChunk(pieces[0].state, StoredEntries(keys, values), key_groups)
         change = self.states[whole.state.name]
         encoded = pc.dictionary_encode(self._keys(whole, change)).indices.to_numpy()
         _, first, places = np.unique(encoded, return_index=True, return_inverse=True)
@@ -101,7 +101,7 @@ class ReshapedStates:
         summed = _summed(_decoded(values, layout, self.kryo), first, places)
         rows = pa.array(first)
         entries = StoredEntries(keys.take(rows), Encoder(layout).encode(summed))
-        return StatePiece(whole.state, entries, key_groups[first])
+        return StateChunk(whole.state, entries, key_groups[first])
 
 
 def _decoded(data: pa.LargeBinaryArray, layout: Layout, kryo: KryoDialect | None) -> pa.Array:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import KeyedStateHandle, KeyGroupsHandle, OperatorState
     from savepoint_formats.pass_through.divided_entries import DeletedKeys
     from savepoint_formats.pass_through.recoded_entries import RecodedStates
-    from savepoint_formats.state_files.state_piece import StatePiece
+    from savepoint_formats.state_files.state_chunk import StateChunk
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
@@ -83,8 +83,8 @@ def stored_runs(
     of entries of a heap file or changelog are unknown.
     """
     source = keyed_source(directory, handle, key, settings)
-    pieces = source.pieces(frozenset(target.state_ids), key_groups)
-    yield from _runs(pieces, settings, target, hash_keys)
+    chunks = source.state_chunks(frozenset(target.state_ids), key_groups)
+    yield from _runs(chunks, settings, target, hash_keys)
 
 
 def raw_timer_runs(
@@ -97,12 +97,12 @@ def raw_timer_runs(
 ) -> Iterator[pa.RecordBatch]:
     """Timers among raw keyed state as runs of timer queues; arguments as of ``stored_runs``."""
     source = RawKeyedSource(directory, handle, settings.kryo, settings.max_parallelism)
-    pieces = source.pieces(frozenset(target.state_ids), key_groups)
-    yield from _runs(pieces, settings, target, hash_keys)
+    chunks = source.state_chunks(frozenset(target.state_ids), key_groups)
+    yield from _runs(chunks, settings, target, hash_keys)
 
 
 def _runs(
-    pieces: Iterator[StatePiece],
+    chunks: Iterator[StateChunk],
     settings: SourceSettings,
     target: PassThrough,
     hash_keys: HashKeys | None,
@@ -112,18 +112,18 @@ def _runs(
         settings.max_parallelism, target.max_parallelism, settings.kryo, hash_keys
     )
     if target.deleted is not None:
-        pieces = target.deleted.without(pieces, settings.kryo)
+        chunks = target.deleted.without(chunks, settings.kryo)
     if isinstance(target.recoded, ReshapedStates):
-        pieces = target.recoded.gathered(pieces)
-    for piece in pieces:
-        if not len(piece.entries):
+        chunks = target.recoded.gathered(chunks)
+    for chunk in chunks:
+        if not len(chunk.entries):
             continue
         moves = target.recoded is not None and target.recoded.moves_keys
-        groups = new_key_groups.of(piece, is_checked=moves)
-        entries = piece.entries if target.recoded is None else target.recoded.entries(piece)
+        groups = new_key_groups.of(chunk, is_checked=moves)
+        entries = chunk.entries if target.recoded is None else target.recoded.entries(chunk)
         if target.recoded is not None and moves:
-            groups = target.recoded.key_groups(piece, entries, target.max_parallelism)
-        yield runs(entries, groups, target.state_ids[piece.state.name], prefix)
+            groups = target.recoded.key_groups(chunk, entries, target.max_parallelism)
+        yield runs(entries, groups, target.state_ids[chunk.state.name], prefix)
 
 
 @dataclass(frozen=True)
@@ -160,18 +160,20 @@ class StoredStates:
                 ranges += [KeyGroupRange(start, end - 1) for start, end in pairwise(starts)]
         return tuple(sorted(ranges, key=lambda key_groups: key_groups.start))
 
-    def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
+    def state_chunks(
+        self, names: frozenset[str], key_groups: KeyGroupRange
+    ) -> Iterator[StateChunk]:
         """The stored entries of these states, some megabytes at a time."""
         for managed, wanted in self._managed(key_groups):
             source = keyed_source(self.directory, managed, self.key, self.settings)
-            yield from source.pieces(names, wanted)
+            yield from source.state_chunks(names, wanted)
         for raw, wanted in self._raw(key_groups):
             timers = RawKeyedSource(self.directory, raw, self.kryo, self.record.max_parallelism)
-            yield from timers.pieces(names, wanted)
+            yield from timers.state_chunks(names, wanted)
 
     def divided(self, names: frozenset[str], key_groups: KeyGroupRange) -> DividedEntries:
         """The entries of these states, to be divided by keys."""
-        return DividedEntries(self.pieces(names, key_groups), self.kryo)
+        return DividedEntries(self.state_chunks(names, key_groups), self.kryo)
 
     def runs(self, ids: Mapping[str, int], key_groups: KeyGroupRange) -> Iterator[pa.RecordBatch]:
         """All entries of these states as runs of a new savepoint with the same max parallelism.

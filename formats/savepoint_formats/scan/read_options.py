@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-from savepoint_formats.key_groups.ranges import PORTION_SIZE, KeyGroupRange
+from savepoint_formats.key_groups.ranges import CHUNK_SIZE, KeyGroupRange
 from savepoint_formats.printable import call_text
 from savepoint_formats.values.kinds.precise_times import Nanoseconds, checked_nanoseconds
 
@@ -60,8 +60,8 @@ class ReadOptions:
         with_times: Values with TTL are ``struct<timestamp, value>``.
         nanoseconds: Type in Spark of times with nanoseconds; Arrow has them as they are.
         undescribed_subclasses: Treatment of POJOs whose class no snapshot describes.
-        portion_size: Bytes of the largest key group that is decoded at once; a larger one is
-            decoded in portions of that size. None for any.
+        chunk_size: Bytes of the largest key group that is decoded at once; a larger one is
+            decoded chunk by chunk. None for any.
     """
 
     columns: tuple[str, ...] | None = None
@@ -75,15 +75,15 @@ class ReadOptions:
     with_times: bool = False
     nanoseconds: Nanoseconds = "refuse"
     undescribed_subclasses: UndescribedSubclasses = "refuse"
-    portion_size: int | None = PORTION_SIZE
+    chunk_size: int | None = CHUNK_SIZE
 
     def __post_init__(self) -> None:
         for name, (is_right, expected) in _EXPECTED.items():
             value = getattr(self, name)
             if not is_right(value):
                 raise TypeError(f"{name} is {value!r}, expected {expected}")
-        if self.portion_size is not None and self.portion_size < 1:
-            raise ValueError(f"portion_size is {self.portion_size}, expected a number of bytes")
+        if self.chunk_size is not None and self.chunk_size < 1:
+            raise ValueError(f"chunk_size is {self.chunk_size}, expected a number of bytes")
         checked_nanoseconds(self.nanoseconds)
         checked_subclasses(self.undescribed_subclasses)
         self._check_columns()
@@ -201,5 +201,5 @@ _EXPECTED: dict[str, tuple[Callable[[object], bool], str]] = {
         "rules by the names of states, such as {'count': 'sum'}",
     ),
     "with_times": _FLAG,
-    "portion_size": (_optional(int), "a number of bytes"),
+    "chunk_size": (_optional(int), "a number of bytes"),
 }

@@ -183,7 +183,7 @@ class TableScan(TableResults):
 
     def shared_splits(self, size: int = SPLIT_SIZE) -> list[Split]:
         """Splits for several tasks: a key group that is too large for one task is in several."""
-        largest = self.options.portion_size
+        largest = self.options.chunk_size
         # One task reads the rows of a few keys.
         if not self.kind.is_keyed or largest is None or self.options.keys is not None:
             return self.splits(size)
@@ -309,7 +309,7 @@ class TableScan(TableResults):
         settings = SourceSettings(
             self.operator.max_parallelism,
             self.kryo,
-            self.options.portion_size,
+            self.options.chunk_size,
             self._hidden_states(),
             self.options.has_open_pojos,
             self.options.hides,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.errors import FormatError, SavepointError
-from savepoint_formats.key_groups.ranges import PORTION_SIZE, WHOLE, KeyGroupRange, Share
+from savepoint_formats.key_groups.ranges import CHUNK_SIZE, WHOLE, KeyGroupRange, Share
 from savepoint_formats.metadata import (
     ChangelogHandle,
     IncrementalHandle,
@@ -262,7 +262,7 @@ class KeyedPlan:
             # Only decoding finds the entries of heap files.
             is_canonical = handle.type is KeyedHandleType.CANONICAL_SAVEPOINT
             return sizes, largest if is_canonical else sys.maxsize
-        few = max(_FEW_SPLITS * self.size, PORTION_SIZE)
+        few = max(_FEW_SPLITS * self.size, CHUNK_SIZE)
         # One task reads the rows of a few keys.
         is_look_up = self.key_filter.keys is not None
         if is_look_up or not isinstance(handle, IncrementalHandle) or sizes.sum() <= few:

@@ -26,7 +26,7 @@ from savepoint_formats.sources.key_group_changes import WaitingChanges
 from savepoint_formats.sources.state_rows import EntryDecoders, StateRows
 from savepoint_formats.state_files.changelog import StateRegistration, read_changes
 from savepoint_formats.state_files.state import State, StateKind, key_layout, keyed_state
-from savepoint_formats.state_files.state_piece import pieces_of
+from savepoint_formats.state_files.state_chunk import state_chunks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from savepoint_formats.sources.entry_source import EntrySource, SourceSettings
     from savepoint_formats.sources.key_group_changes import StateChange
     from savepoint_formats.sources.keyed_batch import KeyedBatch
-    from savepoint_formats.state_files.state_piece import StatePiece
+    from savepoint_formats.state_files.state_chunk import StateChunk
     from savepoint_formats.tables.visible import TimerRows
 
     BaseSource = EntrySource | HeapSource
@@ -112,7 +112,9 @@ class ChangelogSource:
         for part in self._remaining(waiting):
             yield from after.timers((part.chunk, part.changed))
 
-    def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
+    def state_chunks(
+        self, names: frozenset[str], key_groups: KeyGroupRange
+    ) -> Iterator[StateChunk]:
         """Entries of these states as canonical files store them.
 
         Raises ``UndecodableError`` for a change that can't be applied.
@@ -121,13 +123,15 @@ class ChangelogSource:
         after = self._states(waiting)
         for base, groups, is_changed in self._runs(key_groups, waiting):
             if not is_changed:
-                yield from base.pieces(names, groups)
+                yield from base.state_chunks(names, groups)
                 continue
             for part in self._changed(base, names, groups, waiting):
-                yield from pieces_of((part.chunk, part.untouched), base.states, self._prefix_size)
-                yield from pieces_of((part.chunk, part.changed), after, self._prefix_size)
+                yield from state_chunks_of(
+                    (part.chunk, part.untouched), base.states, self._prefix_size
+                )
+                yield from state_chunks_of((part.chunk, part.changed), after, self._prefix_size)
         for part in self._remaining(waiting):
-            yield from pieces_of((part.chunk, part.changed), after, self._prefix_size)
+            yield from state_chunks_of((part.chunk, part.changed), after, self._prefix_size)
 
     @property
     def _prefix_size(self) -> int:

@@ -12,13 +12,13 @@ import numpy as np
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_spans import EntrySpans
 from savepoint_formats.errors import within
-from savepoint_formats.key_groups.ranges import PORTION_SIZE, WHOLE, Share
+from savepoint_formats.key_groups.ranges import CHUNK_SIZE, WHOLE, Share
 from savepoint_formats.sources.large_key_groups import GATHERED_SIZE, portions
 from savepoint_formats.sources.state_rows import EntryDecoders
 from savepoint_formats.state_files.rocksdb.sst_merge import Room
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
 from savepoint_formats.state_files.state import State, StateKind
-from savepoint_formats.state_files.state_piece import pieces_of
+from savepoint_formats.state_files.state_chunk import state_chunks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.canonical_entries import CanonicalEntries
     from savepoint_formats.state_files.canonical_file import Section
     from savepoint_formats.state_files.state import StateNames
-    from savepoint_formats.state_files.state_piece import StatePiece
+    from savepoint_formats.state_files.state_chunk import StateChunk
     from savepoint_formats.tables.visible import TimerRows
     from savepoint_formats.values.kryo.dialect import KryoDialect
     from savepoint_formats.values.undecoded import Hides
@@ -56,7 +56,7 @@ class SourceSettings:
     Attributes:
         max_parallelism: That of the operator: the key-group prefix depends on it.
         kryo: Knowledge about the Kryo that wrote object graphs.
-        portion_size: Bytes of the largest key group that is decoded at once; None for any.
+        chunk_size: Bytes of the largest key group that is decoded at once; None for any.
         hidden: States whose values nobody wants: they are null, and need not be decodable.
         has_open_pojos: Whether undecodable POJOs become their bytes and the reason.
         hides: Contents that may hide among the bytes of an undecodable value.
@@ -71,7 +71,7 @@ class SourceSettings:
 
     max_parallelism: int
     kryo: KryoDialect | None = None
-    portion_size: int | None = PORTION_SIZE
+    chunk_size: int | None = CHUNK_SIZE
     hidden: frozenset[str] = frozenset()
     has_open_pojos: bool = False
     hides: Hides = "nothing"
@@ -104,10 +104,12 @@ class EntrySource:
         """Entries of these states, some megabytes at a time; a key may have entries in several."""
         raise NotImplementedError
 
-    def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
+    def state_chunks(
+        self, names: frozenset[str], key_groups: KeyGroupRange
+    ) -> Iterator[StateChunk]:
         """Entries of these states as they are stored, some megabytes at a time."""
         for part in self.blocks(names, key_groups):
-            yield from pieces_of(part, self.states, self.decoders.prefix_size)
+            yield from state_chunks_of(part, self.states, self.decoders.prefix_size)
 
     def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
         """Decoded entries of these states, batch by batch."""
@@ -126,19 +128,19 @@ class EntrySource:
     @property
     def block_size(self) -> int:
         """Approximate bytes of a block."""
-        return min(BATCH_SIZE, self.settings.portion_size or BATCH_SIZE)
+        return min(BATCH_SIZE, self.settings.chunk_size or BATCH_SIZE)
 
     def is_large(self, size: int) -> bool:
         """Whether a key group of ``size`` bytes is read in portions."""
-        portion_size = self.settings.portion_size
+        chunk_size = self.settings.chunk_size
         is_shared = not self.settings.share.is_whole
-        return is_shared or (portion_size is not None and size > portion_size)
+        return is_shared or (chunk_size is not None and size > chunk_size)
 
     def portions(self, size: int, blocks: Callable[[], Iterator[Part]]) -> Iterator[Part]:
         """Reads a large key group in portions; ``blocks`` reads it from its beginning."""
-        portion_size = self.settings.portion_size or max(size, 1)
+        chunk_size = self.settings.chunk_size or max(size, 1)
         # All tasks have the same number, so that each portion is in one share.
-        count = max(-(-size // portion_size), self.settings.share.count)
+        count = max(-(-size // chunk_size), self.settings.share.count)
         yield from portions(
             blocks,
             size,
@@ -146,7 +148,7 @@ class EntrySource:
             self.settings.share.of_numbers(count),
             self.decoders.identities,
             self._path,
-            at_once=max(1, GATHERED_SIZE // portion_size),
+            at_once=max(1, GATHERED_SIZE // chunk_size),
         )
 
 
@@ -165,7 +167,7 @@ class CanonicalSource(EntrySource):
         self._names = tuple(state.name for state in states)
 
     def parts(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
-        size = min(JOINED_SIZE, self.settings.portion_size or JOINED_SIZE)
+        size = min(JOINED_SIZE, self.settings.chunk_size or JOINED_SIZE)
         for batch in self.entries.batches(key_groups, size):
             if self.is_large(batch[0].size):
                 yield from self._large_parts(names, batch[0])

@@ -35,7 +35,7 @@ from savepoint_formats.sources.keyed_batch import KeyedBatch
 from savepoint_formats.sources.state_rows import EntryDecoders, HeapDecoder
 from savepoint_formats.state_files.heap_records import BackToBack
 from savepoint_formats.state_files.state import StateKind, key_layout, namespace_layout
-from savepoint_formats.state_files.state_piece import StatePiece, part_of
+from savepoint_formats.state_files.state_chunk import StateChunk, part_of
 from savepoint_formats.tables.visible import TimerRows
 from savepoint_formats.values.recoding import holds_kryo
 from savepoint_formats.values.state_entries import DELIMITER, is_ambiguous
@@ -244,27 +244,33 @@ class HeapSource:
         for key_group, by_state in self._file.sections(key_groups, self._ids(names)):
             shown = list(self._pieces(key_group, by_state, is_untouched))
             if shown:
-                part = part_of([piece for piece, _ in shown], self.decoders.prefix_size)
+                part = part_of([state_chunk for state_chunk, _ in shown], self.decoders.prefix_size)
                 yield (
                     part,
-                    {piece.state.name: values for piece, values in shown if values is not None},
+                    {
+                        state_chunk.state.name: values
+                        for state_chunk, values in shown
+                        if values is not None
+                    },
                 )
 
-    def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
+    def state_chunks(
+        self, names: frozenset[str], key_groups: KeyGroupRange
+    ) -> Iterator[StateChunk]:
         """Entries of these states as canonical files store them, per key group and state.
 
         Raises ``UndecodableError`` if entries have unknown ends.
         """
         for key_group, by_state in self._file.sections(key_groups, self._ids(names)):
-            for piece, _ in self._pieces(key_group, by_state, lambda *_: False):
-                yield piece
+            for state_chunk, _ in self._pieces(key_group, by_state, lambda *_: False):
+                yield state_chunk
 
     def _pieces(
         self,
         key_group: int,
         by_state: Mapping[int, HeapEntries],
         is_untouched: Callable[[int, str], bool],
-    ) -> Iterator[tuple[StatePiece, pa.Array | None]]:
+    ) -> Iterator[tuple[StateChunk, pa.Array | None]]:
         """Entries of each state; an untouched state with unknown ends has keys, and its values."""
         for state_id, in_file in by_state.items():
             name, form, values = self.states[state_id].name, self._form(state_id), None
@@ -276,7 +282,7 @@ class HeapSource:
                     entries = form.entries(in_file)
             if len(entries):
                 groups = np.full(len(entries), key_group, np.uint16)
-                yield StatePiece(self.states[state_id], entries, groups), values
+                yield StateChunk(self.states[state_id], entries, groups), values
 
     def _ids(self, names: frozenset[str]) -> set[int]:
         return {index for index, state in enumerate(self.states) if state.name in names}

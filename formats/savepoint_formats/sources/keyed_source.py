@@ -13,7 +13,7 @@ from savepoint_formats.state_files.canonical_entries import CanonicalEntries, is
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
 from savepoint_formats.state_files.heap_entries import HeapFile
 from savepoint_formats.state_files.state import keyed_states
-from savepoint_formats.state_files.state_piece import StoredSource
+from savepoint_formats.state_files.state_chunk import StoredSource
 from savepoint_formats.tables.catalog import raw_keyed_handle
 
 if TYPE_CHECKING:

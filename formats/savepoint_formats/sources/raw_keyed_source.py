@@ -49,7 +49,7 @@ from savepoint_formats.state_files.raw_timers import (
     read_timers,
 )
 from savepoint_formats.state_files.state import key_layout
-from savepoint_formats.state_files.state_piece import StatePiece
+from savepoint_formats.state_files.state_chunk import StateChunk
 from savepoint_formats.tables.visible import TimerRows
 
 if TYPE_CHECKING:
@@ -180,7 +180,9 @@ class RawKeyedSource:
                         raise
         self._expect_own_places()
 
-    def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
+    def state_chunks(
+        self, names: frozenset[str], key_groups: KeyGroupRange
+    ) -> Iterator[StateChunk]:
         """Timers of these queues as managed ones are stored, per key group and queue.
 
         Raw state without timers gives nothing. Raises ``UndecodableError`` if the end of a timer is
@@ -226,7 +228,7 @@ class RawKeyedSource:
 
     def _section_pieces(
         self, chunk: Chunk, section: Section, names: frozenset[str]
-    ) -> Iterator[StatePiece]:
+    ) -> Iterator[StateChunk]:
         managed = Chunk(chunk.data.copy(), chunk.path, chunk.base)
         for service, domain, (keys, namespaces, timestamps) in self._queues(chunk, section):
             state = service.queue(domain)
@@ -234,7 +236,7 @@ class RawKeyedSource:
                 managed.data[timestamps.starts] ^= _SIGN_BIT
                 timers = bytes_of(managed, timestamps, keys, namespaces)
                 groups = np.full(len(keys), section.key_group, np.uint16)
-                yield StatePiece(state, StoredEntries(timers, nothings(len(keys))), groups)
+                yield StateChunk(state, StoredEntries(timers, nothings(len(keys))), groups)
 
     def _queues(
         self, chunk: Chunk, section: Section

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.state_files.state_piece import StatePiece
+    from savepoint_formats.state_files.state_chunk import StateChunk
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
     Longs = NDArray[np.int64]
@@ -128,15 +128,15 @@ class KeyedCounts:
         self._at = at
         self._top = top
 
-    def add(self, pieces: Iterable[StatePiece]) -> None:
+    def add(self, state_chunks: Iterable[StateChunk]) -> None:
         """Counts all entries of some key groups; no other call has entries of them.
 
         Raises ``FormatError`` if an entry is damaged.
         """
         packed: dict[str, _Packed] = {}
-        for piece in pieces:
-            with within(f"state {piece.state.name!r}"):
-                self._add_piece(piece, packed.setdefault(piece.state.name, _Packed()))
+        for state_chunk in state_chunks:
+            with within(f"state {state_chunk.state.name!r}"):
+                self._add_chunk(state_chunk, packed.setdefault(state_chunk.state.name, _Packed()))
         distinct = []
         for name, of_state in packed.items():
             if of_state.hashes:
@@ -156,31 +156,31 @@ class KeyedCounts:
         self.sizes += other.sizes
         self._add_largest(other.largest)
 
-    def _add_piece(self, piece: StatePiece, packed: _Packed) -> None:
-        counts, entries = self.states[piece.state.name], piece.entries
+    def _add_chunk(self, state_chunk: StateChunk, packed: _Packed) -> None:
+        counts, entries = self.states[state_chunk.state.name], state_chunk.entries
         data, values = spans_in(entries.values)
         key_data, keys = spans_in(entries.keys)
         sizes = keys.sizes + values.sizes
         counts.entries += len(entries)
-        self.entries += np.bincount(piece.key_groups, minlength=len(self.entries))
-        per_group = np.bincount(piece.key_groups, sizes, len(self.sizes))
+        self.entries += np.bincount(state_chunk.key_groups, minlength=len(self.entries))
+        per_group = np.bincount(state_chunk.key_groups, sizes, len(self.sizes))
         self.sizes += per_group.astype(np.int64)
-        if piece.state.kind is StateKind.TIMERS:
+        if state_chunk.state.kind is StateKind.TIMERS:
             self._add_times(counts, Chunk(key_data), keys)
         else:
-            self._contents[piece.state.name].add(Chunk(data), values)
-        if piece.state.name in self.problems:
+            self._contents[state_chunk.state.name].add(Chunk(data), values)
+        if state_chunk.state.name in self.problems:
             counts.sizes.add(sizes)
             return
         chunk = Chunk(key_data)
-        own_keys = self._places[piece.state.name].keys(chunk, keys)
+        own_keys = self._places[state_chunk.state.name].keys(chunk, keys)
         packed.keys.append(bytes_of(chunk, own_keys))
         packed.hashes.append(distinct_hashes(packed.keys[-1]))
         packed.sizes.append(sizes)
-        packed.groups.append(piece.key_groups)
-        if piece.state.kind is StateKind.MAP:
+        packed.groups.append(state_chunk.key_groups)
+        if state_chunk.state.kind is StateKind.MAP:
             spans = EntrySpans(keys.starts, keys.ends, keys.ends, keys.ends)
-            rows = Spans(*self._maps[piece.state.name].identities(chunk, spans))
+            rows = Spans(*self._maps[state_chunk.state.name].identities(chunk, spans))
             packed.rows.append(distinct_hashes(bytes_of(chunk, rows)))
 
     def _add_times(self, counts: StateCounts, chunk: Chunk, timers: Spans) -> None:

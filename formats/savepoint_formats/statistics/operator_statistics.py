@@ -97,8 +97,8 @@ class WeighedOperator:
                     for handle in keyed_handles(subtask)
                 ]
                 for _, key_groups in own:
-                    pieces = (source.pieces(names, key_groups) for source in sources)
-                    counts.add(chain.from_iterable(pieces))
+                    state_chunks = (source.state_chunks(names, key_groups) for source in sources)
+                    counts.add(chain.from_iterable(state_chunks))
         return counts
 
     def other(self, table: Table) -> StateCounts:
@@ -164,9 +164,9 @@ class WeighedOperator:
             with within(f"state {state!r}", f"subtask {subtask.index}"):
                 file = self.directory.file(handle.stream)
                 header = OperatorBackendHeader.of_handle(self.directory, handle)
-                pieces = read_elements(
+                state_chunks = read_elements(
                     file, handle, state, is_compressed=header.is_compressed, size=PIECE_SIZE
                 )
-                for piece in pieces:
-                    chunk = Chunk(piece.data, file.path, piece.base)
-                    yield chunk, Spans(piece.starts, piece.ends)
+                for state_chunk in state_chunks:
+                    chunk = Chunk(state_chunk.data, file.path, state_chunk.base)
+                    yield chunk, Spans(state_chunk.starts, state_chunk.ends)

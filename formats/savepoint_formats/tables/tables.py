@@ -27,7 +27,7 @@ States or timers with namespaces of several types make a table per type: ``windo
 
 As in SQL, the case of names does not count. An operator state named like a table of keyed or raw
 state becomes ``operator_state.<name>``. A keyed state named like another column, of its table or one
-that other tables or options of a read add, becomes ``state_<name>``. ``told_apart`` distinguishes
+that other tables or options of a read add, becomes ``state_<name>``. ``distinct_names`` distinguishes
 columns whose names differ only in case.
 """
 
@@ -48,14 +48,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 
-def told_apart(names: Iterable[str], written: Callable[[str], str] = str) -> dict[str, str]:
+def distinct_names(names: Iterable[str], written: Callable[[str], str] = str) -> dict[str, str]:
     """Maps names to distinct names in SQL; ``written`` replaces characters that SQL doesn't allow.
 
     Names that become the same get a checksum of the original name at the end, so that a name does
     not depend on other names of the savepoint.
 
     Example:
-        >>> told_apart(["total", "a", "A"])
+        >>> distinct_names(["total", "a", "A"])
         {'total': 'total', 'a': 'a_e8b7be43', 'A': 'A_d3d99e8b'}
     """
     plain = {name: written(name) for name in names}
@@ -185,7 +185,7 @@ def _namespace(state: State) -> tuple[Column, ...]:
 
 def _with_values(columns: tuple[Column, ...], states: tuple[State, ...]) -> tuple[Column, ...]:
     taken = {*_NEVER_STATES, *(column.name for column in columns)}
-    names = told_apart(state.job_name for state in states)
+    names = distinct_names(state.job_name for state in states)
     values = (Column(_free_name(names[s.job_name], STATE_PREFIX, taken), s.value) for s in states)
     return (*columns, *values)
 

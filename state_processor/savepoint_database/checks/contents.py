@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import KeyedStateHandle, OperatorState, StreamHandle
     from savepoint_formats.state_files.state import State
-    from savepoint_formats.state_files.state_piece import StoredSource
+    from savepoint_formats.state_files.state_chunk import StoredSource
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 PART_SIZE = 64 << 20

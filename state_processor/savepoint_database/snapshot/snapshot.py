@@ -36,7 +36,7 @@ from savepoint_formats.errors import (
     SavepointNotFoundError,
     UnreadTableWarning,
 )
-from savepoint_formats.key_groups.ranges import PORTION_SIZE
+from savepoint_formats.key_groups.ranges import CHUNK_SIZE
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.location import is_live, path_text
 from savepoint_formats.locations.path_rules import PathRules
@@ -315,7 +315,7 @@ class Snapshot:
         with_times: bool = False,
         nanoseconds: Nanoseconds = "refuse",
         undescribed_subclasses: UndescribedSubclasses = "refuse",
-        portion_size: int | None = PORTION_SIZE,
+        chunk_size: int | None = CHUNK_SIZE,
     ) -> TableScan:
         """The scan of a table, which reads Arrow without Spark.
 
@@ -339,7 +339,7 @@ class Snapshot:
             undescribed_subclasses: The form of POJOs of subclasses that no snapshot describes. ``refuse`` raises
                 ``UndecodableError``. ``bytes`` shows the bytes and the reason in a field ``$undecoded``, with null for
                 fields that it hides. ``rest`` also leaves out elements and entries that it hides.
-            portion_size: The size in bytes beyond which a key group is decoded in portions of that size; None never
+            chunk_size: The size in bytes beyond which a key group is decoded chunk by chunk; None never
                 divides one.
 
         Raises:

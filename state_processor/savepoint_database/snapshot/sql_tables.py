@@ -1,7 +1,7 @@
 """Names of a savepoint's tables in SQL, the same for DuckDB and Spark.
 
 An operator is a database. Names in Spark's catalog consist of letters, digits and ``_``; other
-characters of a uid or state become ``_``. ``told_apart`` distinguishes names that become equal, in any
+characters of a uid or state become ``_``. ``distinct_names`` distinguishes names that become equal, in any
 case. In quotes, a uid and a table may be written as they are: ``"session-window".window_state``. A
 name that fits several is an error.
 """
@@ -16,7 +16,7 @@ from savepoint_database.snapshot.operator import ids_beginning
 from savepoint_database.types.sql_names import double_quoted, plain_name, quoted, unquoted
 from savepoint_formats.errors import AmbiguousOperatorError, TableNotFoundError
 from savepoint_formats.printable import did_you_mean
-from savepoint_formats.tables.tables import told_apart
+from savepoint_formats.tables.tables import distinct_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -69,7 +69,7 @@ class SqlTables:
     @cached_property
     def databases(self) -> dict[str, str]:
         """Name of an operator -> name of its database."""
-        return told_apart((operator.name for operator in self._operators), plain_name)
+        return distinct_names((operator.name for operator in self._operators), plain_name)
 
     def __iter__(self) -> Iterator[SqlTable]:
         """All tables, operator by operator. Reads the headers of all state files."""
@@ -79,7 +79,9 @@ class SqlTables:
     def of_operator(self, operator: Operator) -> tuple[SqlTable, ...]:
         if operator.id not in self._tables:
             unread = operator.unread_tables
-            names = told_apart((*(table.name for table in operator.tables), *unread), plain_name)
+            names = distinct_names(
+                (*(table.name for table in operator.tables), *unread), plain_name
+            )
             self._tables[operator.id] = tuple(
                 SqlTable(
                     self.databases[operator.name],

@@ -30,8 +30,8 @@ from savepoint_functions.functions.result_table import (
 from savepoint_functions.functions.sorted_inputs import KEY as KEY_BYTES
 from savepoint_functions.functions.sorted_inputs import ORDER, key_groups_in, row_columns
 from savepoint_functions.functions.state_encoding import FunctionState
-from savepoint_spark.writing.handed_runs import RunSource
 from savepoint_spark.writing.run_encoding import BATCH_SIZE, KEY, KEY_GROUP, RunEncoding
+from savepoint_spark.writing.shuffled_runs import RunSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

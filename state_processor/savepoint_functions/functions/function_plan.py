@@ -24,8 +24,8 @@ from savepoint_functions.functions.result_table import ResultTable
 from savepoint_functions.functions.sorted_inputs import in_key_groups, in_order, task_borders
 from savepoint_functions.functions.state_encoding import FunctionState, StateEncoding
 from savepoint_spark.reading.per_key import row_types
-from savepoint_spark.writing.handed_runs import RunSource
 from savepoint_spark.writing.keyed_plan import KeyedPlan
+from savepoint_spark.writing.shuffled_runs import RunSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

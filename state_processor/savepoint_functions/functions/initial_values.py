@@ -16,7 +16,7 @@ from savepoint_formats.layout import MapOf, Nullable, Repeated
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.sources.state_rows import EntryDecoders
 from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.state_files.state_piece import part_of
+from savepoint_formats.state_files.state_chunk import part_of
 from savepoint_formats.tables.visible import visible_elements
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.backends.namespaces import plain
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.pass_through.stored_states import StoredStates
     from savepoint_formats.state_files.state import State
-    from savepoint_formats.state_files.state_piece import StatePiece
+    from savepoint_formats.state_files.state_chunk import StateChunk
 
 
 _KEY, _NAMESPACE, _TIMESTAMP = "key", "namespace", "timestamp"
@@ -45,27 +45,27 @@ class InitialValues:
         self._decoders: dict[str, EntryDecoders] = {}
 
     def columns(
-        self, keys: pa.LargeBinaryArray, pieces: Iterable[StatePiece], types: pa.Schema
+        self, keys: pa.LargeBinaryArray, chunks: Iterable[StateChunk], types: pa.Schema
     ) -> dict[str, pa.Array]:
         """A column for each state with entries, with a row per key; null where a key has none."""
         columns = {}
-        for piece in pieces:
-            name = piece.state.name
+        for chunk in chunks:
+            name = chunk.state.name
             with within(f"state {name!r}"):
-                stored, values = self._column(piece, piece.state, types.field(name).type)
+                stored, values = self._column(chunk, chunk.state, types.field(name).type)
                 columns[name] = values.take(pc.index_in(keys, self._key.encode(stored.field(_KEY))))
         return columns
 
-    def by_key(self, pieces: Iterable[StatePiece]) -> Iterator[tuple[str, bytes, Any]]:
+    def by_key(self, chunks: Iterable[StateChunk]) -> Iterator[tuple[str, bytes, Any]]:
         """The state, the bytes of the key and its snapshot, for each state and key with entries."""
-        for piece in pieces:
-            name = piece.state.name
+        for chunk in chunks:
+            name = chunk.state.name
             with within(f"state {name!r}"):
                 timed = replace(
-                    piece.state, stored=_with_numbers(piece.state.kind, piece.state.stored)
+                    chunk.state, stored=_with_numbers(chunk.state.kind, chunk.state.stored)
                 )
                 is_timers = timed.kind is StateKind.TIMERS
-                rows = self._timers(piece, timed) if is_timers else self._values(piece, timed)
+                rows = self._timers(chunk, timed) if is_timers else self._values(chunk, timed)
                 if timed.namespace is None:
                     for (key_bytes, _), contents in rows:
                         yield name, key_bytes, contents
@@ -76,15 +76,15 @@ class InitialValues:
                 for key_bytes, pairs in by_key.items():
                     yield name, key_bytes, pairs
 
-    def _values(self, piece: StatePiece, state: State) -> Iterator[tuple[tuple[bytes, Any], Any]]:
-        keys, values = self._column(piece, state, arrow_type(state.stored))
+    def _values(self, chunk: StateChunk, state: State) -> Iterator[tuple[tuple[bytes, Any], Any]]:
+        keys, values = self._column(chunk, state, arrow_type(state.stored))
         column = _python(visible_elements(values, state.stored))
         contents = map_entries(column) if is_map(state) else python_values(column)
         return zip(self._keys(keys), contents, strict=True)
 
-    def _timers(self, piece: StatePiece, state: State) -> Iterable[tuple[tuple[bytes, Any], Any]]:
+    def _timers(self, chunk: StateChunk, state: State) -> Iterable[tuple[tuple[bytes, Any], Any]]:
         timers: dict[tuple[bytes, Any], list[Any]] = {}
-        decoders, part = self._prepared(piece, state)
+        decoders, part = self._prepared(chunk, state)
         for rows in decoders.timers(part):
             times = rows.timers.field(_TIMESTAMP).cast(pa.int64()).to_pylist()
             for key, time in zip(self._keys(rows.timers), times, strict=True):
@@ -92,17 +92,17 @@ class InitialValues:
         return timers.items()
 
     def _column(
-        self, piece: StatePiece, state: State, wanted: pa.DataType
+        self, chunk: StateChunk, state: State, wanted: pa.DataType
     ) -> tuple[pa.StructArray, pa.Array]:
         """The keys that have entries, and what each has."""
-        decoders, part = self._prepared(piece, state)
+        decoders, part = self._prepared(chunk, state)
         joined = decoders.batch(part[0], decoders.rows(part)).joined({state.name: wanted})
         return joined.keys, joined.columns[state.name]
 
-    def _prepared(self, piece: StatePiece, state: State) -> tuple[EntryDecoders, Part]:
+    def _prepared(self, chunk: StateChunk, state: State) -> tuple[EntryDecoders, Part]:
         if state.name not in self._decoders:
             self._decoders[state.name] = EntryDecoders([state], self._settings)
-        return self._decoders[state.name], part_of([piece], self._prefix_size)
+        return self._decoders[state.name], part_of([chunk], self._prefix_size)
 
     def _keys(self, keys: pa.StructArray) -> Iterator[tuple[bytes, Any]]:
         """The bytes of each key, encoded as those of rows are, and its namespace."""

@@ -28,8 +28,8 @@ from savepoint_database.types.user_frames import user_frames_first
 from savepoint_functions.functions.function_task import KeyLoop
 from savepoint_functions.functions.outputs import OutputBuffer
 from savepoint_functions.functions.state_encoding import StateBuffer
-from savepoint_spark.writing.handed_runs import RunSource
 from savepoint_spark.writing.run_encoding import RUN_SCHEMA
+from savepoint_spark.writing.shuffled_runs import RunSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

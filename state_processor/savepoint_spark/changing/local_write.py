@@ -28,9 +28,9 @@ from savepoint_formats.scan.merged_columns import instance_layout, merge_of, mer
 from savepoint_formats.state_files.state import keyed_states
 from savepoint_formats.tables.tables import SUBTASK
 from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_spark.writing.handed_runs import RunSource
 from savepoint_spark.writing.keyed_plan import KeyedFiles, KeyedPlan, owner_of, runs_of
 from savepoint_spark.writing.run_encoding import RUN_SCHEMA, RUNS, gathered
+from savepoint_spark.writing.shuffled_runs import RunSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.merged_columns import MergeInstances
     from savepoint_formats.state_files.canonical_file import Run
     from savepoint_formats.state_files.state import State
-    from savepoint_spark.writing.handed_runs import RunRow
     from savepoint_spark.writing.keyed_rows import KeyedRows
     from savepoint_spark.writing.run_encoding import RunEncoding
+    from savepoint_spark.writing.shuffled_runs import RunRow
     from savepoint_spark.writing.write_context import WriteContext
 
     Merge: TypeAlias = "str | Callable[[Any, Any], Any] | Merging"

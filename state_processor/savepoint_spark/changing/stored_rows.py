@@ -24,8 +24,8 @@ from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.tables.catalog import raw_keyed_handle
 from savepoint_spark.changing.local_write import LOCAL_RUNS, of_subtask
 from savepoint_spark.session.session import is_remote, tasks_at_once
-from savepoint_spark.writing.handed_runs import RunSource
 from savepoint_spark.writing.run_encoding import RUNS, run_rows
+from savepoint_spark.writing.shuffled_runs import RunSource
 from savepoint_spark.writing.stored_types import StoredTypes
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from savepoint_formats.pass_through.divided_entries import DeletedKeys
     from savepoint_formats.pass_through.recoded_entries import RecodedStates
     from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
-    from savepoint_formats.state_files.state_piece import StatePiece
+    from savepoint_formats.state_files.state_chunk import StateChunk
 
 _SPLITS_OF_TASK = 8
 """Limit of splits per task; its memory does not grow with them."""
@@ -121,14 +121,14 @@ class StoredKeyedRows:
         return []
 
 
-def stored_chunks(operator: Operator, name: str) -> Iterator[StatePiece]:
+def stored_chunks(operator: Operator, name: str) -> Iterator[StateChunk]:
     """The entries of a keyed state, from the first subtask to the last."""
     settings = SourceSettings(operator.record.max_parallelism, operator.kryo)
     key = StoredTypes.of(operator).key.layout()
     for split in _splits(operator):
         if not split.is_raw:
             source = keyed_source(operator.directory, split.handle, key, settings)
-            yield from source.pieces(frozenset([name]), split.key_groups)
+            yield from source.state_chunks(frozenset([name]), split.key_groups)
 
 
 def _task_count(spark: SparkSession, splits: int) -> int:

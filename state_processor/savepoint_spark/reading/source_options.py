@@ -119,7 +119,7 @@ def _parsed(name: str, text: str) -> Any:
             return text
         case "merge":
             return _rules(text)
-        case "split_size" | "portion_size":
+        case "split_size" | "chunk_size":
             return _size(_camel_case(name), text)
         case _:
             return flag_of(_camel_case(name), text)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column
 
 from savepoint_formats.errors import StateNotFoundError
-from savepoint_formats.key_groups.ranges import PORTION_SIZE
+from savepoint_formats.key_groups.ranges import CHUNK_SIZE
 from savepoint_formats.scan.merged_columns import mergeable_states
 from savepoint_formats.tables.tables import KEYED_STATE, TIMERS, WINDOW_STATE
 from savepoint_spark.changing.changed_table import TableRows
@@ -64,7 +64,7 @@ class SparkSavepoint(SparkTables):
         with_times: bool = False,
         nanoseconds: Nanoseconds = "refuse",
         undescribed_subclasses: UndescribedSubclasses = "refuse",
-        portion_size: int | None = PORTION_SIZE,
+        chunk_size: int | None = CHUNK_SIZE,
         split_size: int | None = None,
     ) -> DataFrame:
         """All keyed state of an operator, a row per key; or the rows of a function.
@@ -98,7 +98,7 @@ class SparkSavepoint(SparkTables):
                 ``refuse`` raises ``UndecodableError``. ``bytes`` shows its bytes and the reason in
                 a field ``$undecoded``; fields that it hides are null. ``rest`` also leaves out
                 elements and entries that it hides.
-            portion_size: A larger key group is decoded step by step, so many bytes at once; None
+            chunk_size: A larger key group is decoded step by step, so many bytes at once; None
                 never divides one.
             split_size: The approximate size in bytes of a Spark partition; None lets the scan
                 choose it.
@@ -143,7 +143,7 @@ class SparkSavepoint(SparkTables):
         with_times: bool = False,
         nanoseconds: Nanoseconds = "refuse",
         undescribed_subclasses: UndescribedSubclasses = "refuse",
-        portion_size: int | None = PORTION_SIZE,
+        chunk_size: int | None = CHUNK_SIZE,
         split_size: int | None = None,
     ) -> DataFrame:
         """All local keyed state of an operator, a row per subtask and key.
@@ -166,7 +166,7 @@ class SparkSavepoint(SparkTables):
             with_times: Makes values with TTL a struct of ``timestamp`` (last access) and ``value``.
             nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
             undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
-            portion_size: A larger key group is decoded so many bytes at once.
+            chunk_size: A larger key group is decoded so many bytes at once.
             split_size: The approximate size in bytes of a Spark partition.
 
         Returns:
@@ -204,7 +204,7 @@ class SparkSavepoint(SparkTables):
         with_times: bool = False,
         nanoseconds: Nanoseconds = "refuse",
         undescribed_subclasses: UndescribedSubclasses = "refuse",
-        portion_size: int | None = PORTION_SIZE,
+        chunk_size: int | None = CHUNK_SIZE,
         split_size: int | None = None,
     ) -> DataFrame:
         """Keyed state with a namespace, such as that of windows: a row per key and namespace.
@@ -226,7 +226,7 @@ class SparkSavepoint(SparkTables):
             with_times: Makes values with TTL a struct of ``timestamp`` (last access) and ``value``.
             nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
             undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
-            portion_size: A larger key group is decoded so many bytes at once.
+            chunk_size: A larger key group is decoded so many bytes at once.
             split_size: The approximate size in bytes of a Spark partition.
 
         Returns:
@@ -279,7 +279,7 @@ class SparkSavepoint(SparkTables):
         with_scope: bool = False,
         nanoseconds: Nanoseconds = "refuse",
         undescribed_subclasses: UndescribedSubclasses = "refuse",
-        portion_size: int | None = PORTION_SIZE,
+        chunk_size: int | None = CHUNK_SIZE,
         split_size: int | None = None,
     ) -> DataFrame:
         """The timers of an operator.
@@ -297,7 +297,7 @@ class SparkSavepoint(SparkTables):
             with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
             nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
             undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
-            portion_size: A larger key group is decoded so many bytes at once.
+            chunk_size: A larger key group is decoded so many bytes at once.
             split_size: The approximate size in bytes of a Spark partition.
 
         Returns:

@@ -11,7 +11,7 @@ from savepoint_database.snapshot.key_types import key_types_json
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_database.types.sql_names import sql_name
 from savepoint_formats.errors import StateNotFoundError
-from savepoint_formats.key_groups.ranges import PORTION_SIZE
+from savepoint_formats.key_groups.ranges import CHUNK_SIZE
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.kryo.descriptions import kryo_classes_json
@@ -84,7 +84,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         with_times: bool = False,
         nanoseconds: Nanoseconds = "refuse",
         undescribed_subclasses: UndescribedSubclasses = "refuse",
-        portion_size: int | None = PORTION_SIZE,
+        chunk_size: int | None = CHUNK_SIZE,
         split_size: int | None = None,
     ) -> DataFrame:
         """The rows of any table.
@@ -105,7 +105,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
             with_times: Makes values with TTL a struct of ``timestamp`` (last access) and ``value``.
             nanoseconds: ``refuse`` (an error), ``struct``, ``text`` or ``truncate``.
             undescribed_subclasses: ``refuse`` (an error), ``bytes`` or ``rest``.
-            portion_size: A larger key group is decoded so many bytes at once.
+            chunk_size: A larger key group is decoded so many bytes at once.
             split_size: The approximate size in bytes of a Spark partition.
 
         Raises:

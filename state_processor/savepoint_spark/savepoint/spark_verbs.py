@@ -15,7 +15,7 @@ from savepoint_database.checks.table_diff import ChangeCounts
 from savepoint_database.checks.verification import Verification
 from savepoint_database.rows.row_condition import FilteredScan, matching_rows
 from savepoint_database.types.spark_values import to_spark
-from savepoint_formats.key_groups.ranges import PORTION_SIZE
+from savepoint_formats.key_groups.ranges import CHUNK_SIZE
 from savepoint_formats.scan.splits import SPLIT_SIZE, rows_in
 from savepoint_spark.columns import spark_schema
 from savepoint_spark.reading.source_options import SourceOptions
@@ -137,7 +137,7 @@ class SparkAuditVerbs(AuditVerbs):
         with_times: bool = False,
         nanoseconds: Nanoseconds = "refuse",
         undescribed_subclasses: UndescribedSubclasses = "refuse",
-        portion_size: int | None = PORTION_SIZE,
+        chunk_size: int | None = CHUNK_SIZE,
         split_size: int | None = None,
     ) -> int:
         """The number of rows of a table, counted by tasks: no row goes to Java.
@@ -160,7 +160,7 @@ class SparkAuditVerbs(AuditVerbs):
             with_times: Lets ``where`` see values with TTL as a struct of ``timestamp`` and ``value``.
             nanoseconds: Changes no number.
             undescribed_subclasses: As for ``read_table``; ``rest`` leaves out what such a POJO hides.
-            portion_size: A larger key group is decoded so many bytes at once.
+            chunk_size: A larger key group is decoded so many bytes at once.
             split_size: The approximate size in bytes that a task reads.
 
         Raises:

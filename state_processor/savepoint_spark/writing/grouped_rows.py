@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
-    from savepoint_spark.writing.handed_runs import MakeRuns, RunSource
+    from savepoint_spark.writing.shuffled_runs import MakeRuns, RunSource
 
 _NUMBER = "number of the merged window"
 

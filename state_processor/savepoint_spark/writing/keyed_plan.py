@@ -28,8 +28,8 @@ from savepoint_formats.state_files.canonical_file import CanonicalFile
 from savepoint_formats.state_files.header import KeyedBackendHeader
 from savepoint_formats.state_files.state_v2 import expect_synchronous
 from savepoint_spark.session.tasks import run_through, typed_errors
-from savepoint_spark.writing.handed_runs import FILE, HandedRuns
 from savepoint_spark.writing.run_encoding import HASH_SIZE
+from savepoint_spark.writing.shuffled_runs import FILE, ShuffledRuns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.canonical_file import Run
     from savepoint_formats.state_files.header import StateMetaInfo
-    from savepoint_spark.writing.handed_runs import RunRow, RunSource
+    from savepoint_spark.writing.shuffled_runs import RunRow, RunSource
     from savepoint_spark.writing.write_context import WriteContext
 
 # A row of runs may have megabytes. By default Spark gathers 64 MB of rows, in memory that grows by
@@ -83,7 +83,7 @@ class KeyedFiles:
     order: ClassVar[tuple[str, ...]] = ("key_group",)
 
     def write(self, runs: DataFrame) -> dict[int, KeyGroupsHandle]:
-        """Runs the job that writes the files; ``runs`` have the form of ``handed_runs``.
+        """Runs the job that writes the files; ``runs`` have the form of ``shuffled_runs``.
 
         Returns handles by subtask; subtasks without state have none. ``DuplicateKeyError`` says that a key has two rows.
         """
@@ -143,7 +143,7 @@ class KeyedFiles:
         context = TaskContext.get()
         assert context is not None  # it runs in a task
         subtask = context.partitionId()
-        with HandedRuns(self.target) as runs:
+        with ShuffledRuns(self.target) as runs:
             written = self._written(subtask, runs.rows(batches))
         # The first file lists the states, even if no key has any. Other empty files are not
         # referred to, so the commit of the savepoint deletes them.

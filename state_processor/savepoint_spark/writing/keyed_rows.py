@@ -25,8 +25,8 @@ from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
 from savepoint_spark.columns import column_of, fits, fitted, shown_layout, spark_type
 from savepoint_spark.session.tasks import typed_errors
-from savepoint_spark.writing.handed_runs import RunSource
 from savepoint_spark.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE, RunEncoding, StateColumn
+from savepoint_spark.writing.shuffled_runs import RunSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import state_processor
-from savepoint_formats.key_groups.ranges import PORTION_SIZE
+from savepoint_formats.key_groups.ranges import CHUNK_SIZE
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
 from state_processor import Savepoint
@@ -143,7 +143,7 @@ def test_options_of_reads_are_keywords_of_the_same_types_and_defaults() -> None:
     expected = {
         "with_times": ("bool", False),
         "nanoseconds": ("Nanoseconds", "refuse"),
-        "portion_size": ("int | None", PORTION_SIZE),
+        "chunk_size": ("int | None", CHUNK_SIZE),
     }
     kinds: dict[str, set[tuple[Any, ...]]] = {}
     for _, read in reads():

@@ -288,7 +288,7 @@ def test_a_limit_reads_no_more_than_the_first_rows(spark: SparkSession, tmp_path
     for subtask in range(2):
         file = file_of(damaged, f"summarize {subtask}: keyed state")
         file.write_bytes(file.read_bytes()[:-20] + b"\xff" * 20)
-    options = {"table": "summarize.keyed_state", "uids": "summarize", "portionSize": "64"}
+    options = {"table": "summarize.keyed_state", "uids": "summarize", "chunkSize": "64"}
     frame = spark.read.format("savepoint").options(**options).load(damaged.path)
     with pytest.raises(PySparkException, match="a key or value of -1 bytes"):
         frame.collect()

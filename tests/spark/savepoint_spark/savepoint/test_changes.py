@@ -17,7 +17,7 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.pass_through.copied_sections import StoredSections
 from savepoint_spark.changing import stored_rows
-from savepoint_spark.writing import handed_runs
+from savepoint_spark.writing import shuffled_runs
 from state_processor import OperatorTransformation, Savepoint
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def test_sections_are_copied_as_a_job_would_write_them(
     assert files("assembled") == copied
     monkeypatch.setattr(stored_rows, "SPLIT_SIZE", 1000)
     assert files("in many pieces") == copied
-    monkeypatch.setattr(handed_runs, "_MOST_ASSEMBLED", -1)
+    monkeypatch.setattr(shuffled_runs, "_MOST_ASSEMBLED", -1)
     assert files("shuffled") == copied
 
 
@@ -164,7 +164,7 @@ class TestAnotherNumberOfKeyGroups:
 
         assembled = files("assembled")
         assert len(assembled) == 4
-        monkeypatch.setattr(handed_runs, "_MOST_ASSEMBLED", -1)
+        monkeypatch.setattr(shuffled_runs, "_MOST_ASSEMBLED", -1)
         assert files("shuffled") == assembled
 
     @pytest.mark.parametrize("max_parallelism", [600, 100])

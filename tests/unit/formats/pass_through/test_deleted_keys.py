@@ -11,19 +11,19 @@ from savepoint_formats.layout import Int, Layout, MapOf, Struct, Text, TimerTime
 from savepoint_formats.pass_through.divided_entries import DeletedKeys
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.state_files.state import State, StateKind
-from savepoint_formats.state_files.state_piece import StatePiece
+from savepoint_formats.state_files.state_chunk import StateChunk
 
 VOID = b"\0"
 
 
-def piece(state: State, keys: list[bytes]) -> StatePiece:
+def chunk(state: State, keys: list[bytes]) -> StateChunk:
     entries = StoredEntries(
         pa.array(keys, pa.large_binary()), pa.array([b"v"] * len(keys), pa.large_binary())
     )
-    return StatePiece(state, entries, np.arange(len(keys), dtype=np.uint16))
+    return StateChunk(state, entries, np.arange(len(keys), dtype=np.uint16))
 
 
-def left(found: StatePiece, layout: Layout, deleted: list[object]) -> list[int]:
+def left(found: StateChunk, layout: Layout, deleted: list[object]) -> list[int]:
     """The key groups, which number the entries, that remain."""
     keys = Encoder(layout).encode(pa.array(deleted, Encoder(layout).type))
     (rest,) = DeletedKeys(keys).without([found], None)
@@ -41,7 +41,7 @@ def text(value: str) -> bytes:
 
 def test_entries_of_the_keys_are_left_out() -> None:
     state = State("total", StateKind.VALUE, Int(), Int())
-    found = piece(state, [number(one) + VOID for one in (1, -2, 3, 1)])
+    found = chunk(state, [number(one) + VOID for one in (1, -2, 3, 1)])
     assert left(found, Int(), [1, 7]) == [1, 2]
     assert left(found, Int(), []) == [0, 1, 2, 3]
 
@@ -50,7 +50,7 @@ def test_entries_of_the_keys_are_left_out() -> None:
 def test_keys_of_any_size_are_told_from_what_is_behind_them(deleted: list[object]) -> None:
     texts = ["a", "ab", "abc", "a"]
     state = State("names", StateKind.MAP, MapOf(Text(), Int()), Text())
-    found = piece(state, [text(one) + VOID + text("user key") for one in texts])
+    found = chunk(state, [text(one) + VOID + text("user key") for one in texts])
     assert left(found, Text(), deleted) == [n for n, one in enumerate(texts) if one not in deleted]
 
 
@@ -58,5 +58,5 @@ def test_timers_of_the_keys_are_left_out() -> None:
     names = ("timestamp", "key", "namespace")
     timer = Struct(names, (TimerTimestamp(), Int(), VoidNamespace()))
     state = State("_timer_state/event_user-timers", StateKind.TIMERS, timer, Int())
-    found = piece(state, [bytes(8) + number(one) + VOID for one in (5, 6, 5)])
+    found = chunk(state, [bytes(8) + number(one) + VOID for one in (5, 6, 5)])
     assert left(found, Int(), [5]) == [1]

@@ -9,7 +9,7 @@ from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.layout import Int, Struct, TimerTimestamp, VoidNamespace
 from savepoint_formats.pass_through.divided_entries import DividedEntries
 from savepoint_formats.state_files.state import State, StateKind
-from savepoint_formats.state_files.state_piece import StatePiece
+from savepoint_formats.state_files.state_chunk import StateChunk
 
 VOID = b"\0"
 TOTAL = State("total", StateKind.VALUE, Int(), Int())
@@ -25,11 +25,11 @@ def timer(timestamp: int, number: int) -> bytes:
     return (timestamp + (1 << 63)).to_bytes(8, "big") + key(number) + VOID
 
 
-def piece(state: State, keys: list[bytes], groups: list[int]) -> StatePiece:
+def chunk(state: State, keys: list[bytes], groups: list[int]) -> StateChunk:
     entries = StoredEntries(
         pa.array(keys, pa.large_binary()), pa.array([b"v"] * len(keys), pa.large_binary())
     )
-    return StatePiece(state, entries, np.array(groups, np.uint16))
+    return StateChunk(state, entries, np.array(groups, np.uint16))
 
 
 def keys(*numbers: int) -> pa.LargeBinaryArray:
@@ -38,9 +38,9 @@ def keys(*numbers: int) -> pa.LargeBinaryArray:
 
 def test_entries_are_taken_once_and_the_rest_passes_through() -> None:
     parts = [
-        piece(TOTAL, [key(one) + VOID for one in (1, 2)], [0, 1]),
-        piece(TIMERS, [timer(5, 1), timer(7, 3)], [0, 1]),
-        piece(TOTAL, [key(3) + VOID], [1]),
+        chunk(TOTAL, [key(one) + VOID for one in (1, 2)], [0, 1]),
+        chunk(TIMERS, [timer(5, 1), timer(7, 3)], [0, 1]),
+        chunk(TOTAL, [key(3) + VOID], [1]),
     ]
     divided = DividedEntries(parts, None)
     taken = {one.state.name: one for one in divided.take(keys(1, 3, 9))}
@@ -55,7 +55,7 @@ def test_entries_are_taken_once_and_the_rest_passes_through() -> None:
 
 
 def test_keys_are_due_whose_timers_are() -> None:
-    parts = [piece(TIMERS, [timer(-5, 1), timer(7, 2), timer(7, 1), timer(8, 3)], [0, 2, 0, 1])]
+    parts = [chunk(TIMERS, [timer(-5, 1), timer(7, 2), timer(7, 1), timer(8, 3)], [0, 2, 0, 1])]
     divided = DividedEntries(parts, None)
     assert divided.due({"timers": -6}).keys.to_pylist() == []
     due = divided.due({"timers": 7, "others": 100})

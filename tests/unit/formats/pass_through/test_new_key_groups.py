@@ -30,7 +30,7 @@ from savepoint_formats.layout import (
 )
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.state_files.state import State, StateKind
-from savepoint_formats.state_files.state_piece import StatePiece
+from savepoint_formats.state_files.state_chunk import StateChunk
 from savepoint_formats.values.state_entries import EntryWriter, entry_key
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ def written(layout: Layout, value: Any) -> bytes:
     return view.to_bytes()
 
 
-def piece_of(state: State, keys: Sequence[bytes], groups: Sequence[int]) -> StatePiece:
+def piece_of(state: State, keys: Sequence[bytes], groups: Sequence[int]) -> StateChunk:
     values = pa.array([b""] * len(keys), pa.large_binary())
     entries = StoredEntries(pa.array(keys, pa.large_binary()), values)
-    return StatePiece(state, entries, np.array(groups, np.uint16))
+    return StateChunk(state, entries, np.array(groups, np.uint16))
 
 
 def state_of(kind: StateKind, key: Layout, namespace: Layout, user_key: Layout) -> State:
@@ -94,10 +94,10 @@ def test_a_key_is_told_from_all_that_lies_around_it(data: st.DataObject, kind: S
     keys = data.draw(st.lists(any_key, min_size=1, max_size=5))
     stored = [stored_key(state, namespace, one, scope, user_key) for one in keys]
     hashes = [java_hash(key, one) for one in keys]
-    piece = piece_of(state, stored, [key_group(one, BEFORE) for one in hashes])
+    chunk = piece_of(state, stored, [key_group(one, BEFORE) for one in hashes])
     groups = NewKeyGroups(BEFORE, AFTER, None, None)
     expected = [key_group(one, AFTER) for one in hashes]
-    assert groups.of(piece).tolist() == expected
+    assert groups.of(chunk).tolist() == expected
 
 
 @pytest.mark.parametrize("before", [100, BEFORE, AFTER])
@@ -111,31 +111,31 @@ def test_any_number_of_key_groups_may_become_any_other(
 ) -> None:
     state = state_of(StateKind.VALUE, Int(), VoidNamespace(), Long())
     stored = [written(Int(), key) + b"\0" for key in keys]
-    piece = piece_of(state, stored, [key_group(key, before) for key in keys])
-    found = NewKeyGroups(before, after, None, None).of(piece)
+    chunk = piece_of(state, stored, [key_group(key, before) for key in keys])
+    found = NewKeyGroups(before, after, None, None).of(chunk)
     assert found.tolist() == [key_group(key, after) for key in keys]
 
 
 def test_where_max_parallelism_stays_nothing_is_decoded() -> None:
     state = state_of(StateKind.VALUE, UNKNOWN, VoidNamespace(), Long())
-    piece = piece_of(state, [b"anything"], [77])
-    assert NewKeyGroups(BEFORE, BEFORE, None, None).of(piece).tolist() == [77]
+    chunk = piece_of(state, [b"anything"], [77])
+    assert NewKeyGroups(BEFORE, BEFORE, None, None).of(chunk).tolist() == [77]
 
 
 def test_a_hash_code_that_explains_not_where_a_key_was_is_an_error() -> None:
     state = state_of(StateKind.VALUE, Long(), VoidNamespace(), Long())
     right = key_group(java_hash(Long(), 5), BEFORE)
     key = written(Long(), 5) + b"\0"
-    piece = piece_of(state, [key, key], [right, right + 1])
+    chunk = piece_of(state, [key, key], [right, right + 1])
     wrong = f"lies in key group {right + 1}; by its hash code, 5, it belongs to {right}"
     with pytest.raises(UnstableHashError, match=f"00 05 {wrong}.*in state 'state'"):
-        NewKeyGroups(BEFORE, AFTER, None, None).of(piece)
+        NewKeyGroups(BEFORE, AFTER, None, None).of(chunk)
 
 
 POJO = Pojo("com.shop.Customer", ("age",), (Nullable(Int()),))
 
 
-def pojo_piece(ages: Sequence[int]) -> StatePiece:
+def pojo_piece(ages: Sequence[int]) -> StateChunk:
     """Keys of a class whose hash code is 7 times the age."""
     state = state_of(StateKind.VALUE, POJO, VoidNamespace(), Long())
     keys = [written(POJO, {"age": age}) + b"\0" for age in ages]
@@ -171,12 +171,12 @@ def test_the_user_gives_an_i32_for_each_key(hashes: np.ndarray[Any, Any]) -> Non
 
 def test_a_key_that_cannot_be_decoded_may_have_a_hash_code_of_the_user() -> None:
     state = state_of(StateKind.VALUE, UNKNOWN, VoidNamespace(), Long())
-    piece = piece_of(state, [b"ab\0", b"c\0"], [key_group(2, BEFORE), key_group(1, BEFORE)])
+    chunk = piece_of(state, [b"ab\0", b"c\0"], [key_group(2, BEFORE), key_group(1, BEFORE)])
 
     def hash_keys(keys: pa.Array) -> np.ndarray[Any, np.dtype[np.int32]]:
         return np.array([len(one["bytes"]) for one in keys.to_pylist()], np.int32)
 
-    found = NewKeyGroups(BEFORE, AFTER, None, hash_keys).of(piece)
+    found = NewKeyGroups(BEFORE, AFTER, None, hash_keys).of(chunk)
     assert found.tolist() == [key_group(2, AFTER), key_group(1, AFTER)]
 
 
@@ -189,6 +189,6 @@ def test_a_key_without_an_end_that_one_can_tell_is_an_error() -> None:
 @pytest.mark.parametrize("size", range(9))
 def test_a_stored_key_of_too_few_bytes_is_an_error(size: int) -> None:
     state = state_of(StateKind.VALUE, Long(), Long(), Long())
-    piece = piece_of(state, [bytes(size)], [1])
+    chunk = piece_of(state, [bytes(size)], [1])
     with pytest.raises((FormatError, UnstableHashError)):
-        NewKeyGroups(BEFORE, AFTER, None, None).of(piece)
+        NewKeyGroups(BEFORE, AFTER, None, None).of(chunk)

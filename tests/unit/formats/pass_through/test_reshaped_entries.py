@@ -33,7 +33,7 @@ from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.state_files.header import KeyedStateType, StateMetaInfo
 from savepoint_formats.state_files.state import State, StateKind
-from savepoint_formats.state_files.state_piece import StatePiece
+from savepoint_formats.state_files.state_chunk import StateChunk
 from savepoint_formats.tables.catalog import keyed_headers
 from savepoint_formats.values.state_entries import EntryReader
 from state_processor import MigrationError, Savepoint
@@ -64,7 +64,7 @@ def changed_plan(corpus: Path, case: str, change: Callable[[dict[int, Any]], Non
 
 def reshaped(
     corpus: Path, case: str, number: int, text: str
-) -> Iterator[tuple[StatePiece, StatePiece, CarriedState]]:
+) -> Iterator[tuple[StateChunk, StateChunk, CarriedState]]:
     """The pieces of an operator's states, before and after."""
     path = corpus / "sql-plans" / f"{case}.json"
     old, new = CompiledPlan.parse(path.read_text(), "old"), CompiledPlan.parse(text, "new")
@@ -88,12 +88,12 @@ def reshaped(
             made = states.entries(piece)
             yield (
                 piece,
-                StatePiece(carried.states[piece.state.name].new, made, piece.key_groups),
+                StateChunk(carried.states[piece.state.name].new, made, piece.key_groups),
                 carried,
             )
 
 
-def values(piece: StatePiece) -> list[Any]:
+def values(piece: StateChunk) -> list[Any]:
     layout = entry_layouts(piece.state)[1]
     assert layout is not None
     return [
@@ -183,7 +183,7 @@ def test_rows_that_become_equal_are_one_with_the_sum_of_their_numbers(is_outer: 
     ]
     stored, of_values = map(Encoder, filter(None, entry_layouts(old)))
     pieces = [
-        StatePiece(
+        StateChunk(
             old,
             StoredEntries(
                 stored.encode(pa.array([key], stored.type)),
@@ -197,6 +197,6 @@ def test_rows_that_become_equal_are_one_with_the_sum_of_their_numbers(is_outer: 
     change = ReshapedState(info, "left-records", old, new, {"map_key0": "map_key0"}, {}, True)
     states = ReshapedStates({"left-records": change}, None, 0)
     (piece,) = states.gathered(iter(pieces))
-    made = StatePiece(new, states.entries(piece), piece.key_groups)
+    made = StateChunk(new, states.entries(piece), piece.key_groups)
     assert values(made) == ([{"f0": 5, "f1": 9}, {"f0": 4, "f1": 9}] if is_outer else [5, 4])
     assert made.key_groups.tolist() == [3, 3]

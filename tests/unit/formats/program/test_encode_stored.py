@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from savepoint_formats.state_files.state import State
-    from savepoint_formats.state_files.state_piece import StatePiece
+    from savepoint_formats.state_files.state_chunk import StateChunk
 
 
 # Forms of a value that only one of Java's writers makes, and values that no column holds.
@@ -56,7 +56,7 @@ def test_encodes_the_bytes_that_the_jar_wrote(vector: dict[str, Any]) -> None:
     assert Encoder(layout).encode(column).to_pylist() == [data]
 
 
-def pieces_of(sample: Sample) -> Iterator[StatePiece]:
+def state_chunks_of(sample: Sample) -> Iterator[StateChunk]:
     """All entries of keyed state and of timers."""
     savepoint = sample.open()
     directory = SnapshotDirectory.of(savepoint.path)
@@ -68,7 +68,7 @@ def pieces_of(sample: Sample) -> Iterator[StatePiece]:
                 key = key_of(directory, operator).layout()
                 names = frozenset(infos_of(directory, operator))
                 source = keyed_source(directory, handle, key, settings)
-                yield from source.pieces(names, handle.key_groups)
+                yield from source.state_chunks(names, handle.key_groups)
 
 
 def entry_layouts(state: State) -> tuple[Layout, Layout | None]:
@@ -97,19 +97,19 @@ def decoded(layout: Layout, stored: pa.LargeBinaryArray) -> pa.Array:
 
 @pytest.mark.parametrize("sample", fast_few(samples()), ids=str)
 def test_entries_of_keyed_state_are_encoded_as_they_were_stored(sample: Sample) -> None:
-    for piece in pieces_of(sample):
-        if len(piece.entries):
-            key, value = entry_layouts(piece.state)
-            keys, values = piece.entries.keys, piece.entries.values
+    for state_chunk in state_chunks_of(sample):
+        if len(state_chunk.entries):
+            key, value = entry_layouts(state_chunk.state)
+            keys, values = state_chunk.entries.keys, state_chunk.entries.values
             assert Encoder(key).encode(decoded(key, keys)).equals(keys)
             if value is not None:
                 found = decoded(value, values)
-                expected = with_plain_nulls(found, values) if is_map(piece) else values
+                expected = with_plain_nulls(found, values) if is_map(state_chunk) else values
                 assert Encoder(value).encode(found).equals(expected)
 
 
-def is_map(piece: StatePiece) -> bool:
-    return piece.state.kind is StateKind.MAP
+def is_map(state_chunk: StateChunk) -> bool:
+    return state_chunk.state.kind is StateKind.MAP
 
 
 def with_plain_nulls(found: pa.Array, stored: pa.LargeBinaryArray) -> pa.LargeBinaryArray:

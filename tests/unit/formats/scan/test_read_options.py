@@ -36,7 +36,7 @@ TABLE = "stateful.keyed_state"
         ({"with_times": 1}, "with_times is 1, expected True or False"),
         ({"merge": "sum"}, "merge is 'sum', expected rules by the names of states"),
         ({"merge": {"count": 1}}, "merge is {'count': 1}, expected rules"),
-        ({"portion_size": "1 MB"}, "portion_size is '1 MB', expected a number of bytes"),
+        ({"chunk_size": "1 MB"}, "chunk_size is '1 MB', expected a number of bytes"),
     ],
 )
 def test_what_is_of_a_wrong_type_is_refused(wrong: dict[str, Any], message: str) -> None:
@@ -52,7 +52,7 @@ def test_what_is_of_a_wrong_type_is_refused(wrong: dict[str, Any], message: str)
         ({"key_groups": "all"}, "key_groups is 'all', expected such as 3 or '0-15'"),
         ({"key_groups": "5-1"}, "key_groups is '5-1'"),
         ({"key_groups": -1}, "key_groups is -1"),
-        ({"portion_size": 0}, "portion_size is 0, expected a number of bytes"),
+        ({"chunk_size": 0}, "chunk_size is 0, expected a number of bytes"),
         ({"columns": []}, "columns is empty, expected names"),
         ({"columns": ["key", "key"]}, "column 'key' is wanted twice"),
     ],

@@ -73,7 +73,7 @@ def test_it_is_what_a_job_has_after_the_same_changes(
         # Nothing but the timers tells the type of keys.
         records.append((-1, registration(9, "_timer_state/event_t", "TIMERS", TIMERS)))
     handle = changelog(in_memory(records), base=base)
-    options = {"portion_size": 16} if form == "portions" else {}
+    options = {"chunk_size": 16} if form == "portions" else {}
     if job.is_unmerged():
         with pytest.raises(UndecodableError, match="which only the job's function can"):
             found_in(handle, scope, **options)
@@ -153,9 +153,9 @@ BASES = [
 
 
 @pytest.mark.parametrize("sample", BASES, ids=str)
-@pytest.mark.parametrize("portion_size", [None, 512])
-def test_real_state_is_a_base_whatever_its_format(sample: Sample, portion_size: int | None) -> None:
-    scan = sample.open().scan("stateful.keyed_state", portion_size=portion_size)
+@pytest.mark.parametrize("chunk_size", [None, 512])
+def test_real_state_is_a_base_whatever_its_format(sample: Sample, chunk_size: int | None) -> None:
+    scan = sample.open().scan("stateful.keyed_state", chunk_size=chunk_size)
     groups = scan.operator.max_parallelism
     records = [
         (-1, registration(0, "last_id", "VALUE", LONG)),

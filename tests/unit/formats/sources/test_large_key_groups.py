@@ -41,12 +41,12 @@ def rows(savepoint: Savepoint, table: str, **options: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(("sample", "table"), SAMPLES)
-@pytest.mark.parametrize("portion_size", [50, 1000])
-def test_portions_are_the_whole(samples: Path, sample: str, table: str, portion_size: int) -> None:
+@pytest.mark.parametrize("chunk_size", [50, 1000])
+def test_portions_are_the_whole(samples: Path, sample: str, table: str, chunk_size: int) -> None:
     savepoint = Savepoint.open(str(samples / sample))
     whole = rows(savepoint, table)
     assert whole
-    assert rows(savepoint, table, portion_size=portion_size) == whole
+    assert rows(savepoint, table, chunk_size=chunk_size) == whole
 
 
 FLAT = [
@@ -61,8 +61,8 @@ FLAT = [
 def test_shares_of_large_key_groups_are_the_whole(
     samples: Path, sample: str, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(split_plan, "PORTION_SIZE", 0)
-    scan = Savepoint.open(str(samples / sample)).scan(table, portion_size=100)
+    monkeypatch.setattr(split_plan, "CHUNK_SIZE", 0)
+    scan = Savepoint.open(str(samples / sample)).scan(table, chunk_size=100)
     splits = scan.shared_splits(300)
     shared = [split for split in splits if isinstance(split, KeyedSplit) and split.share.count > 1]
     assert {split.share.index for split in shared} >= {0, 1}
@@ -73,13 +73,13 @@ def test_shares_of_large_key_groups_are_the_whole(
 def test_rows_of_elements_come_in_batches_and_shares(
     samples: Path, sample: str, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(split_plan, "PORTION_SIZE", 0)
+    monkeypatch.setattr(split_plan, "CHUNK_SIZE", 0)
     savepoint = Savepoint.open(str(samples / sample))
     whole = savepoint.scan("stateful.keyed_state", flat=state)
     expected = [row for row in unnested(savepoint, state) if row]
     assert expected
     assert of_splits(whole, whole.splits()) == sorted(expected)
-    scan = savepoint.scan("stateful.keyed_state", flat=state, portion_size=100)
+    scan = savepoint.scan("stateful.keyed_state", flat=state, chunk_size=100)
     assert of_splits(scan, scan.shared_splits(300)) == sorted(expected)
 
 

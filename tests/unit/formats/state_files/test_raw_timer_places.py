@@ -76,7 +76,7 @@ class TestPlaces:
         states = OperatorCatalog.of(directory, operator).states
         names = frozenset(one.name for one in states if one.kind is StateKind.TIMERS)
         timers = RawKeyedSource(directory, handle, None, operator.max_parallelism)
-        return sum(len(one.entries.keys) for one in timers.pieces(names, handle.key_groups))
+        return sum(len(one.entries.keys) for one in timers.state_chunks(names, handle.key_groups))
 
     def test_swapped_offsets_are_damage(
         self, stored: tuple[SnapshotDirectory, OperatorState]

@@ -23,7 +23,7 @@ EVERYTHING = SourceOptions(
         merge={"count": "sum"},
         with_times=True,
         undescribed_subclasses="bytes",
-        portion_size=512,
+        chunk_size=512,
     ),
     where="total > 5 AND name = 'a, b'",
     split_size=1,

@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 
 from savepoint_formats.errors import DuplicateKeyError, SavepointError
 from savepoint_formats.new_snapshot.directory import NewSnapshot
-from savepoint_spark.writing import handed_runs
-from savepoint_spark.writing.handed_runs import HandedRuns, LeftRuns, RunRow
+from savepoint_spark.writing import shuffled_runs
 from savepoint_spark.writing.run_encoding import RUN_SCHEMA
+from savepoint_spark.writing.shuffled_runs import LeftRuns, RunRow, ShuffledRuns
 from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def left(batches: Iterable[pa.RecordBatch], target: NewSnapshot) -> list[pa.Reco
 
 
 def taken(batches: Iterable[pa.RecordBatch], target: NewSnapshot) -> list[RunRow]:
-    with HandedRuns(target) as runs:
+    with ShuffledRuns(target) as runs:
         return list(runs.rows(batches))
 
 
@@ -67,7 +67,7 @@ def test_what_a_task_leaves_another_takes(
 def test_a_task_takes_from_more_files_than_it_keeps_open(
     target: NewSnapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handed_runs, "_MOST_OPEN", 2)
+    monkeypatch.setattr(shuffled_runs, "_MOST_OPEN", 2)
     files = [left([batch_of([(n, b"%d" % n, None)])], target) for n in range(5)]
     turns = [files[n][0] for n in (0, 1, 2, 0, 3, 3, 4, 1)]
     assert [row.run for row in taken(turns, target)] == [

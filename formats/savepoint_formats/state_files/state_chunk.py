@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StatePiece:
+class StateChunk:
     """Entries of one state, and the key group of each in the savepoint that it is from."""
 
     state: State
@@ -36,12 +36,14 @@ class StatePiece:
 class StoredSource(Protocol):
     """Reader of entries as they are stored."""
 
-    def pieces(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[StatePiece]:
+    def state_chunks(
+        self, names: frozenset[str], key_groups: KeyGroupRange
+    ) -> Iterator[StateChunk]:
         """Entries of these states and key groups, some megabytes at a time."""
         ...
 
 
-def pieces_of(part: Part, states: Sequence[State], prefix_size: int) -> Iterator[StatePiece]:
+def state_chunks_of(part: Part, states: Sequence[State], prefix_size: int) -> Iterator[StateChunk]:
     """Entries of each of ``states`` that has any in a chunk; keys begin with their key group."""
     chunk, by_state = part
     for state in states:
@@ -52,20 +54,20 @@ def pieces_of(part: Part, states: Sequence[State], prefix_size: int) -> Iterator
                 bytes_of(chunk, Spans(spans.key_starts + prefix_size, spans.key_ends)),
                 bytes_of(chunk, Spans(spans.value_starts, spans.value_ends)),
             )
-            yield StatePiece(state, entries, groups.astype(np.uint16))
+            yield StateChunk(state, entries, groups.astype(np.uint16))
 
 
-def part_of(pieces: Sequence[StatePiece], prefix_size: int) -> Part:
-    """Entries of one key group in one chunk, with prefixes; each state has one piece at most."""
+def part_of(state_chunks: Sequence[StateChunk], prefix_size: int) -> Part:
+    """Entries of one key group in one chunk, with prefixes; each state has one state chunk at most."""
     position, data, spans = 0, [], {}
-    for piece in pieces:
-        prefix = key_group_prefix(int(piece.key_groups[0]), prefix_size)
-        columns = (pa.scalar(prefix, pa.large_binary()), piece.entries.keys)
+    for state_chunk in state_chunks:
+        prefix = key_group_prefix(int(state_chunk.key_groups[0]), prefix_size)
+        columns = (pa.scalar(prefix, pa.large_binary()), state_chunk.entries.keys)
         nothing = pa.scalar(b"", pa.large_binary())
         keys, key_spans = spans_in(pc.binary_join_element_wise(*columns, nothing))
-        values, value_spans = spans_in(piece.entries.values)
+        values, value_spans = spans_in(state_chunk.entries.values)
         behind = position + len(keys)
-        spans[piece.state.name] = EntrySpans(
+        spans[state_chunk.state.name] = EntrySpans(
             key_spans.starts + position,
             key_spans.ends + position,
             value_spans.starts + behind,

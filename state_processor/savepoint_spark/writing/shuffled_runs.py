@@ -160,7 +160,7 @@ class RunRow(NamedTuple):
     subtask: int = 0
 
 
-class HandedRuns:
+class ShuffledRuns:
     """The rows of a task with their runs: a context that keeps files open."""
 
     def __init__(self, target: NewSnapshot) -> None:
