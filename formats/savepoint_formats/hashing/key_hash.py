@@ -163,14 +163,6 @@ def hashed_key_groups(
     return key_groups_of(hashes, max_parallelism)
 
 
-def stored_row_hashes(keys: pa.Array) -> Hashes:
-    """The hash codes of SQL keys by the bytes that a savepoint has: i32 size, then the row.
-
-    Raises ``ValueError`` if a key is null, or has no size in front.
-    """
-    return framed_hashes(keys)
-
-
 def _hashes(layout: Layout, column: pa.Array) -> Hashes:
     match layout:
         case layouts.Marker(marker):

@@ -13,7 +13,8 @@ import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import FormatError, UnstableHashError, within
-from savepoint_formats.hashing.key_hash import given_hashes, key_hashes, stored_row_hashes
+from savepoint_formats.hashing.key_hash import given_hashes, key_hashes
+from savepoint_formats.hashing.scalar_hashes import framed_hashes
 from savepoint_formats.key_groups.ranges import key_groups_of
 from savepoint_formats.layout import (
     VARIABLE,
@@ -103,7 +104,7 @@ class NewKeyGroups:
     def _hashes(self, layout: Layout, chunk: Chunk, keys: Spans) -> NDArray[np.int32]:
         if self._hash_keys is None and _is_sql_row(layout):
             # The hash code of a row of SQL is that of its bytes.
-            return stored_row_hashes(bytes_of(chunk, keys))
+            return framed_hashes(bytes_of(chunk, keys))
         if layout not in self._programs:
             self._programs[layout] = program(layout, self._kryo)
         column = decode(self._programs[layout], chunk, keys.starts, keys.ends)

@@ -1,8 +1,7 @@
 """Decoded values in the form that users see: keys without a row kind, plain records.
 
 A row that is a key has a row kind, which means nothing there. Elements of a window with an evictor
-are stored as stream elements, but all are records. ``values/time_to_live.py`` handles values with a
-time to live.
+are stored as stream elements, but all are records.
 
 PyFlink stores values in lists of frames:
 
@@ -12,6 +11,9 @@ PyFlink stores values in lists of frames:
 | ``Repeated(Framed(Packed(x)))``         | the elements of all frames                         |
 
 With a time to live each frame has a time, and so each element of it.
+
+TTL stores ``struct<timestamp, value>``: a time with each value, each element of a list, and each value
+of a map. A reader sees the values; a row of a DataFrame has one time for all of them.
 """
 
 from __future__ import annotations
@@ -24,7 +26,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.errors import StateTypeError
-from savepoint_formats.layout import Framed, Layout, Packed, Repeated, Ttl, stream_record
+from savepoint_formats.layout import (
+    Framed,
+    Layout,
+    MapOf,
+    Nullable,
+    Packed,
+    Repeated,
+    Ttl,
+    stream_record,
+)
 from savepoint_formats.python_state.stored_forms import KEY_FIELD
 from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX
 from savepoint_formats.tables.tables import KEY, KEY_GROUP
@@ -36,7 +47,6 @@ from savepoint_formats.values.arrow_types import (
 )
 from savepoint_formats.values.element_rows import Collections
 from savepoint_formats.values.kryo.structs import UNDECODED_TYPE
-from savepoint_formats.values.time_to_live import without_times
 
 if TYPE_CHECKING:
     from typing import Self
@@ -44,6 +54,60 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.state_files.state import State
+
+
+def without_times(values: pa.Array, stored: Layout) -> pa.Array:
+    """Decoded values of a stored layout, without the times."""
+    match stored:
+        case Ttl():
+            return pc.struct_field(values, "value")
+        case Repeated(Ttl()):
+            elements = pc.struct_field(values.values, "value")
+            return pa.ListArray.from_arrays(_bounds(values), elements)
+        case MapOf(_, Ttl() | Nullable(Ttl())) if pa.types.is_map(values.type):
+            items = pc.struct_field(values.items, "value")
+            return pa.MapArray.from_arrays(_bounds(values), values.keys, items)
+        case MapOf(_, Ttl() | Nullable(Ttl())):
+            # A map whose keys can be null is a list of its entries.
+            key, value = values.type.value_type
+            items = pc.struct_field(values.values, [1, 1])
+            fields = [key, value.with_type(items.type)]
+            keys = pc.struct_field(values.values, "key")
+            entries = pa.StructArray.from_arrays([keys, items], fields=fields)
+            return pa.ListArray.from_arrays(_bounds(values), entries)
+        case _:
+            return values
+
+
+def with_times(values: pa.Array, times: pa.Array, stored: Layout) -> pa.Array:
+    """The mirror of ``without_times``; ``times`` has ms since the epoch for each row, no nulls."""
+    wanted = arrow_type(stored)
+    times = times.cast(pa.timestamp("ms", "UTC"))
+    match stored:
+        case Ttl():
+            return _timed(values, times, wanted, mask=values.is_null())
+        case Repeated(Ttl()):
+            lists = Collections(values)
+            elements = _timed(lists.elements, times.take(pa.array(lists.rows)), wanted.value_type)
+            return pa.ListArray.from_arrays(lists.offsets, elements, type=wanted)
+        case MapOf(_, Nullable(Ttl())):
+            maps = Collections(values)
+            items = _timed(maps.items, times.take(pa.array(maps.rows)), wanted.item_type)
+            return pa.MapArray.from_arrays(maps.offsets, maps.keys, items, type=wanted)
+        case _:
+            raise ValueError(f"{stored} has no time to live")
+
+
+def _timed(
+    values: pa.Array, times: pa.Array, wanted: pa.DataType, mask: pa.Array | None = None
+) -> pa.Array:
+    return pa.StructArray.from_arrays([times, values], fields=list(wanted), mask=mask)
+
+
+def _bounds(values: pa.ListArray | pa.MapArray) -> pa.Array:
+    """Offsets that are null where the value is."""
+    is_null = pa.concat_arrays([values.is_null(), pa.array([False])])
+    return pc.if_else(is_null, pa.scalar(None, pa.int32()), values.offsets)
 
 
 def _frame(stored: Layout) -> Packed | None:

@@ -34,9 +34,8 @@ from savepoint_formats.hashing.key_hash import hashed_key_groups
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.layout import VoidNamespace, as_records, without_ttl
 from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.tables.visible import stream_elements
+from savepoint_formats.tables.visible import stream_elements, with_times
 from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_formats.values.time_to_live import with_times
 from savepoint_spark.workers.worker_garbage import keep_what_is_imported
 
 if TYPE_CHECKING:

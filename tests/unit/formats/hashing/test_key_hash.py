@@ -21,7 +21,8 @@ from support.slow_cases import fast_few
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import ColumnTypeError, UndecodableError, UnstableHashError
-from savepoint_formats.hashing.key_hash import key_hashes, stored_row_hashes
+from savepoint_formats.hashing.key_hash import key_hashes
+from savepoint_formats.hashing.scalar_hashes import framed_hashes
 from savepoint_formats.key_groups.ranges import key_groups_of
 from savepoint_formats.layout import (
     BinaryArray,
@@ -274,15 +275,15 @@ def test_a_column_of_sql_has_the_hash_codes_of_its_bytes(key: Typed, data: st.Da
 def test_serialized_rows_hash_by_what_is_behind_their_size(rows: list[bytes]) -> None:
     stored = [struct.pack(">i", len(row)) + row for row in rows]
     for kind in (pa.binary(), pa.large_binary()):
-        found = stored_row_hashes(pa.array(stored, kind))
+        found = framed_hashes(pa.array(stored, kind))
         assert found.tolist() == [bytes_hash(row) for row in rows]
 
 
 def test_serialized_rows_without_a_size_are_refused() -> None:
     with pytest.raises(ValueError, match="item 1 is damaged"):
-        stored_row_hashes(pa.array([b"\0\0\0\0", b"\0\0\0"], pa.large_binary()))
+        framed_hashes(pa.array([b"\0\0\0\0", b"\0\0\0"], pa.large_binary()))
     with pytest.raises(ValueError, match="1 nulls"):
-        stored_row_hashes(pa.array([None], pa.large_binary()))
+        framed_hashes(pa.array([None], pa.large_binary()))
 
 
 def vectors() -> list[dict[str, Any]]:
@@ -295,7 +296,7 @@ def test_a_column_hashes_what_the_jar_wrote_as_one_value_does(vector: dict[str, 
     snapshot = SerializerEntry.read(SnapshotView(bytes.fromhex(vector["snapshot"]))).snapshot
     layout, data = snapshot.layout(), bytes.fromhex(vector["data"])
     if isinstance(layout, Framed):
-        assert stored_row_hashes(pa.array([data], pa.binary())).tolist() == [vector["javaHashCode"]]
+        assert framed_hashes(pa.array([data], pa.binary())).tolist() == [vector["javaHashCode"]]
     try:
         value = ValueReader(DataInputView(data), DIALECTS[vector["flink"][0]]).read(layout)
     except UndecodableError:

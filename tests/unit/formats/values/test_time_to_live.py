@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from savepoint_formats.layout import Layout, Long, MapOf, Nullable, Repeated, Text, Ttl, without_ttl
+from savepoint_formats.tables.visible import with_times, without_times
 from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_formats.values.time_to_live import with_times, without_times
 
 
 @pytest.mark.parametrize("key", [Text(), Nullable(Text())])
