@@ -6,7 +6,6 @@ A column fits if every value of its type is also a value of the wanted type: ``I
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -31,7 +30,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from savepoint_database.types.spark_values import PARTS, mapped_schema, spark_leaf
+from savepoint_database.types.spark_values import PARTS, SPARK
 from savepoint_database.types.types import PLAIN_TYPES, TypeInformation, Types
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
 from savepoint_formats.layout import as_records, with_open_kryo, with_open_pojos, without_ttl
@@ -82,9 +81,8 @@ _KEY_TYPES = {plain.column.lower(): name for name, plain in PLAIN_TYPES.items() 
 
 def spark_schema(schema: pa.Schema, nanoseconds: Nanoseconds = "refuse") -> StructType:
     """The schema of the DataFrame that batches of ``schema`` become, with its metadata."""
-    leaf = partial(spark_leaf, nanoseconds=nanoseconds)
     # The default depends on the release of Spark.
-    converted = from_arrow_schema(mapped_schema(schema, leaf), prefer_timestamp_ntz=True)
+    converted = from_arrow_schema(SPARK[nanoseconds].schema(schema), prefer_timestamp_ntz=True)
     for field, arrow_field in zip(converted.fields, schema, strict=True):
         field.metadata = {
             name.decode(): value.decode() for name, value in (arrow_field.metadata or {}).items()

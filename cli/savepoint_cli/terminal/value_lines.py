@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from savepoint_cli.terminal.cells import is_of_records, person_cell, person_field, shortened
-from savepoint_database.types.spark_values import to_printable
+from savepoint_database.types.spark_values import PRINTABLE
 from savepoint_database.types.timer_dates import for_people
 from savepoint_formats.printable import printable
 from savepoint_formats.scan.splits import REASON
@@ -183,7 +183,7 @@ def key_lines(key_state: KeyState) -> Iterator[Line]:
 
 def _shown_rows(key_rows: KeyRows) -> Iterator[pa.RecordBatch]:
     for batch in key_rows.rows.slice(0, _MOST_ROWS).to_batches():
-        shown = to_printable(for_people(batch, key_rows.dated))
+        shown = PRINTABLE.batch(for_people(batch, key_rows.dated))
         for index in range(shown.num_rows):
             yield shown.slice(index, 1)
 

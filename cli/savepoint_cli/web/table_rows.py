@@ -12,7 +12,7 @@ import pyarrow as pa
 from savepoint_cli.terminal.value_lines import cell_text
 from savepoint_database import files
 from savepoint_database.sql import SqlDatabase
-from savepoint_database.types.spark_values import to_printable
+from savepoint_database.types.spark_values import PRINTABLE
 from savepoint_database.types.sql_names import double_quoted
 from savepoint_formats.errors import QueryError
 from savepoint_formats.printable import printable
@@ -81,7 +81,7 @@ class TableRows:
             batches = _skipping(result.batches, number * PAGE_ROWS)
             rows = _first(pa.Table.from_batches([], result.schema), batches, PAGE_ROWS + 1)
         shown = rows.slice(0, PAGE_ROWS).combine_chunks()
-        printed = [to_printable(batch) for batch in shown.to_batches()]
+        printed = [PRINTABLE.batch(batch) for batch in shown.to_batches()]
         cells = [
             [cell_text(column[row]) for column in batch.columns]
             for batch in printed

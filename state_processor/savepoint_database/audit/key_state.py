@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 
-from savepoint_database.types.spark_values import printable_rows, to_printable
+from savepoint_database.types.spark_values import PRINTABLE, printable_rows
 from savepoint_database.types.timer_dates import dated_columns, for_people
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import KeyTypeError, StateTypeError, UnstableHashError
@@ -223,7 +223,7 @@ def stored_key_texts(
 
 def key_texts(keys: pa.Array) -> tuple[str, ...]:
     """Text of each key: bytes in hexadecimal, structs and lists as JSON, texts as they are."""
-    batch = to_printable(pa.RecordBatch.from_arrays([keys], names=["key"]))
+    batch = PRINTABLE.batch(pa.RecordBatch.from_arrays([keys], names=["key"]))
     return tuple(_text(row["key"]) for row in batch.to_pylist())
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from savepoint_database.files.table_files import FORMATS
 from savepoint_database.files.table_format import TableFormat
 from savepoint_database.files.text_files import without_formulas
-from savepoint_database.types.spark_values import exported_schema, to_exported
+from savepoint_database.types.spark_values import EXPORTED
 from savepoint_formats.errors import TableFileError
 from savepoint_formats.locations.location import Location, path_text
 from savepoint_formats.new_snapshot.whole_file import expect_free, whole_file
@@ -95,13 +95,13 @@ def export_table(
         for split in splits:
             for batch in scan.read(split):
                 rows += batch.num_rows
-                exported = to_exported(batch, nanoseconds)
+                exported = EXPORTED[nanoseconds].batch(batch)
                 yield without_formulas(exported) if escape_formulas else exported
             on_split()
 
     expect_free(path, is_overwritten=overwrite)
     splits: tuple[Split, ...] = tuple(scan.splits())
-    schema = exported_schema(scan.schema, nanoseconds)
+    schema = EXPORTED[nanoseconds].schema(scan.schema)
     size = write_table_file(path, table_format, schema, batches(), is_overwritten=overwrite)
     seconds = round(perf_counter() - start, 3)
     return ExportedTable(path, table_format, tuple(scan.schema.names), rows, size, seconds)

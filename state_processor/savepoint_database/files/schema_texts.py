@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from savepoint_database.files.avro_file import avro_schema
 from savepoint_database.files.savepoint_ddl import create_table
-from savepoint_database.types.spark_values import exported_schema, to_printable
+from savepoint_database.types.spark_values import EXPORTED, PRINTABLE
 from savepoint_database.types.sql_names import unused
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import StateTypeError
@@ -91,13 +91,13 @@ def schema_text(snapshot: Snapshot, table: str, form: SchemaForm) -> str:
         case "ddl":
             return create_table(snapshot.directory.absolute_uri, operator, shown)
         case "avro":
-            return json.dumps(avro_schema(exported_schema(scan.schema, "refuse")), indent=2)
+            return json.dumps(avro_schema(EXPORTED["refuse"].schema(scan.schema)), indent=2)
         case "json-schema":
             return json.dumps(_json_schema(scan, table), indent=2, ensure_ascii=False)
         case "pyflink":
             return pyflink_descriptors(shown)
         case "spark":
-            names = pa.struct(list(exported_schema(scan.schema, "refuse")))
+            names = pa.struct(list(EXPORTED["refuse"].schema(scan.schema)))
             return spark_type_name(names).removeprefix("STRUCT<").removesuffix(">")
     raise ValueError(f"there is no form {form!r}; there are: {', '.join(FORMS)}")
 
@@ -106,7 +106,7 @@ def _json_schema(scan: TableScan, table: str) -> dict[str, Any]:
     nothing = pa.RecordBatch.from_arrays(
         [pa.array([], field.type) for field in scan.schema], schema=scan.schema
     )
-    row = _json_type(pa.struct(list(to_printable(nothing).schema)))
+    row = _json_type(pa.struct(list(PRINTABLE.batch(nothing).schema)))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": table, **row}
 
 

@@ -20,7 +20,7 @@ from savepoint_database.files.text_files import (
     write_csv,
     write_json_lines,
 )
-from savepoint_database.types.spark_values import to_spark, with_time_texts
+from savepoint_database.types.spark_values import SPARK, TIME_TEXTS
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, TableFileError
 from savepoint_formats.locations.location import Location
 from savepoint_formats.printable import alternatives
@@ -145,7 +145,7 @@ class TableFiles:
             TableFileError: The first file has another format.
         """
         types = {
-            name: data_type and with_time_texts(data_type) for name, data_type in columns.items()
+            name: data_type and TIME_TEXTS.type(data_type) for name, data_type in columns.items()
         }
         return FORMATS[self.format].schema(self.files[0], types)
 
@@ -190,7 +190,7 @@ class TableFiles:
                 actual = ", ".join(map(str, batch.schema.types))
                 expected = ", ".join(map(str, schema.types))
                 raise split.error(f"its columns are {actual}, but those of others {expected}")
-            yield to_spark(batch)
+            yield SPARK["refuse"].batch(batch)
 
 
 def _files(location: Location) -> list[str]:

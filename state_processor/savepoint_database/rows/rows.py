@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_database.rows.row_condition import RowCondition
-from savepoint_database.types.spark_values import printable_rows, to_printable
+from savepoint_database.types.spark_values import PRINTABLE, printable_rows
 from savepoint_database.types.sql_names import distinct
 from savepoint_database.types.timer_dates import dated_columns, for_people, with_dates
 
@@ -195,7 +195,7 @@ class RowPages:
         # Copies, because slices would keep their whole batches in memory.
         copies = [part.take(pa.array(range(part.num_rows), pa.int32())) for part in parts]
         rows = pa.concat_batches(copies or [pa.RecordBatch.from_pylist([], self.scan.schema)])
-        return to_printable(for_people(rows, dated_columns(self.scan.table, "dates")))
+        return PRINTABLE.batch(for_people(rows, dated_columns(self.scan.table, "dates")))
 
     def _keep(self, page: Page) -> None:
         self._kept[page.number] = page

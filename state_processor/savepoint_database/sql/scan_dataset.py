@@ -20,7 +20,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from savepoint_database.sql.parallel_batches import cores, parallel_batches
-from savepoint_database.types.spark_values import exported_schema, to_exported
+from savepoint_database.types.spark_values import EXPORTED
 from savepoint_database.types.timer_dates import dated_columns, dated_schema, with_dates
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.tables.tables import KEY
@@ -47,7 +47,7 @@ class SqlRows:
 
     @property
     def schema(self) -> pa.Schema:
-        schema = exported_schema(self.scan.schema, self.scan.options.nanoseconds)
+        schema = EXPORTED[self.scan.options.nanoseconds].schema(self.scan.schema)
         return dated_schema(schema, self._dated)
 
     @property
@@ -60,7 +60,7 @@ class SqlRows:
 
     def _read(self, split: Split) -> Iterator[pa.RecordBatch]:
         for batch in self.scan.read(split):
-            exported = to_exported(batch, self.scan.options.nanoseconds)
+            exported = EXPORTED[self.scan.options.nanoseconds].batch(batch)
             yield with_dates(exported, self._dated) if self._dated else exported
 
 

@@ -1,4 +1,4 @@
-"""Batches with other types: for Spark and back, for files and for people.
+"""Batches with other types: for Spark and back, for files and for people. Each is a ``Form``.
 
 ``savepoint_formats`` has times of any year to the nanosecond. Spark's timestamps end at
 microseconds, and it has no time of day before 4.1. Such types are cast here, once per batch.
@@ -20,7 +20,7 @@ become a list of entries, ``struct<key, value>``, or come from one. Precise time
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,7 @@ from savepoint_formats.errors import (
     within,
 )
 from savepoint_formats.values.kinds.precise_times import (
+    Nanoseconds,
     as_precise,
     from_texts,
     is_precise,
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
-
-    from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
     ConvertLeaf = Callable[[pa.Array, pa.DataType], pa.Array]
 
@@ -138,11 +137,6 @@ _MICROS_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _LIMITS = np.iinfo(np.int64)
 
 
-def spark_arrow_type(data_type: pa.DataType, nanoseconds: Nanoseconds = "refuse") -> pa.DataType:
-    """Type of a value on its way to Spark."""
-    return mapped(data_type, partial(spark_leaf, nanoseconds=nanoseconds))
-
-
 def spark_leaf(data_type: pa.DataType, nanoseconds: Nanoseconds = "refuse") -> pa.DataType:
     """Type for Spark of a type without fields."""
     if has_nanoseconds(data_type) and nanoseconds == "struct":
@@ -164,46 +158,30 @@ def has_nanoseconds(data_type: pa.DataType) -> bool:
     return is_precise(data_type) or (is_counted and data_type.unit == "ns")
 
 
-def python_leaf(data_type: pa.DataType) -> pa.DataType:
-    """Type for Python of a type without fields; times with nanoseconds stay as they are."""
-    return data_type if is_precise(data_type) else spark_leaf(data_type)
+class Form(NamedTuple):
+    """A form of values: the type of each leaf, and how values become of that type."""
 
+    leaf: Callable[[pa.DataType], pa.DataType]
+    values: ConvertLeaf
 
-def printable_leaf(data_type: pa.DataType) -> pa.DataType:
-    """Type for texts of a type without fields."""
-    is_time = pa.types.is_temporal(data_type) or is_precise(data_type)
-    return pa.utf8() if is_time else data_type
+    def type(self, data_type: pa.DataType) -> pa.DataType:
+        """The type of values of a type in this form."""
+        return mapped(data_type, self.leaf)
 
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        """The schema of ``batch``; names of columns stay."""
+        return pa.schema([pa.field(field.name, self.type(field.type)) for field in schema])
 
-def mapped_schema(schema: pa.Schema, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.Schema:
-    """The schema with ``leaf`` applied to all types without fields."""
-    return pa.schema([pa.field(field.name, mapped(field.type, leaf)) for field in schema])
-
-
-def exported_schema(schema: pa.Schema, nanoseconds: Nanoseconds) -> pa.Schema:
-    """Schema of the batches of ``to_exported``."""
-
-    def leaf(data_type: pa.DataType) -> pa.DataType:
-        return spark_leaf(data_type, nanoseconds) if is_precise(data_type) else data_type
-
-    return mapped_schema(schema, leaf)
-
-
-def with_time_texts(data_type: pa.DataType) -> pa.DataType:
-    """Type of values read from texts: times with nanoseconds remain texts."""
-    return mapped(data_type, lambda leaf: pa.utf8() if is_precise(leaf) else leaf)
-
-
-def to_spark(batch: pa.RecordBatch, nanoseconds: Nanoseconds = "refuse") -> pa.RecordBatch:
-    """The batch with Spark's types; ``InexactTimeError`` if a time differs, and ``nanoseconds`` is ``refuse``."""
-    leaf = partial(spark_leaf, nanoseconds=nanoseconds)
-    values = partial(_spark_values, nanoseconds=nanoseconds)
-    return _cast(batch, mapped_schema(batch.schema, leaf), values)
-
-
-def to_python(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch for ``python_values``: with Spark's types, but precise times stay."""
-    return _cast(batch, mapped_schema(batch.schema, python_leaf), _spark_values)
+    def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch in this form; a column that can't be is an error with its name."""
+        schema = self.schema(batch.schema)
+        if schema == batch.schema:
+            return batch
+        arrays = []
+        for field, array in zip(schema, batch.columns, strict=True):
+            with within(f"column {field.name!r}"):
+                arrays.append(converted(array, field.type, self.values))
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def to_comparable(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -211,30 +189,19 @@ def to_comparable(batch: pa.RecordBatch) -> pa.RecordBatch:
 
     They are in nanoseconds, or in microseconds where a time of the column needs their range.
     """
-    fields = []
+    columns = []
     for field, array in zip(batch.schema, batch.columns, strict=True):
         times = (leaf for leaf in leaves(array) if is_precise(leaf.type))
         unit = "us" if any(timestamps_of(leaf, "ns")[1].any() for leaf in times) else "ns"
-        fields.append(field.with_type(mapped(field.type, partial(_counted_leaf, unit=unit))))
-    return _cast(batch, pa.schema(fields), _counted)
-
-
-def _counted_leaf(data_type: pa.DataType, unit: str) -> pa.DataType:
-    return pa.timestamp(unit, zone_of(data_type)) if is_precise(data_type) else data_type
-
-
-def _counted(values: pa.StructArray, wanted: pa.DataType) -> pa.Array:
-    return timestamps_of(values, wanted.unit)[0]
-
-
-def to_exported(batch: pa.RecordBatch, nanoseconds: Nanoseconds) -> pa.RecordBatch:
-    """The batch for files: times with nanoseconds as in Spark, other values as they are."""
-    values = partial(_spark_values, nanoseconds=nanoseconds)
-    return _cast(batch, exported_schema(batch.schema, nanoseconds), values)
+        column = pa.RecordBatch.from_arrays([array], [field.name])
+        columns.append(COUNTED[unit].batch(column).column(0))
+    fields = zip(batch.schema, columns, strict=True)
+    schema = pa.schema([field.with_type(column.type) for field, column in fields])
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def from_spark(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """An array of Spark's as a type of ``savepoint_formats``; reverses ``to_spark``.
+    """An array of Spark's as a type of ``savepoint_formats``; reverses ``SPARK``.
 
     Raises ``ValueOutOfRangeError`` for a time that does not fit, ``UnencodableError`` for a text that is no UTF-8.
     """
@@ -289,25 +256,10 @@ def _times_of_day(texts: pa.Array, wanted: pa.DataType) -> pa.Array:
     return counts.view(pa.time64("ns")).cast(wanted)
 
 
-def to_printable(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with times, dates and durations as texts, to the last digit."""
-    return _cast(batch, mapped_schema(batch.schema, printable_leaf), _printable_values)
-
-
 def printable_rows(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
     """Rows as plain values: times and dates are text, maps are lists of pairs."""
     batches = rows.to_batches() if isinstance(rows, pa.Table) else [rows]
-    return [row for batch in batches for row in to_printable(batch).to_pylist()]
-
-
-def _cast(batch: pa.RecordBatch, schema: pa.Schema, cast_leaf: ConvertLeaf) -> pa.RecordBatch:
-    if schema == batch.schema:
-        return batch
-    arrays = []
-    for field, array in zip(schema, batch.columns, strict=True):
-        with within(f"column {field.name!r}"):
-            arrays.append(converted(array, field.type, cast_leaf))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return [row for batch in batches for row in PRINTABLE.batch(batch).to_pylist()]
 
 
 def _spark_values(
@@ -383,5 +335,44 @@ def _product(numbers: NDArray[np.int64], factor: int) -> NDArray[np.int64]:
     return products
 
 
-def _printable_values(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    return texts_of(values) if is_precise(values.type) else values.cast(wanted)
+def _texts(values: pa.Array, _wanted: pa.DataType) -> pa.Array:
+    return texts_of(values) if is_precise(values.type) else values.cast(pa.utf8())
+
+
+def _spark_forms(is_asked: Callable[[pa.DataType], bool]) -> dict[Nanoseconds, Form]:
+    def form(nanoseconds: Nanoseconds) -> Form:
+        return Form(
+            lambda leaf: spark_leaf(leaf, nanoseconds) if is_asked(leaf) else leaf,
+            partial(_spark_values, nanoseconds=nanoseconds),
+        )
+
+    return {nanoseconds: form(nanoseconds) for nanoseconds in get_args(Nanoseconds)}
+
+
+SPARK = _spark_forms(lambda _: True)
+"""Values for Spark, by the form of nanoseconds; ``refuse`` raises ``InexactTimeError`` for a time that differs."""
+
+EXPORTED = _spark_forms(is_precise)
+"""Values for files, by the form of nanoseconds: times with nanoseconds as in Spark, others as they are."""
+
+PYTHON = Form(lambda leaf: leaf if is_precise(leaf) else spark_leaf(leaf), _spark_values)
+"""Values for ``python_values``: with Spark's types, but precise times stay."""
+
+PRINTABLE = Form(
+    lambda leaf: pa.utf8() if pa.types.is_temporal(leaf) or is_precise(leaf) else leaf, _texts
+)
+"""Values for people: times, dates and durations are texts, to the last digit."""
+
+TIME_TEXTS = Form(lambda leaf: pa.utf8() if is_precise(leaf) else leaf, _texts)
+"""Values that are read from texts: times with nanoseconds remain texts."""
+
+
+def _counted_form(unit: str) -> Form:
+    return Form(
+        lambda leaf: pa.timestamp(unit, zone_of(leaf)) if is_precise(leaf) else leaf,
+        lambda values, _wanted: timestamps_of(values, unit)[0],
+    )
+
+
+COUNTED = {unit: _counted_form(unit) for unit in ("ns", "us")}
+"""Values whose times are numbers of units."""

@@ -34,7 +34,7 @@ from savepoint_database.types.descriptors import (
     ReducingStateDescriptor,
 )
 from savepoint_database.types.python_values import given, python_values
-from savepoint_database.types.spark_values import spark_arrow_type
+from savepoint_database.types.spark_values import SPARK
 from savepoint_database.types.types import Types, expect_type
 from savepoint_formats.errors import ColumnTypeError, NotMergeableError
 from savepoint_functions.aggregating.accumulators import (
@@ -274,7 +274,7 @@ class Reducing:
             raise _incomplete(self.descriptor, "value_type", "reduce_function")
         what = f"state {self.descriptor.name!r}"
         values = fitted(data, self.column, wanted.layout, what)
-        reduced = Reduced(spark_arrow_type(wanted.arrow_type), function)
+        reduced = Reduced(SPARK["refuse"].type(wanted.arrow_type), function)
         return BoundAggregate(name, values, reduced, accumulated, lambda: self.descriptor)
 
 
@@ -308,7 +308,7 @@ class Aggregating:
         if function is None or wanted is None:
             raise _incomplete(self.descriptor, "accumulator_type", "aggregate_function")
         _expect_merge(function, self.descriptor)
-        aggregated = Aggregated(spark_arrow_type(wanted.arrow_type), function)
+        aggregated = Aggregated(SPARK["refuse"].type(wanted.arrow_type), function)
         values = column_of(data, self.column)[0]
         result = accumulated if self.result_type is None else _results(function, self.result_type)
         return BoundAggregate(name, values, aggregated, result, lambda: self.descriptor)
@@ -341,7 +341,7 @@ def _expect_merge(function: AggregateFunction, descriptor: StateDescriptor) -> N
 
 def _results(function: AggregateFunction, wanted: TypeInformation) -> Any:
     """A function that makes results of a column of accumulators, by a function of Python."""
-    arrow_type = spark_arrow_type(wanted.arrow_type)
+    arrow_type = SPARK["refuse"].type(wanted.arrow_type)
     convert = given(arrow_type)
 
     def results(accumulators: pa.Array) -> pa.Array:

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_database.types.spark_values import from_spark, to_spark
+from savepoint_database.types.spark_values import SPARK, from_spark
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.aggregating.accumulators import Groups
@@ -162,7 +162,7 @@ def with_keys(layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
         keys = decoded_keys(layout, batch.column(KEY))
         names = [name for name in batch.schema.names if name != KEY]
         columns = [keys, *map(batch.column, names)]
-        yield to_spark(pa.RecordBatch.from_arrays(columns, [KEY, *names]))
+        yield SPARK["refuse"].batch(pa.RecordBatch.from_arrays(columns, [KEY, *names]))
 
 
 def _by_key(table: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_database.types.python_values import is_map, map_entries, python_values
-from savepoint_database.types.spark_values import to_python
+from savepoint_database.types.spark_values import PYTHON
 from savepoint_formats.errors import within
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.layout import MapOf, Nullable, Repeated
@@ -123,4 +123,4 @@ def _with_numbers(kind: StateKind, stored: Layout) -> Layout:
 
 
 def _python(column: pa.Array) -> pa.Array:
-    return to_python(pa.RecordBatch.from_arrays([column], [_KEY])).column(0)
+    return PYTHON.batch(pa.RecordBatch.from_arrays([column], [_KEY])).column(0)

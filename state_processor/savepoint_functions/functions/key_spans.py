@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from savepoint_database.types.python_values import python_values
 from savepoint_database.types.records import record_maker
-from savepoint_database.types.spark_values import to_python
+from savepoint_database.types.spark_values import PYTHON
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
@@ -119,7 +119,7 @@ def decoded_keys(layout: Layout, keys: pa.BinaryArray) -> pa.Array:
 def python_keys(keys: pa.Array) -> list[Any]:
     """Keys as a function sees them."""
     batch = pa.RecordBatch.from_arrays([keys], ["key"])
-    return plain_list(to_python(batch).column(0))
+    return plain_list(PYTHON.batch(batch).column(0))
 
 
 def plain_list(column: pa.Array) -> list[Any]:

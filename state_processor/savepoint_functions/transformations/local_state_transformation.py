@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, MapType
 
-from savepoint_database.types.spark_values import to_spark
+from savepoint_database.types.spark_values import SPARK
 from savepoint_formats.errors import ColumnTypeError
 from savepoint_formats.state_files.local_state import as_local
 from savepoint_formats.state_files.state import StateKind
@@ -266,7 +266,7 @@ class _EndedKeys:
                 if state.is_timers:
                     self._expect_none(batch.column(state.new.name))
             columns = list(map(batch.column, names))
-            yield to_spark(pa.RecordBatch.from_arrays(columns, schema=schema))
+            yield SPARK["refuse"].batch(pa.RecordBatch.from_arrays(columns, schema=schema))
 
     def _expect_none(self, timers: pa.ListArray) -> None:
         if pc.sum(pc.list_value_length(timers)).as_py():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
 
-from savepoint_database.types.spark_values import from_spark, leaves, to_spark
+from savepoint_database.types.spark_values import SPARK, from_spark, leaves
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.layout import as_records, with_open_pojos, without_ttl
 from savepoint_formats.scan.read_options import ReadOptions, checked_subclasses
@@ -85,9 +85,9 @@ class TableRows:
 
     def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self.nanoseconds != "refuse":
-            return to_spark(batch, self.nanoseconds)
+            return SPARK[self.nanoseconds].batch(batch)
         # Columns that are only for expressions to see may lose digits.
-        shown = to_spark(batch, "truncate")
+        shown = SPARK["truncate"].batch(batch)
         _expect_same(batch, shown, self.written)
         return shown
 

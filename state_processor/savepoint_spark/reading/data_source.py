@@ -25,7 +25,7 @@ from pyspark.sql.udtf import UserDefinedTableFunction
 from savepoint_database.rows.row_condition import FilteredScan
 from savepoint_database.snapshot.key_types import key_types_of, types_of_option
 from savepoint_database.snapshot.snapshot import Snapshot
-from savepoint_database.types.spark_values import to_spark
+from savepoint_database.types.spark_values import SPARK
 from savepoint_formats.errors import TableNotFoundError
 from savepoint_formats.printable import printable
 from savepoint_formats.scan.splits import SPLIT_SIZE, KeyedSplit, Split
@@ -160,7 +160,7 @@ class SavepointReader(DataSourceReader):
         if isinstance(partition, SplitPartition):
             nanoseconds = self._scan.options.nanoseconds
             for batch in self._rows.read(partition.split):
-                yield to_spark(batch, nanoseconds)
+                yield SPARK[nanoseconds].batch(batch)
         keep_what_is_imported()
 
 

@@ -20,7 +20,7 @@ from pyspark import cloudpickle
 from pyspark.sql.types import StructType
 
 from savepoint_database.types.python_values import OutputRows, Place, python_values, state_values
-from savepoint_database.types.spark_values import to_python
+from savepoint_database.types.spark_values import PYTHON
 from savepoint_formats.errors import SavepointError, StateNotFoundError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.scan.read_options import ReadOptions
@@ -139,7 +139,7 @@ class KeyGroupRows:
 
     def _rows(self, scan: TableScan) -> Iterator[pa.RecordBatch]:
         options = replace(scan.options, key_groups=self.key_groups)
-        yield from map(to_python, replace(scan, options=options).batches())
+        yield from map(PYTHON.batch, replace(scan, options=options).batches())
 
 
 def key_groups_of(batch: pa.RecordBatch) -> KeyGroupRange:
@@ -205,7 +205,7 @@ class PerKeyJob(ABC):
                 # A key group that is too large for memory comes in several batches.
                 if others is None or others.key_groups != key_groups:
                     others = KeyGroupRows(self.others, key_groups)
-                yield to_python(batch), others
+                yield PYTHON.batch(batch), others
 
 
 class _Function:

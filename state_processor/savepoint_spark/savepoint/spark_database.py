@@ -22,7 +22,7 @@ from savepoint_database.sql.sql_text import (
     rewritten,
     words,
 )
-from savepoint_database.types.spark_values import exported_schema
+from savepoint_database.types.spark_values import EXPORTED
 from savepoint_database.types.sql_names import distinct, literal, quoted, unquoted
 from savepoint_database.types.timer_dates import LAST_MS, dated_columns
 from savepoint_formats.errors import NotFoundError, QueryError, SavepointError, TableFileError
@@ -64,7 +64,7 @@ class RegisteredViews:
             "savepoint": savepoint.directory.absolute_uri,
         }
         scan = table.operator.scan(table.operator.table(table.table), options)
-        schema = exported_schema(scan.schema, options.nanoseconds)
+        schema = EXPORTED[options.nanoseconds].schema(scan.schema)
         self.sql.create(table, schema, texts, dated_columns(scan.table, self._times))
 
     def show_all(self) -> dict[str, str]:

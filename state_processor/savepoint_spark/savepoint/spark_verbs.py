@@ -14,7 +14,7 @@ from savepoint_database.checks.savepoint_diff import SavepointDiff
 from savepoint_database.checks.table_diff import ChangeCounts
 from savepoint_database.checks.verification import Verification
 from savepoint_database.rows.row_condition import FilteredScan, matching_rows
-from savepoint_database.types.spark_values import to_spark
+from savepoint_database.types.spark_values import SPARK
 from savepoint_formats.key_groups.ranges import CHUNK_SIZE
 from savepoint_formats.scan.splits import SPLIT_SIZE, rows_in
 from savepoint_spark.columns import spark_schema
@@ -106,7 +106,7 @@ def _changes(
     pair: TableDiff, nanoseconds: Nanoseconds, part: KeyGroupRange | None
 ) -> Iterator[pa.RecordBatch]:
     for rows in pair.changes(parts=[part]):
-        yield to_spark(rows, nanoseconds)
+        yield SPARK[nanoseconds].batch(rows)
 
 
 def _counts(pair: TableDiff, part: KeyGroupRange | None) -> ChangeCounts:

@@ -11,12 +11,7 @@ from pyspark.sql import types
 from pyspark.sql.types import StructField, StructType
 from support.sample_rows import Sample, samples
 
-from savepoint_database.types.spark_values import (
-    from_spark,
-    spark_arrow_type,
-    to_printable,
-    to_spark,
-)
+from savepoint_database.types.spark_values import PRINTABLE, SPARK, from_spark
 from savepoint_formats.errors import (
     ColumnTypeError,
     InexactTimeError,
@@ -43,13 +38,13 @@ def _schema(columns: str) -> StructType:
 
 
 def for_spark(values: list[Any], data_type: pa.DataType) -> list[Any]:
-    found = to_spark(batch(values, data_type), "truncate").column("column")
-    assert found.type == spark_arrow_type(data_type)
+    found = SPARK["truncate"].batch(batch(values, data_type)).column("column")
+    assert found.type == SPARK["refuse"].type(data_type)
     return list(found.to_pylist())
 
 
 def printed(values: list[Any], data_type: pa.DataType) -> list[Any]:
-    return list(to_printable(batch(values, data_type)).column("column").to_pylist())
+    return list(PRINTABLE.batch(batch(values, data_type)).column("column").to_pylist())
 
 
 @pytest.mark.parametrize("sample", samples(), ids=str)
@@ -87,7 +82,7 @@ def test_the_schema_is_the_one_that_the_savepoint_tells(
 def test_types_that_spark_has_not_become_those_it_has(
     found: pa.DataType, expected: pa.DataType
 ) -> None:
-    assert spark_arrow_type(found) == expected
+    assert SPARK["refuse"].type(found) == expected
 
 
 class TestTimesForSpark:
@@ -109,11 +104,11 @@ class TestTimesForSpark:
     def test_nobody_loses_nanoseconds_without_a_word(self, value: int) -> None:
         for rows in (batch([value], NANOS), batch([[value]], pa.list_(NANOS))):
             with pytest.raises(InexactTimeError, match="nanoseconds='struct'"):
-                to_spark(rows)
+                SPARK["refuse"].batch(rows)
 
     def test_a_duration_of_nanoseconds_is_a_text_of_java(self) -> None:
         rows = batch([-1, 61 * 10**9 + 5, None], pa.duration("ns"))
-        found = to_spark(rows, "text").column("column").to_pylist()
+        found = SPARK["text"].batch(rows).column("column").to_pylist()
         assert found == ["PT-0.000000001S", "PT61.000000005S", None]
 
     def test_milliseconds_are_as_many_microseconds(self) -> None:
@@ -122,8 +117,8 @@ class TestTimesForSpark:
     def test_a_time_that_spark_cannot_hold_is_the_last_or_first_one_it_can(self) -> None:
         far = batch([(1 << 63) - 1, -(1 << 63), 0, None], pa.timestamp("ms"))
         with pytest.raises(InexactTimeError, match="beyond"):
-            to_spark(far)
-        found = to_spark(far, "truncate").column("column").cast(pa.int64()).to_pylist()
+            SPARK["refuse"].batch(far)
+        found = SPARK["truncate"].batch(far).column("column").cast(pa.int64()).to_pylist()
         assert found == [(1 << 63) - 1, -(1 << 63), 0, None]
 
     def test_a_time_of_day_is_a_text(self) -> None:
@@ -159,13 +154,13 @@ class TestTimesForSpark:
 
     def test_a_slice_stays_one(self) -> None:
         rows = batch([[1_000], None, [2_000, 3_000]], pa.list_(NANOS)).slice(1, 2)
-        found = to_spark(rows).column("column").to_pylist()
+        found = SPARK["refuse"].batch(rows).column("column").to_pylist()
         moments = [datetime(1970, 1, 1, 0, 0, 0, micros) for micros in (2, 3)]
         assert found == [None, moments]
 
     def test_what_spark_takes_as_it_is_costs_nothing(self) -> None:
         rows = batch([1], pa.int64())
-        assert to_spark(rows) is rows
+        assert SPARK["refuse"].batch(rows) is rows
 
 
 class TestTimesForPeople:

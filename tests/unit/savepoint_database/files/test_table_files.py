@@ -15,7 +15,7 @@ from support.sample_rows import Sample
 
 from savepoint_database.files import TableFormat, write_table_file
 from savepoint_database.files.table_files import TableFiles
-from savepoint_database.types.spark_values import exported_schema, to_exported, to_spark
+from savepoint_database.types.spark_values import EXPORTED, SPARK
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError, TableFileError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def read(files: TableFiles, schema: pa.Schema) -> pa.Table:
 def as_spark_has_them(
     batches: Iterable[pa.RecordBatch], nanoseconds: Nanoseconds = "refuse"
 ) -> pa.Table:
-    return pa.Table.from_batches([to_spark(batch, nanoseconds) for batch in batches])
+    return pa.Table.from_batches([SPARK[nanoseconds].batch(batch) for batch in batches])
 
 
 @pytest.mark.parametrize("form", TableFormat)
@@ -87,8 +87,8 @@ class TestEachFormat:
             scan = savepoint.scan(table.table)
             batches = [batch for split in scan.splits() for batch in scan.read(split)]
             nanoseconds: Nanoseconds = "refuse" if form.has_types else "text"
-            exported = [to_exported(batch, nanoseconds) for batch in batches]
-            rows = pa.Table.from_batches(exported, exported_schema(scan.schema, nanoseconds))
+            exported = [EXPORTED[nanoseconds].batch(batch) for batch in batches]
+            rows = pa.Table.from_batches(exported, EXPORTED[nanoseconds].schema(scan.schema))
             if rows.num_rows:
                 files = written(tmp_path, form, rows, str(number))
                 found = read(files, rows.schema)
