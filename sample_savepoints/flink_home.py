@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
+import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,15 +61,26 @@ class FlinkHome:
             command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
             subprocess.run([*command, "--target", str(self.folder), package], check=True)
 
-    def compile(self, sources: Sequence[Path], classes: Path) -> None:
-        """Compiles files of Java, and all below folders."""
+    def compiled(self, sources: Sequence[Path]) -> Path:
+        """The folder with the classes of files of Java, and of all below folders; it is kept for the next time."""
         files = [
-            str(path)
+            path
             for source in sources
             for path in (sorted(source.rglob("*.java")) if source.is_dir() else [source])
         ]
-        options = ["-nowarn", "-XDsuppressNotes", "-cp", os.pathsep.join(map(str, self.jars))]
-        subprocess.run(["javac", *options, "-d", str(classes), *files], check=True)
+        known = hashlib.sha256("\n".join(map(str, self.jars)).encode())
+        for file in files:
+            known.update(file.read_bytes())
+        classes = CACHE / "classes" / f"{self.version}-{known.hexdigest()[:20]}"
+        if not classes.exists():
+            classes.parent.mkdir(parents=True, exist_ok=True)
+            made = tempfile.mkdtemp(dir=classes.parent)
+            options = ["-nowarn", "-XDsuppressNotes", "-cp", os.pathsep.join(map(str, self.jars))]
+            subprocess.run(["javac", *options, "-d", made, *map(str, files)], check=True)
+            # Another process may have been faster.
+            with suppress(OSError):
+                os.rename(made, classes)
+        return classes
 
     def java(self, classes: Path, options: Sequence[str]) -> list[str]:
         """The command that runs a class, whose name and arguments are to follow."""

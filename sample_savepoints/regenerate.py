@@ -63,8 +63,7 @@ def main() -> None:
     for version in options.flink or MAX_PARALLELISM:
         home = FlinkHome(version, homes[version])
         home.install()
-        classes = WRITTEN_AT / "classes" / version
-        home.compile([HERE / "job"], classes)
+        classes = home.compiled([HERE / "job"])
         for sample in samples():
             if sample.flink == version and options.only in sample.name:
                 start = time.monotonic()

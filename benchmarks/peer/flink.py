@@ -71,10 +71,6 @@ class Flink:
     def _home(self) -> FlinkHome:
         return FlinkHome(VERSION, self.folder)
 
-    @property
-    def _classes(self) -> Path:
-        return self.folder / "classes"
-
     def install(self) -> None:
         """Fetches what is not there, compiles."""
         self._home.install()
@@ -82,11 +78,11 @@ class Flink:
             artifact = f"-Dartifact=org.apache.flink:{API}:{VERSION}"
             command = ["mvn", "--quiet", "--batch-mode", "dependency:copy", artifact]
             subprocess.run([*command, f"-DoutputDirectory={self.folder}"], check=True)
-        self._home.compile([HERE], self._classes)
+        self._home.compiled([HERE])
 
     def run(self, name: str, arguments: list[str], backend: Backend) -> Run:
         """Runs the class of this name."""
-        java = self._home.java(self._classes, [f"-Xmx{self.heap}"])
+        java = self._home.java(self._home.compiled([HERE]), [f"-Xmx{self.heap}"])
         settings = (
             f"parallelism.default={self.parallelism}",
             f"state.backend.type={backend.type}",

@@ -34,12 +34,12 @@ def rows_of_flink(statements: Sequence[str], folder: Path) -> list[list[dict[str
     processor = fetched(f"processor-{FLINK}", {"flink-state-processor-api": FLINK}, is_alone=True)
     home = replace(FlinkHome.cached(FLINK), more=tuple(processor.glob("*.jar")))
     home.install()
-    home.compile([SOURCES, SAMPLES / "job"], folder)
+    classes = home.compiled([SOURCES, SAMPLES / "job"])
     files = []
     for number, statement in enumerate(statements):
         files.append(folder / f"{number}.sql")
         files[-1].write_text(statement.removesuffix(";"), encoding="utf-8")
-    java = home.java(folder, ["-Xmx1g", "-XX:TieredStopAtLevel=1"])
+    java = home.java(classes, ["-Xmx1g", "-XX:TieredStopAtLevel=1"])
     shown = subprocess.run(
         [*java, "ddl.TableRows", *map(str, files)], check=True, capture_output=True
     )

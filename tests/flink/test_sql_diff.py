@@ -129,8 +129,8 @@ def plans(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             (folder / "queries" / name / file).write_text(text)
     home = FlinkHome.cached(request.param)
     home.install()
-    home.compile([Path(__file__).parent / "plan_job", SAMPLES / "job"], folder / "classes")
-    java = home.java(folder / "classes", ["-Xmx1g", f"-Djava.io.tmpdir={folder}"])
+    classes = home.compiled([Path(__file__).parent / "plan_job", SAMPLES / "job"])
+    java = home.java(classes, ["-Xmx1g", f"-Djava.io.tmpdir={folder}"])
     subprocess.run([*java, "plans.CompilePlans", str(folder / "queries")], check=True)
     return folder / "queries"
 

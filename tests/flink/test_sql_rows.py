@@ -23,8 +23,8 @@ def savepoint(
     folder = tmp_path_factory.mktemp("sql")
     home = FlinkHome.cached(FLINK)
     home.install()
-    home.compile([Path(__file__).parent / "sql_job", SAMPLES / "job"], folder / "classes")
-    java = home.java(folder / "classes", ["-Xmx1g", f"-Djava.io.tmpdir={folder}"])
+    classes = home.compiled([Path(__file__).parent / "sql_job", SAMPLES / "job"])
+    java = home.java(classes, ["-Xmx1g", f"-Djava.io.tmpdir={folder}"])
     command = [*java, "rows.SqlRows", str(folder), request.param]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return Savepoint.open(done.stdout.splitlines()[-1].removeprefix("file:"))

@@ -146,14 +146,12 @@ def filled(release: str, variants: Sequence[str], folder: Path) -> dict[str, Pat
     Args:
         release: Of Flink, below 2.
         variants: A state backend each, and ``canonical`` or ``native``.
-        folder: For classes, savepoints and a log.
+        folder: For savepoints and a log.
     """
-    home, classes = FlinkHome.cached(release), folder / "classes"
+    home = FlinkHome.cached(release)
     home.install()
-    home.compile(
-        [RESTORE_JOB / "depot", FILLING_JOB, SAMPLES / "job" / "shop" / "LocalCluster.java"],
-        classes,
-    )
+    cluster = SAMPLES / "job" / "shop" / "LocalCluster.java"
+    classes = home.compiled([RESTORE_JOB / "depot", FILLING_JOB, cluster])
     java = home.java(classes, ["-Xmx1g", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC"])
     with (folder / "log").open("w", encoding="utf-8") as log:
         done = subprocess.run(

@@ -353,10 +353,10 @@ class FlinkRestore:
         return dict(answer)
 
     def _start(self, flink: str) -> subprocess.Popen[str]:
-        home, classes, inbox = FlinkHome.cached(flink), self.folder / flink, self.folder / "inbox"
+        home, inbox = FlinkHome.cached(flink), self.folder / "inbox"
         inbox.mkdir(exist_ok=True)
         home.install()
-        home.compile([SAMPLES / "job", RESTORE_JOB], classes)
+        classes = home.compiled([SAMPLES / "job", RESTORE_JOB])
         java = home.java(classes, ["-Xmx1g", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC"])
         log = self._open.enter_context(self._log(flink).open("w", encoding="utf-8"))
         process = subprocess.Popen(

@@ -24,7 +24,7 @@ class JavaJobs:
 
     Attributes:
         release: The release.
-        folder: Where classes and the log lie.
+        folder: Where the log lies.
         sources: Folder of the jobs, in ``tests/flink``.
         main: The class that runs them; it answers with a line of JSON for each job.
     """
@@ -36,10 +36,9 @@ class JavaJobs:
 
     def run(self, arguments: Iterable[str], *options: str) -> list[dict[str, Any]]:
         """The answers of the jobs."""
-        home, classes = FlinkHome.cached(self.release), self.folder / "classes"
+        home = FlinkHome.cached(self.release)
         home.install()
-        if not classes.exists():
-            home.compile([SAMPLES / "job", JOBS / self.sources], classes)
+        classes = home.compiled([SAMPLES / "job", JOBS / self.sources])
         java = home.java(classes, ["-Xmx1g", "-XX:TieredStopAtLevel=1", *options])
         with (self.folder / "log").open("a", encoding="utf-8") as log:
             done = subprocess.run(
