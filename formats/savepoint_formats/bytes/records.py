@@ -73,12 +73,15 @@ class FormRecord:
         raise NotImplementedError
 
     @classmethod
-    def read(cls, view: DataInputView, form: Any) -> Self:
-        return cls(**{name: codec.read(view) for name, codec in cls.fields(form).items()})
+    def codec(cls, form: Any) -> Codec:
+        """Reads and writes records of a form."""
+        fields = tuple(cls.fields(form).items())
 
-    def write(self, view: DataOutputView, form: Any) -> None:
-        for name, codec in self.fields(form).items():
-            codec.write(view, getattr(self, name))
+        def write(view: DataOutputView, record: Self) -> None:
+            for name, field in fields:
+                field.write(view, getattr(record, name))
+
+        return Codec(lambda view: cls(**{name: field.read(view) for name, field in fields}), write)
 
 
 def _write_sized(view: DataOutputView, data: bytes) -> None:
@@ -115,9 +118,9 @@ def constant(value: Any) -> Codec:
     return Codec(lambda _: value, lambda _view, _value: None)
 
 
-def record_of(kind: type[Record] | type[FormRecord], *form: Any) -> Codec:
-    """A record; of a ``FormRecord`` in this form."""
-    return Codec(lambda view: kind.read(view, *form), lambda view, value: value.write(view, *form))
+def record_of(kind: type[Record]) -> Codec:
+    """A record."""
+    return Codec(kind.read, lambda view, record: record.write(view))
 
 
 def enum_of(kind: type[IntEnum], what: str, number: Codec = INT) -> Codec:

@@ -236,9 +236,6 @@ def is_case_class(names: tuple[str, ...]) -> bool:
     return names == tuple(f"_{index + 1}" for index in range(len(names)))
 
 
-# --- structures -------------------------------------------------------------------------------
-
-
 def _columns(names: Iterable[str], column: pa.StructArray) -> list[pa.Array]:
     """The fields with these names; null if the structure is null."""
     fields = dict(zip((field.name for field in column.type), column.flatten(), strict=True))
@@ -340,9 +337,6 @@ def as_scala_numbers(layout: Layout, column: pa.Array, hashes: Hashes) -> Hashes
     return np.where(short == numbers, short, hashes)
 
 
-# --- collections ------------------------------------------------------------------------------
-
-
 def _is_valid(column: pa.Array) -> NDArray[np.bool_]:
     valid: NDArray[np.bool_] = column.is_valid().to_numpy(zero_copy_only=False)
     return valid
@@ -379,9 +373,6 @@ def _byte_chains(column: pa.BinaryArray) -> Hashes:
     borders = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
     content = np.frombuffer(data or b"", np.int8)[borders[0] : borders[-1]]
     return list_hashes(content.astype(np.int32), np.diff(borders))
-
-
-# --- SQL --------------------------------------------------------------------------------------
 
 
 def _content_hashes(layout: Layout, column: pa.Array) -> Hashes:

@@ -39,7 +39,6 @@ from savepoint_formats.bytes.records import (
     constant,
     enum_of,
     list_of,
-    record_of,
 )
 from savepoint_formats.errors import FormatError, UnsupportedVersionError
 from savepoint_formats.kafka.versioned import Versioned
@@ -226,7 +225,7 @@ class KafkaEnumerator:
 
 
 def _partitions(view: DataInputView, *, has_status: bool) -> tuple[KafkaPartition, ...]:
-    found: tuple[KafkaPartition, ...] = list_of(record_of(KafkaPartition, has_status), 6).read(view)
+    found: tuple[KafkaPartition, ...] = list_of(KafkaPartition.codec(has_status), 6).read(view)
     return found
 
 

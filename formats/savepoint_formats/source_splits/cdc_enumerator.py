@@ -140,7 +140,7 @@ class CdcSnapshots(FormRecord):
     @classmethod
     def fields(cls, form: tuple[int, CdcForm]) -> dict[str, Codec]:
         version, splits = form
-        tables = list_of(record_of(CdcTable, splits.is_base and version >= 5), 2)
+        tables = list_of(CdcTable.codec(splits.is_base and version >= 5), 2)
         split = _split_codec(splits)
         first_status, first_divided = (6, 8) if splits.is_base else (3, 5)
         fields = {
@@ -189,7 +189,7 @@ class CdcEnumerator:
             raise view.error(f"an enumerator of kind {kind}, expected 1 to 3")
         snapshots = None
         if kind != _STREAM:
-            snapshots = CdcSnapshots.read(view, (versioned.version, form))
+            snapshots = CdcSnapshots.codec((versioned.version, form)).read(view)
         is_streamed = None if kind == _SNAPSHOT else view.read_strict_bool()
         view.expect_end()
         return cls(versioned.version, form, snapshots, is_streamed)
@@ -210,7 +210,7 @@ class CdcEnumerator:
             view.write_int(_STREAM)
         else:
             view.write_int(_SNAPSHOT if self.is_streamed is None else _BOTH)
-            self.snapshots.write(view, (self.version, self.form))
+            CdcSnapshots.codec((self.version, self.form)).write(view, self.snapshots)
         if self.is_streamed is not None:
             view.write_bool(self.is_streamed)
         return Versioned(self.version, view.to_bytes())

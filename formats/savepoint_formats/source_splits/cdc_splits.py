@@ -54,7 +54,6 @@ from savepoint_formats.bytes.records import (
     constant,
     list_of,
     optional,
-    record_of,
 )
 from savepoint_formats.errors import FormatError, RefusedError, UnsupportedVersionError
 
@@ -161,7 +160,7 @@ class CdcSchema(FormRecord):
 
 def schemas_of(form: CdcForm) -> Codec:
     """Schemas of several tables."""
-    return list_of(record_of(CdcSchema, form), 4)
+    return list_of(CdcSchema.codec(form), 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +239,7 @@ class StreamSplit(FormRecord):
             "unused": UTF,
             "start": form.position,
             "end": form.position,
-            "finished": list_of(record_of(FinishedSplit, form), 9),
+            "finished": list_of(FinishedSplit.codec(form), 9),
             "schemas": schemas_of(form),
             "total": INT if form.version >= 3 else constant(0),
             "is_suspended": suspended if form.has_suspended else constant(None),
@@ -259,7 +258,7 @@ def read_split(data: bytes, form: CdcForm, path: str) -> CdcSplit:
     kind = view.read_int()
     if kind not in _KINDS:
         raise view.error(f"a split of kind {kind}, expected 1 or 2")
-    split = _KINDS[kind].read(view, form)
+    split: CdcSplit = _KINDS[kind].codec(form).read(view)
     view.expect_end()
     if isinstance(split, StreamSplit) and form.version < 3:
         return replace(split, total=len(split.finished))
@@ -270,7 +269,7 @@ def split_bytes(split: CdcSplit, form: CdcForm) -> bytes:
     """Raises ``RefusedError`` if splits of this version can't hold it."""
     view = DataOutputView()
     view.write_int(next(kind for kind, known in _KINDS.items() if isinstance(split, known)))
-    split.write(view, form)
+    split.codec(form).write(view, split)
     return view.to_bytes()
 
 
