@@ -128,12 +128,7 @@ class _KeyCommand(Command):
 @options.times
 @options.undescribed_subclasses
 def key(
-    output: Output,
-    opening: Opening,
-    key: str,
-    operator: str | None,
-    times: Times,
-    **read: Any,
+    output: Output, opening: Opening, key: str, operator: str | None, times: Times, **read: Any
 ) -> None:
     """Show all that KEY has in the savepoint at PATH: states, windows and timers.
 

@@ -101,9 +101,7 @@ optional_destination = options.collected(
     ),
     overwrite_option,
     click.option(
-        "--dry-run",
-        is_flag=True,
-        help="Check and say what would be written; write nothing.",
+        "--dry-run", is_flag=True, help="Check and say what would be written; write nothing."
     ),
 )
 """The options of a command that shows something, and writes a savepoint if it has a change."""

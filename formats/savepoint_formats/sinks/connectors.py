@@ -65,9 +65,7 @@ def read_writer(state: Versioned, path: str) -> tuple[str, Facts, str]:
 
 
 def _first(
-    versioned: Versioned,
-    path: str,
-    readers: list[tuple[str, Callable[[Versioned, str], Facts]]],
+    versioned: Versioned, path: str, readers: list[tuple[str, Callable[[Versioned, str], Facts]]]
 ) -> tuple[str, Facts, str]:
     for name, read in readers:
         try:

@@ -42,10 +42,7 @@ def flat_state(table: Table, name: str) -> State:
 def flat_fields(name: str, collection: pa.DataType) -> list[pa.Field]:
     """Columns of a flat view of a list or map type. Raises ``StateNotFoundError`` for others."""
     if pa.types.is_map(collection):
-        return [
-            pa.field(MAP_KEY, collection.key_type),
-            pa.field(MAP_VALUE, collection.item_type),
-        ]
+        return [pa.field(MAP_KEY, collection.key_type), pa.field(MAP_VALUE, collection.item_type)]
     if pa.types.is_list(collection):
         return [pa.field(LIST_INDEX, pa.int32()), pa.field(LIST_VALUE, collection.value_type)]
     raise StateNotFoundError(f"state {name!r} is no list or map, but {collection}")

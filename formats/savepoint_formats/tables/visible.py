@@ -39,12 +39,7 @@ from savepoint_formats.layout import (
 from savepoint_formats.python_state.stored_forms import KEY_FIELD
 from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX
 from savepoint_formats.tables.tables import KEY, KEY_GROUP
-from savepoint_formats.values.arrow_types import (
-    ROW_KIND,
-    ROW_KINDS,
-    arrow_type,
-    visible_key_type,
-)
+from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS, arrow_type, visible_key_type
 from savepoint_formats.values.element_rows import Collections
 from savepoint_formats.values.kryo.structs import UNDECODED_TYPE
 

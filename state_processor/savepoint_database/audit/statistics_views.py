@@ -185,8 +185,7 @@ def page(report: SavepointStatistics, description: SavepointDescription) -> str:
         "files": ByteCount(description.size).text,
     }
     largest_first = sorted(
-        description.operators,
-        key=lambda operator: -(operator.keyed_size + operator.operator_size),
+        description.operators, key=lambda operator: -(operator.keyed_size + operator.operator_size)
     )
     operators = ("Operators", largest_first)
     body = _body(report, facts, plots(report), [operators])

@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_database.checks.kafka_state import READER_STATE
 from savepoint_database.connectors.source_state import split_of
-from savepoint_database.snapshot.byte_elements import (
-    ByteElement,
-    byte_elements,
-    with_byte_elements,
-)
+from savepoint_database.snapshot.byte_elements import ByteElement, byte_elements, with_byte_elements
 from savepoint_formats.errors import FormatError, RefusedError, StateNotFoundError
 from savepoint_formats.kafka.source_state import CoordinatorState
 from savepoint_formats.kafka.versioned import Versioned
@@ -26,11 +22,7 @@ from savepoint_formats.source_splits.cdc_changes import (
     without_table,
 )
 from savepoint_formats.source_splits.cdc_enumerator import CdcEnumerator
-from savepoint_formats.source_splits.cdc_splits import (
-    plain_table,
-    read_cdc_split,
-    split_bytes,
-)
+from savepoint_formats.source_splits.cdc_splits import plain_table, read_cdc_split, split_bytes
 from savepoint_formats.source_splits.split_connectors import CDC
 
 if TYPE_CHECKING:
