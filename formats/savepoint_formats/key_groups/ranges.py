@@ -74,15 +74,15 @@ EMPTY = KeyGroupRange(0, -1)
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """One of several shares of a key group that is too large for a task."""
+class GroupSplit:
+    """One of several splits of a key group that is too large for a task."""
 
     index: int = 0
     count: int = 1
 
     def __post_init__(self) -> None:
         if not 0 <= self.index < self.count:
-            raise ValueError(f"share {self.index}, expected 0 to {self.count - 1}")
+            raise ValueError(f"split {self.index}, expected 0 to {self.count - 1}")
 
     @property
     def is_whole(self) -> bool:
@@ -90,15 +90,15 @@ class Share:
         return self.count == 1
 
     def owner(self, position: int, size: int) -> int:
-        """The index of the share with the entry that begins at a position within ``size`` bytes."""
+        """The index of the split with the entry that begins at a position within ``size`` bytes."""
         return min(position * self.count // max(size, 1), self.count - 1)
 
     def of_numbers(self, count: int) -> range:
-        """The share's slice of ``range(count)``."""
+        """The numbers of the split in ``range(count)``."""
         return range(count * self.index // self.count, count * (self.index + 1) // self.count)
 
 
-WHOLE = Share()
+WHOLE = GroupSplit()
 """All of a key group."""
 
 

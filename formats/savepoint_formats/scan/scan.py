@@ -315,7 +315,7 @@ class TableScan(TableResults):
             self.options.hides,
             self.options.flat is None,
             self._has_divided_rows,
-            split.share,
+            split.group_split,
             self._written_keys(split),
             self.table.states[0].names,
         )

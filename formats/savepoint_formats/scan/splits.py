@@ -1,8 +1,8 @@
 """Divides tables into splits, which any process can read; remarks on columns.
 
 A split of keyed state has whole key groups, so that rows are complete. A key group that is larger
-than a split may be read by several tasks; each gives the rows of its share. Entries are found one
-behind the other: each task walks over the entries of all shares, and decodes its own.
+than a split may be read by several tasks; each gives the rows of its ``GroupSplit``. Entries are
+found one behind the other: each task walks over the entries of all splits, and decodes its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.errors import FormatError, SavepointError
-from savepoint_formats.key_groups.ranges import CHUNK_SIZE, WHOLE, KeyGroupRange, Share
+from savepoint_formats.key_groups.ranges import CHUNK_SIZE, WHOLE, GroupSplit, KeyGroupRange
 from savepoint_formats.metadata import (
     ChangelogHandle,
     IncrementalHandle,
@@ -79,8 +79,8 @@ def check_subtasks(operator: OperatorState, path: str) -> None:
                 raise FormatError(message, path, -1).within(f"subtask {subtask.index}")
 
 
-MAX_SHARES = 16
-"""Limit per key group, because each task walks over the entries of all shares."""
+MAX_GROUP_SPLITS = 16
+"""Limit per key group, because each task walks over the entries of all splits."""
 
 # Tables of RocksDB are opened to measure key groups if there are more splits than this, and if they
 # are as large as a key group that is divided.
@@ -95,12 +95,12 @@ SPLIT_SIZE = 64 << 20
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KeyedSplit:
-    """Some key groups of a handle of keyed state, or a share of a large one."""
+    """Some key groups of a handle of keyed state, or a split of a large one."""
 
     subtask: int
     handle: KeyedStateHandle
     key_groups: KeyGroupRange
-    share: Share = WHOLE
+    group_split: GroupSplit = WHOLE
 
     @property
     def is_changed(self) -> bool:
@@ -109,8 +109,8 @@ class KeyedSplit:
 
     def __repr__(self) -> str:
         place = f"subtask {self.subtask}, key groups {self.key_groups}"
-        if not self.share.is_whole:
-            place += f", share {self.share.index + 1} of {self.share.count}"
+        if not self.group_split.is_whole:
+            place += f", split {self.group_split.index + 1} of {self.group_split.count}"
         return f"KeyedSplit({place})"
 
 
@@ -226,14 +226,14 @@ class KeyedPlan:
         for subtask in self.operator.subtasks:
             managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
             if managed is not None:
-                for part, share in self._parts(managed):
-                    yield KeyedSplit(subtask.index, managed, part, share)
+                for part, group_split in self._parts(managed):
+                    yield KeyedSplit(subtask.index, managed, part, group_split)
             if raw is not None and has_timers:
                 for wanted in self.key_filter.parts(raw.key_groups):
                     for part in ranges_of_handle(raw, wanted, self.size):
                         yield RawKeyedSplit(subtask.index, raw, part)
 
-    def _parts(self, handle: KeyedStateHandle) -> Iterator[tuple[KeyGroupRange, Share]]:
+    def _parts(self, handle: KeyedStateHandle) -> Iterator[tuple[KeyGroupRange, GroupSplit]]:
         parts = list(self.key_filter.parts(handle.key_groups))
         if not parts:
             return
@@ -246,9 +246,11 @@ class KeyedPlan:
                 groups = list(run)
                 if is_large:
                     for group in groups:
-                        count = min(max(1, -(-int(sizes[group - start]) // self.size)), MAX_SHARES)
+                        count = min(
+                            max(1, -(-int(sizes[group - start]) // self.size)), MAX_GROUP_SPLITS
+                        )
                         for index in range(count):
-                            yield KeyGroupRange(group, group), Share(index, count)
+                            yield KeyGroupRange(group, group), GroupSplit(index, count)
                 else:
                     part = KeyGroupRange(groups[0], groups[-1])
                     for piece in even_ranges(part, sizes[part.start - start :], self.size):

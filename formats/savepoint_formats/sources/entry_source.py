@@ -12,7 +12,7 @@ import numpy as np
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_spans import EntrySpans
 from savepoint_formats.errors import within
-from savepoint_formats.key_groups.ranges import CHUNK_SIZE, WHOLE, Share
+from savepoint_formats.key_groups.ranges import CHUNK_SIZE, WHOLE, GroupSplit
 from savepoint_formats.sources.large_key_groups import GATHERED_SIZE, portions
 from savepoint_formats.sources.state_rows import EntryDecoders
 from savepoint_formats.state_files.rocksdb.sst_merge import Room
@@ -63,7 +63,7 @@ class SourceSettings:
         shows_undecided: Whether a change whose key has no certain end is a row of its own, with all
             bytes of the change as its key.
         has_divided_rows: Whether entries of a key may come in several batches: each is a row.
-        share: Share of a key group that several tasks read.
+        group_split: Split of a key group that several tasks read.
         keys: Key group -> its wanted keys as they are written; None for all. Others may come too:
             only RocksDB finds a key without reading those before it.
         names: Names of fields that no file tells.
@@ -77,7 +77,7 @@ class SourceSettings:
     hides: Hides = "nothing"
     shows_undecided: bool = False
     has_divided_rows: bool = False
-    share: Share = WHOLE
+    group_split: GroupSplit = WHOLE
     keys: Mapping[int, tuple[bytes, ...]] | None = None
     names: StateNames | None = None
 
@@ -133,19 +133,19 @@ class EntrySource:
     def is_large(self, size: int) -> bool:
         """Whether a key group of ``size`` bytes is read in portions."""
         chunk_size = self.settings.chunk_size
-        is_shared = not self.settings.share.is_whole
-        return is_shared or (chunk_size is not None and size > chunk_size)
+        is_divided = not self.settings.group_split.is_whole
+        return is_divided or (chunk_size is not None and size > chunk_size)
 
     def portions(self, size: int, blocks: Callable[[], Iterator[Part]]) -> Iterator[Part]:
         """Reads a large key group in portions; ``blocks`` reads it from its beginning."""
         chunk_size = self.settings.chunk_size or max(size, 1)
-        # All tasks have the same number, so that each portion is in one share.
-        count = max(-(-size // chunk_size), self.settings.share.count)
+        # All tasks have the same number, so that each portion is in one split.
+        count = max(-(-size // chunk_size), self.settings.group_split.count)
         yield from portions(
             blocks,
             size,
             count,
-            self.settings.share.of_numbers(count),
+            self.settings.group_split.of_numbers(count),
             self.decoders.identities,
             self._path,
             at_once=max(1, GATHERED_SIZE // chunk_size),
@@ -189,7 +189,7 @@ class CanonicalSource(EntrySource):
         return min(JOINED_SIZE, super().block_size)
 
     def blocks(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
-        for block in self.entries.blocks(key_groups, self.block_size, self.settings.share):
+        for block in self.entries.blocks(key_groups, self.block_size, self.settings.group_split):
             yield block.part(self._names, names)
 
 
@@ -222,9 +222,9 @@ class RocksDbSource(EntrySource):
                     yield _one_chunk(list(whole), room, self._path)
 
     def blocks(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[Part]:
-        wanted, share = self._wanted(names), self.settings.share
+        wanted, group_split = self._wanted(names), self.settings.group_split
         with within(f"key groups {key_groups}"):
-            yield from self._blocks(wanted, key_groups, self.block_size, share=share)
+            yield from self._blocks(wanted, key_groups, self.block_size, group_split=group_split)
 
     def _wanted(self, names: frozenset[str]) -> list[str]:
         return [state.name for state in self.states if state.name in names]
@@ -235,13 +235,13 @@ class RocksDbSource(EntrySource):
         key_groups: KeyGroupRange,
         size: int,
         room: Room | None = None,
-        share: Share = WHOLE,
+        group_split: GroupSplit = WHOLE,
     ) -> Iterator[Part]:
         """Entries of one state after the other."""
         for name in wanted:
             with within(f"state {name!r}"):
                 chunks = self._files.chunks(
-                    name, key_groups, chunk_size=size, room=room, share=share
+                    name, key_groups, chunk_size=size, room=room, group_split=group_split
                 )
                 for data, spans in chunks:
                     yield Chunk(data, self._path), {name: spans}

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
     from savepoint_formats.entries.entry_spans import Part
-    from savepoint_formats.key_groups.ranges import KeyGroupRange, Share
+    from savepoint_formats.key_groups.ranges import GroupSplit, KeyGroupRange
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.state_files.header import KeyedBackendHeader
 
@@ -96,13 +96,13 @@ class CanonicalEntries:
         yield from batches_of(sections, size)
 
     def blocks(
-        self, key_groups: KeyGroupRange, size: int, share: Share = WHOLE
+        self, key_groups: KeyGroupRange, size: int, group_split: GroupSplit = WHOLE
     ) -> Iterator[EntryBlock]:
-        """All entries of these key groups, or of a share of one, about ``size`` bytes at a time."""
+        """All entries of these key groups, or of a split of one, about ``size`` bytes at a time."""
         for batch in self.batches(key_groups, size):
             if batch[0].size > size:
-                yield from self.divided(*self.content(batch[0]), size, share)
-            elif share.index == 0:
+                yield from self.divided(*self.content(batch[0]), size, group_split)
+            elif group_split.index == 0:
                 block = self.block(batch)
                 if len(block.frames):
                     yield block
@@ -131,23 +131,23 @@ class CanonicalEntries:
         return file, replace(section, start=0, end=len(whole))
 
     def divided(
-        self, file: StateFile, section: Section, size: int, share: Share = WHOLE
+        self, file: StateFile, section: Section, size: int, group_split: GroupSplit = WHOLE
     ) -> Iterator[EntryBlock]:
         """Reads a section from its beginning in blocks; a run that crosses a border becomes two.
 
-        Entries are found one behind the other, so that all entries before a share are read too.
+        Entries are found one behind the other, so that all entries before a split are read too.
         """
         position, state, least, is_end = section.start, NO_STATE, size, False
         while not is_end:
-            owner = share.owner(position - section.start, section.size)
-            if owner > share.index:
+            owner = group_split.owner(position - section.start, section.size)
+            if owner > group_split.index:
                 return
             stop = min(position + least, section.end)
             data = read_sections(file, (replace(section, start=position, end=stop),))
             chunk = Chunk(np.frombuffer(data, np.uint8), file.path, position)
             block_frames = self._of_block(chunk, FramesStart(0, state), section, stop)
             is_end = block_frames.is_end
-            if len(block_frames) and owner == share.index:
+            if len(block_frames) and owner == group_split.index:
                 yield EntryBlock(chunk, block_frames)
             position = chunk.base + block_frames.next.position
             state, least = block_frames.next.state, max(size, block_frames.wanted)

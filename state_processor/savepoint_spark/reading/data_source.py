@@ -149,7 +149,7 @@ class SavepointReader(DataSourceReader):
         splits = self._scan.shared_splits(self._split_size or SPLIT_SIZE)
         keyed = [split for split in splits if isinstance(split, KeyedSplit)]
         if keyed:
-            read = sum(len(split.key_groups) for split in keyed if split.share.index == 0)
+            read = sum(len(split.key_groups) for split in keyed if split.group_split.index == 0)
             total = self._scan.operator.max_parallelism
             name = printable(self._scan.table.name)
             logger.info("%s: read %d of %d key groups", name, read, total)

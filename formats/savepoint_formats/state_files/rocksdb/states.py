@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.key_groups.ranges import Share
+    from savepoint_formats.key_groups.ranges import GroupSplit
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import IncrementalHandle, LocalFile
     from savepoint_formats.state_files.rocksdb.manifest import ListedTable
@@ -178,7 +178,7 @@ class RocksDbState:
         *,
         chunk_size: int = DEFAULT_CHUNK_SIZE,
         room: Room | None = None,
-        share: Share = WHOLE,
+        group_split: GroupSplit = WHOLE,
     ) -> Iterator[Living]:
         """Entries of a state, sorted by their key bytes, in chunks of about ``chunk_size`` bytes.
 
@@ -191,7 +191,7 @@ class RocksDbState:
         scan = self._scan(state, wanted)
         # No key is the beginning of another one, so that ranges of keys do not overlap.
         ranges = self._ranges_of_keys(wanted) or list(scan.plan(wanted, chunk_size))
-        ranges = [ranges[number] for number in share.of_numbers(len(ranges))]
+        ranges = [ranges[number] for number in group_split.of_numbers(len(ranges))]
         if len(ranges) > 1 and not self._directory.is_local:
             scan = scan.read_ahead((ranges[0][0], ranges[-1][1]), _AHEAD)
         for bounds in ranges:

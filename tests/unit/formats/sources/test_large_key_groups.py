@@ -64,8 +64,10 @@ def test_shares_of_large_key_groups_are_the_whole(
     monkeypatch.setattr(split_plan, "CHUNK_SIZE", 0)
     scan = Savepoint.open(str(samples / sample)).scan(table, chunk_size=100)
     splits = scan.shared_splits(300)
-    shared = [split for split in splits if isinstance(split, KeyedSplit) and split.share.count > 1]
-    assert {split.share.index for split in shared} >= {0, 1}
+    shared = [
+        split for split in splits if isinstance(split, KeyedSplit) and split.group_split.count > 1
+    ]
+    assert {split.group_split.index for split in shared} >= {0, 1}
     assert of_splits(scan, splits) == of_splits(scan, scan.splits())
 
 
