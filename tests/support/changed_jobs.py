@@ -131,10 +131,10 @@ class ChangedJobs:
         avro = fetched(f"avro-{self.release}", {"flink-avro": AVRO[self.release]})
         cached = FlinkHome.cached(self.release)
         home = replace(cached, more=tuple(sorted(avro.glob("*.jar"))))
-        inbox, classes = self.folder / "inbox", self.folder / "server"
+        inbox = self.folder / "inbox"
         inbox.mkdir()
         home.install()
-        home.compile([SAMPLES / "job", JOBS / "changed_server"], classes)
+        classes = home.compiled([SAMPLES / "job", JOBS / "changed_server"])
         java = home.java(classes, ["-Xmx1g", "-XX:TieredStopAtLevel=1"])
         log = self._open.enter_context((self.folder / "log").open("w", encoding="utf-8"))
         process = subprocess.Popen(

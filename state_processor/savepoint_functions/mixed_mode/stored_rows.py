@@ -21,7 +21,6 @@ from savepoint_functions.mixed_mode.stored_backend import (
     entry_layout,
     state_columns,
 )
-from savepoint_spark.writing.shuffled_runs import RunSource
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.operator_plan import OperatorPlan
 from savepoint_spark.writing.run_encoding import (
@@ -31,6 +30,7 @@ from savepoint_spark.writing.run_encoding import (
     RunEncoding,
     gathered,
 )
+from savepoint_spark.writing.shuffled_runs import RunSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
