@@ -30,8 +30,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.bytes.records import (
+from savepoint_formats.bytes.codecs import (
     LONG,
     Codec,
     FormRecord,
@@ -40,6 +39,7 @@ from savepoint_formats.bytes.records import (
     enum_of,
     list_of,
 )
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, UnsupportedVersionError
 from savepoint_formats.kafka.versioned import Versioned
 
@@ -225,8 +225,8 @@ class KafkaEnumerator:
 
 
 def _partitions(view: DataInputView, *, has_status: bool) -> tuple[KafkaPartition, ...]:
-    found: tuple[KafkaPartition, ...] = list_of(KafkaPartition.codec(has_status), 6).read(view)
-    return found
+    partitions: tuple[KafkaPartition, ...] = list_of(KafkaPartition.codec(has_status), 6).read(view)
+    return partitions
 
 
 def _assigned(view: DataInputView) -> Iterator[KafkaPartition]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from savepoint_formats.bytes.records import BYTES, INT, UTF, Codec, Record, list_of
+from savepoint_formats.bytes.codecs import BYTES, INT, UTF, Codec, Record, list_of
 from savepoint_formats.errors import NotASavepointError, UnsupportedVersionError
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from savepoint_formats.bytes.records import BYTES, INT, LONG, UTF, Codec, Record, list_of
+from savepoint_formats.bytes.codecs import BYTES, INT, LONG, UTF, Codec, Record, list_of
 from savepoint_formats.metadata.records import KeyedHandleType, TypedRecord
 from savepoint_formats.metadata.stream_handles import (
     GROUPS,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from savepoint_formats.bytes.records import (
+from savepoint_formats.bytes.codecs import (
     BOOL,
     BYTES,
     INT,

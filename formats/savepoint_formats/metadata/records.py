@@ -10,8 +10,8 @@ from savepoint_formats.errors import RefusedError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from savepoint_formats.bytes.codecs import Codec
     from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-    from savepoint_formats.bytes.records import Codec
 
 
 class KeyedHandleType(IntEnum):

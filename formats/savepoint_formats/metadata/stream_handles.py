@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from savepoint_formats.bytes.records import BYTES, INT, LONG, UTF, Codec, Record
+from savepoint_formats.bytes.codecs import BYTES, INT, LONG, UTF, Codec, Record
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM, KeyGroupRange
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from savepoint_formats.bytes.codecs import BYTES, INT, Codec, Record, enum_of, list_of, record_of
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.bytes.records import BYTES, INT, Codec, Record, enum_of, list_of, record_of
 from savepoint_formats.errors import UnsupportedVersionError
 from savepoint_formats.kafka.versioned import Versioned
 

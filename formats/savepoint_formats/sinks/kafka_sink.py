@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from savepoint_formats.bytes.codecs import LONG, SHORT, UTF, Codec, Record, list_of
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.bytes.records import LONG, SHORT, UTF, Codec, Record, list_of
 from savepoint_formats.errors import RefusedError, UnsupportedVersionError
 from savepoint_formats.kafka.versioned import Versioned
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.bytes.records import UTF
+from savepoint_formats.bytes.codecs import UTF
 from savepoint_formats.layout import IndexedUnion, Layout, Opaque, Struct
 from savepoint_formats.snapshots.fields import STRING
 from savepoint_formats.snapshots.snapshot import SnapshotKind, TypeSerializerSnapshot, register

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.bytes.records import UTF
+from savepoint_formats.bytes.codecs import UTF
 from savepoint_formats.layout import Layout, Marker, OfScala, Repeated, Struct
 from savepoint_formats.snapshots.fields import NAMES, NUMBERED_NAMES
 from savepoint_formats.snapshots.snapshot import NO_FIELDS, SnapshotKind, register

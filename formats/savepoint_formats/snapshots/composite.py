@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.bytes.records import BOOL, UTF
+from savepoint_formats.bytes.codecs import BOOL, UTF
 from savepoint_formats.layout import (
     Int,
     Layout,
@@ -36,7 +36,7 @@ from savepoint_formats.snapshots.snapshot import NO_FIELDS, SNAPSHOT, SnapshotKi
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_formats.bytes.records import Codec
+    from savepoint_formats.bytes.codecs import Codec
     from savepoint_formats.snapshots.fields import Field
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from savepoint_formats.bytes.codecs import BYTES, INT, UTF, Codec, list_of, tuple_of
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.bytes.records import BYTES, INT, UTF, Codec, list_of, tuple_of
 from savepoint_formats.java.stream import read_java_object
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.codecs import BOOL, UTF, Codec
 from savepoint_formats.bytes.counts import can_be_empty
-from savepoint_formats.bytes.records import BOOL, UTF, Codec
 from savepoint_formats.layout import (
     VARIABLE,
     CaseClass,

@@ -17,8 +17,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
+from savepoint_formats.bytes.codecs import UTF
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.bytes.records import UTF
 from savepoint_formats.errors import FormatError
 from savepoint_formats.java.stream import JavaObject, read_java_object
 from savepoint_formats.layout import Kryo, KryoRegistration, Layout, Opaque

@@ -26,7 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from savepoint_formats.bytes.records import BYTES, UTF, Codec
+from savepoint_formats.bytes.codecs import BYTES, UTF, Codec
 from savepoint_formats.errors import FormatError
 from savepoint_formats.java.stream import JavaClass
 from savepoint_formats.layout import Layout, Opaque, Repeated, Struct

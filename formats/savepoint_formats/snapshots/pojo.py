@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from savepoint_formats.bytes.records import UTF
+from savepoint_formats.bytes.codecs import UTF
 from savepoint_formats.errors import FormatError, SchemaChangeError, UnknownSnapshotError
 from savepoint_formats.layout import (
     Kryo,

@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
-from savepoint_formats.bytes.records import BYTES
+from savepoint_formats.bytes.codecs import BYTES
 from savepoint_formats.layout import Framed, Layout, Opaque
 from savepoint_formats.snapshots.basic import inner, simple
 from savepoint_formats.snapshots.composite import map_of, numbered
@@ -32,7 +32,7 @@ from savepoint_formats.snapshots.snapshot import NESTED, SNAPSHOT, SnapshotKind,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from savepoint_formats.bytes.records import Codec
+    from savepoint_formats.bytes.codecs import Codec
     from savepoint_formats.snapshots.fields import Field
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 

@@ -20,8 +20,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from savepoint_formats.bytes.codecs import Codec
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.bytes.records import Codec
 from savepoint_formats.errors import UnknownSnapshotError, UnsupportedVersionError
 from savepoint_formats.layout import Layout, Opaque
 from savepoint_formats.snapshots.fields import codec_of

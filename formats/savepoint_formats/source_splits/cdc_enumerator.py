@@ -29,8 +29,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import ClassVar, Self
 
-from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.bytes.records import (
+from savepoint_formats.bytes.codecs import (
     BOOL,
     BYTES,
     INT,
@@ -45,6 +44,7 @@ from savepoint_formats.bytes.records import (
     record_of,
     tuple_of,
 )
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, UnsupportedVersionError
 from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.source_splits.cdc_splits import (

@@ -43,8 +43,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.bytes.records import (
+from savepoint_formats.bytes.codecs import (
     BOOL,
     INT,
     TEXT,
@@ -55,6 +54,7 @@ from savepoint_formats.bytes.records import (
     list_of,
     optional,
 )
+from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError, RefusedError, UnsupportedVersionError
 
 if TYPE_CHECKING:
