@@ -61,25 +61,25 @@ class FlinkHome:
             command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
             subprocess.run([*command, "--target", str(self.folder), package], check=True)
 
+    def compile(self, sources: Sequence[Path], classes: Path) -> None:
+        """Compiles files of Java, and all below folders."""
+        options = ["-nowarn", "-XDsuppressNotes", "-cp", os.pathsep.join(map(str, self.jars))]
+        command = ["javac", *options, "-d", str(classes), *map(str, _java_files(sources))]
+        subprocess.run(command, check=True)
+
     def compiled(self, sources: Sequence[Path]) -> Path:
-        """The folder with the classes of files of Java, and of all below folders; it is kept for the next time."""
-        files = [
-            path
-            for source in sources
-            for path in (sorted(source.rglob("*.java")) if source.is_dir() else [source])
-        ]
+        """The folder with the classes of these files; it is kept for the next time."""
         known = hashlib.sha256("\n".join(map(str, self.jars)).encode())
-        for file in files:
+        for file in _java_files(sources):
             known.update(file.read_bytes())
         classes = CACHE / "classes" / f"{self.version}-{known.hexdigest()[:20]}"
         if not classes.exists():
             classes.parent.mkdir(parents=True, exist_ok=True)
-            made = tempfile.mkdtemp(dir=classes.parent)
-            options = ["-nowarn", "-XDsuppressNotes", "-cp", os.pathsep.join(map(str, self.jars))]
-            subprocess.run(["javac", *options, "-d", made, *map(str, files)], check=True)
+            made = Path(tempfile.mkdtemp(dir=classes.parent))
+            self.compile(sources, made)
             # Another process may have been faster.
             with suppress(OSError):
-                os.rename(made, classes)
+                made.rename(classes)
         return classes
 
     def java(self, classes: Path, options: Sequence[str]) -> list[str]:
@@ -87,3 +87,11 @@ class FlinkHome:
         class_path = os.pathsep.join(map(str, [classes, *self.jars]))
         opened = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in OPENED_PACKAGES]
         return ["java", *options, *opened, "-cp", class_path]
+
+
+def _java_files(sources: Sequence[Path]) -> list[Path]:
+    return [
+        path
+        for source in sources
+        for path in (sorted(source.rglob("*.java")) if source.is_dir() else [source])
+    ]

@@ -84,7 +84,7 @@ def reshaped(
             continue
         source = keyed_source(operator.directory, handle, key.layout(), settings)
         names = frozenset(carried.states)
-        for piece in states.gathered(source.pieces(names, handle.key_groups)):
+        for piece in states.gathered(source.state_chunks(names, handle.key_groups)):
             made = states.entries(piece)
             yield (
                 piece,
