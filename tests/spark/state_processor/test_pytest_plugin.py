@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tomllib
+from importlib import import_module
 from pathlib import Path
 
 SAMPLE = Path(__file__).parents[3] / "sample_savepoints" / "currency-2.2.1-rocksdb-native"
@@ -60,7 +63,9 @@ def run_tests(folder: Path, tests: str) -> str:
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     plugin = ["-p", "state_processor.pytest_plugin", "-p", "no:cacheprovider"]
     call = [sys.executable, "-m", "pytest", *plugin, "-q", "-rf", "--rootdir", str(folder)]
-    done = subprocess.run(call, cwd=folder, check=False, capture_output=True, text=True)
+    # An installed package brings the plugin by itself, under another name.
+    alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(call, cwd=folder, env=alone, check=False, capture_output=True, text=True)
     return done.stdout + done.stderr
 
 
@@ -74,3 +79,11 @@ def test_state_is_made_and_compared(tmp_path: Path) -> None:
 
 def test_the_plugin_costs_nothing_until_it_is_used(tmp_path: Path) -> None:
     assert "1 passed" in run_tests(tmp_path, LIGHT)
+
+
+def test_the_package_names_its_plugin() -> None:
+    project = Path(__file__).parents[3] / "pyproject.toml"
+    points = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["entry-points"][
+        "pytest11"
+    ]
+    assert import_module(points["savepoint"]).__doc__
