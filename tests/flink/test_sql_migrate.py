@@ -58,10 +58,11 @@ def _time(second: int) -> str:
 
 
 def _write_rows(folder: Path) -> None:
+    """Rows of a join differ in columns that only some queries have."""
     orders = (
-        f"+I|{i % 61}|c{i % 7}|{(i * 37) % 101 + 0.5}|{i % 4}|{_time(i)}" for i in range(ROWS)
+        f"+I|{i % 35}|c{i % 7}|{(i * 37) % 101 + 0.5}|{i % 4}|{_time(i)}" for i in range(ROWS)
     )
-    customers = (f"+I|c{i % 9}|t{i % 5}|{i}|{_time(i * 9)}" for i in range(26))
+    customers = (f"+I|c{i % 9}|t{i % 3}|{i}|{_time(i * 9)}" for i in range(26))
     rates = (f"+U|r{i % 5}|{i}|n{i % 3}" for i in range(60))
     for name, lines in (("orders", orders), ("customers", customers), ("rates", rates)):
         (folder / name).write_text("\n".join(lines))
@@ -152,7 +153,9 @@ QUERIES = {
         _join("o.id, o.customer, c.city, o.price"), "i BIGINT, c STRING, t STRING, p DOUBLE"
     ),
     "join_rank": Query(_join("c.`rank`, o.id, o.qty, c.city"), "r INT, i BIGINT, q INT, t STRING"),
-    "left_join": Query(_join("o.id, c.city, c.`rank`", "LEFT"), "i BIGINT, t STRING, r INT"),
+    "left_join": Query(
+        _join("o.id, o.qty, c.city, c.`rank`", "LEFT"), "i BIGINT, q INT, t STRING, r INT"
+    ),
     "left_join_less": Query(_join("c.city, o.id", "LEFT"), "t STRING, i BIGINT"),
     "interval": Query(_join("o.id, c.city", condition=BETWEEN), "i BIGINT, t STRING"),
     "interval_qty": Query(

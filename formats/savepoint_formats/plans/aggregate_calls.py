@@ -180,6 +180,11 @@ class DistinctValues:
     arguments: tuple[str, ...]
     calls: tuple[AggregateCall, ...] = ()
 
+    @property
+    def filters(self) -> tuple[Hashable, ...]:
+        """The conditions of their calls, each once; each has a place in what is stored of a value."""
+        return tuple(dict.fromkeys(call.filter_origin for call in self.calls))
+
 
 @dataclass(frozen=True, slots=True)
 class AggregateCalls:

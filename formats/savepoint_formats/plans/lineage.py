@@ -38,6 +38,7 @@ _PASSING = {
 _LOCAL = {"local-group-aggregate", "local-window-aggregate"}
 _JOINS = {"join", "interval-join", "temporal-join", "window-join"}
 _LEFT_ALONE = {"SEMI", "ANTI"}
+_UPDATING = {"group-aggregate", "deduplicate", "changelog-normalize", "rank", "sort-limit", "limit"}
 _KEPT = {"deduplicate", "changelog-normalize", "window-deduplicate"}
 _AGGREGATES = {
     "group-aggregate",
@@ -209,6 +210,17 @@ def _with_origins(row: Row | None, rows: Rows) -> Row | None:
     return tuple(
         replace(column, origin=origin) for column, origin in zip(row, rows.columns, strict=True)
     )
+
+
+def takes_rows_back(row_set: Hashable) -> bool:
+    """Whether an operator that rows come from takes rows back; of a source the plan doesn't tell."""
+    match row_set:
+        case (str() as kind, *_) if kind in _UPDATING:
+            return True
+        case tuple() | list():
+            return any(map(takes_rows_back, row_set))
+        case _:
+            return False
 
 
 def _shares_tables(inputs: Sequence[Rows]) -> bool:

@@ -61,6 +61,17 @@ class NodeRows:
         stored = state.stored if known is None else _named_state(state.stored, known, self)
         return replace(state, key=key, stored=stored)
 
+    def finds_whole_rows(self, number: int) -> bool:
+        """Whether rows of an input that are taken back are found by all their columns: they have no unique key."""
+        side = ("left", "right")[min(number, 1)]
+        match self.node.kind:
+            case "join":
+                return not (self.at(f"{side}UpsertKeys") or self.at(f"{side}UniqueKeys"))
+            case "sink":
+                return not self.at("inputUpsertKey")
+            case _:
+                return bool(self.at("rankStrategy", "type") == "Retract")
+
     def describes(self, state: str) -> bool:
         """Whether it is known which columns of the query a state has."""
         return state in _KINDS.get(self.node.kind, _NO_KIND).states

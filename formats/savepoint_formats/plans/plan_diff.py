@@ -19,14 +19,23 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import PlanError
 from savepoint_formats.plans.aggregate_calls import ROW_COUNT
-from savepoint_formats.plans.lineage import Lineage, Rows, calls, family, keys, settings, tables
+from savepoint_formats.plans.lineage import (
+    Lineage,
+    Rows,
+    calls,
+    family,
+    keys,
+    settings,
+    tables,
+    takes_rows_back,
+)
 from savepoint_formats.plans.node_rows import KINDS_WITH_STATE
 from savepoint_formats.plans.wider_types import holds, type_text
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from savepoint_formats.plans.aggregate_calls import AggregateCall, DistinctValues
+    from savepoint_formats.plans.aggregate_calls import AggregateCall
     from savepoint_formats.plans.compiled_plan import CompiledPlan, NamedColumn, PlanNode, Row
     from savepoint_formats.plans.node_rows import NodeRows
 
@@ -281,20 +290,24 @@ def _of_other_table(before: _Stateful, after: _Stateful) -> Iterator[str]:
 
 def _unfillable(before: _Stateful, after: _Stateful) -> Iterator[str]:
     """Reasons why new aggregates or new columns can't begin empty."""
-    old, new = before.rows.calls.distinct, after.rows.calls.distinct
+    seen, kept = before.rows.calls.distinct, after.rows.calls.distinct
     for call in _new_calls(before, after):
         if call.is_retracting:
             yield f"{call} is new, and takes back rows that it hasn't counted"
         elif any(column.type is None for column in call.columns):
             yield f"{call} is new, and its accumulator isn't known"
-        elif call.is_distinct and call.argument_origins in old:
+        elif call.is_distinct and call.argument_origins in seen:
             yield f"{call} is new, and shares the distinct values of other aggregates"
-    for origins in old.keys() & new.keys():
-        if _filters(old[origins]) != _filters(new[origins]):
+    for origins in seen.keys() & kept.keys():
+        if seen[origins].filters != kept[origins].filters:
             yield "aggregates that share distinct values have other conditions, or another order"
     if not _has_calls(after):
         for number in range(min(len(before.inputs), len(after.inputs))):
-            yield from _never_null(_columns(before, number), _columns(after, number))
+            old, new = _columns(before, number), _columns(after, number)
+            yield from _never_null(old, new)
+            finds_rows = after.rows.finds_whole_rows(number) and new.keys() - old.keys()
+            if finds_rows and takes_rows_back(after.inputs[number].row_set):
+                yield "its input takes rows back, and old rows without new columns are not found"
 
 
 def _never_null(
@@ -304,10 +317,6 @@ def _never_null(
         column = new[origin]
         if column.type is not None and not column.type.is_nullable:
             yield f"column {column.name} is new and NOT NULL: old rows have no value for it"
-
-
-def _filters(values: DistinctValues) -> tuple[Hashable, ...]:
-    return tuple(dict.fromkeys(call.filter_origin for call in values.calls))
 
 
 def _new_calls(before: _Stateful, after: _Stateful) -> Iterator[AggregateCall]:
@@ -385,7 +394,8 @@ def _changed_columns(before: _Stateful, after: _Stateful) -> Iterator[str]:
     for number in range(len(after.inputs)):
         old, new = _columns(before, number), _columns(after, number)
         for origin in new.keys() - old.keys():
-            yield f"column {new[origin].name} is new: null in old rows"
+            found = ", which can't be taken back" * after.rows.finds_whole_rows(number)
+            yield f"column {new[origin].name} is new: null in old rows{found}"
         for origin in old.keys() - new.keys():
             yield f"column {old[origin].name} is gone"
         kept = [origin for origin in old if origin in new]
