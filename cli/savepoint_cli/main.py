@@ -181,7 +181,7 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
         modify.remove_operator: "Remove an operator and its state",
         modify.remove_state: "Remove a state",
         modify.rescale: "Rescale to other key groups and another parallelism",
-        change.sql_migrate: "Carry the state of a SQL job over to a changed query",
+        change.sql_migrate: "Rewrite the state of a SQL job for a changed query",
         modify.convert: "Convert it to canonical, for another state backend",
         modify.classes: "Print the classes that migrate wants described",
         modify.migrate: "Rewrite state of Flink 1.x so that Flink 2.x restores it",
