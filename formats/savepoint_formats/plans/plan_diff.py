@@ -394,8 +394,8 @@ def _changed_columns(before: _Stateful, after: _Stateful) -> Iterator[str]:
     for number in range(len(after.inputs)):
         old, new = _columns(before, number), _columns(after, number)
         for origin in new.keys() - old.keys():
-            found = ", which can't be taken back" * after.rows.finds_whole_rows(number)
-            yield f"column {new[origin].name} is new: null in old rows{found}"
+            remark = ", which can't be taken back" * after.rows.finds_whole_rows(number)
+            yield f"column {new[origin].name} is new: null in old rows{remark}"
         for origin in old.keys() - new.keys():
             yield f"column {old[origin].name} is gone"
         kept = [origin for origin in old if origin in new]
