@@ -60,6 +60,12 @@ def _file(given: str) -> tuple[str, str]:
 @click.option("--overwrite", is_flag=True, help="Replace a file that lies at OUT.")
 @click.option("--allow-files", is_flag=True, help="Let DuckDB read files of this machine.")
 @options.memory_limit
+@click.option(
+    "--cache",
+    metavar="DIR",
+    shell_complete=completion.paths,
+    help="Convert the tables of the query to Parquet in DIR, once; later queries read that.",
+)
 @options.count_option("-n", "--rows", default=100, text="How many rows at most.")
 @options.times
 @engine_options("duckdb", "The engine: DuckDB in this process, or Spark.")
@@ -101,6 +107,8 @@ def query(
         # Before Spark starts.
         embedded_sql.expect_spark_query(sql)
     settings["allow_files"] = allow_files
+    if settings["cache"] is not None:
+        settings["cache"] = embedded_sql.TableCache(settings["cache"], output.note)
     with _database(opening, opened, engine, settings) as database:
         queries = _Queries(database, engine.engine, out, overwrite, rows)
         if sql is not None:
@@ -177,7 +185,8 @@ def _database(
         from savepoint_spark.savepoint.spark_database import SparkDatabase  # noqa: PLC0415  # Spark
 
         savepoint = engine.load(opening, opened)
-        yield SparkDatabase(savepoint, ReadOptions(**read), times=settings["times"])
+        shown = {name: settings[name] for name in ("times", "cache")}
+        yield SparkDatabase(savepoint, ReadOptions(**read), **shown)
         return
     with options.usage_errors():
         database = embedded_sql.SqlDatabase(opened, ReadOptions(**read), **settings)

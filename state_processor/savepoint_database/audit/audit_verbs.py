@@ -10,6 +10,7 @@ from savepoint_database.checks.expected_state import job_schema
 from savepoint_database.checks.kafka_state import KafkaState
 from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_formats.errors import UnknownUidWarning
+from savepoint_formats.locations.location import path_text
 from savepoint_formats.scan.read_options import ReadOptions, UndescribedSubclasses
 
 if TYPE_CHECKING:
@@ -156,6 +157,7 @@ class AuditVerbs(Snapshot):
         times: Times = "numbers",
         allow_files: bool = False,
         memory_limit: str = "50%",
+        cache: PathText | None = None,
     ) -> pa.Table:
         """Runs a query over the tables of the savepoint, without Spark.
 
@@ -174,6 +176,8 @@ class AuditVerbs(Snapshot):
             times: ``dates`` turns the times of timers into timestamps; ``numbers`` are milliseconds.
             allow_files: Whether the query may read files of this machine, for example by ``read_csv``.
             memory_limit: Memory for DuckDB: ``4GB``, or a fraction of the machine's such as ``50%``.
+            cache: Folder or URI. Tables of the query are converted to Parquet there, as a whole and
+                once; later queries read those files. Nothing in it is ever removed.
 
         Raises:
             QueryError: The query can't be understood, or fails.
@@ -187,8 +191,14 @@ class AuditVerbs(Snapshot):
         options = ReadOptions(
             nanoseconds=nanoseconds, undescribed_subclasses=undescribed_subclasses
         )
+        stored = None if cache is None else sql.TableCache(path_text(cache))
         with sql.SqlDatabase(
-            self, options, times=times, allow_files=allow_files, memory_limit=memory_limit
+            self,
+            options,
+            times=times,
+            allow_files=allow_files,
+            memory_limit=memory_limit,
+            cache=stored,
         ) as database:
             return database.query(query).read_all()
 

@@ -7,7 +7,8 @@ from savepoint_database.types.lazy_names import lazy_names
 if TYPE_CHECKING:
     from savepoint_database.sql.sql_database import SqlDatabase, SqlResult
     from savepoint_database.sql.sql_text import expect_spark_query
+    from savepoint_database.sql.table_cache import TableCache
 
-__all__ = ["SqlDatabase", "SqlResult", "expect_spark_query"]
+__all__ = ["SqlDatabase", "SqlResult", "TableCache", "expect_spark_query"]
 
 __getattr__ = lazy_names(__name__)[0]

@@ -68,12 +68,13 @@ class ScanDataset(Dataset):  # type: ignore[misc]  # pyarrow has no types
     """A dataset whose rows a scan reads when they are wanted.
 
     ``errors`` has faults of the savepoint, because DuckDB passes on only its own errors. ``keys`` maps
-    columns of a scan to the keys that the query wants, see ``scanned_keys``.
+    columns of a scan to the keys that the query wants, see ``scanned_keys``. ``stored`` are the same rows in
+    files, which are read instead.
     """
 
-    def __init__(self, rows: SqlRows) -> None:
+    def __init__(self, rows: SqlRows, stored: Dataset | None = None) -> None:
         # Dataset.__init__ refuses to be called.
-        self.rows = rows
+        self.rows, self._stored = rows, stored
         self.errors: list[SavepointError] = []
         self.keys: dict[tuple[str, ...], Keys] = {}
 
@@ -85,8 +86,10 @@ class ScanDataset(Dataset):  # type: ignore[misc]  # pyarrow has no types
         self,
         columns: list[str] | None = None,
         filter: pc.Expression | None = None,  # noqa: A002  # DuckDB's name
-        **_: Any,
-    ) -> ScanReader:
+        **others: Any,
+    ) -> Any:
+        if self._stored is not None:
+            return self._stored.scanner(columns=columns, filter=filter, **others)
         projected = tuple(columns or self.schema.names)
         # Another query may give the dataset other keys before this one is read.
         return ScanReader(self, projected, filter, self.keys.get(projected))

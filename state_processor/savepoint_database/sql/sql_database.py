@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_database.sql.table_cache import TableCache
     from savepoint_database.types.timer_dates import Times
 
 _BATCH_ROWS = 1 << 16
@@ -63,7 +64,7 @@ class SqlDatabase:
     """Answers queries about a savepoint; opens nothing else unless ``allow_files``.
 
     ``options`` are those of all tables. DuckDB takes ``memory_limit``, such as ``4GB`` or ``50%``, before
-    it uses the disk; ``ValueError`` if it is no amount of memory.
+    it uses the disk; ``ValueError`` if it is no amount of memory. ``cache`` keeps tables as Parquet.
     """
 
     def __init__(
@@ -74,7 +75,9 @@ class SqlDatabase:
         times: Times = "numbers",
         allow_files: bool = False,
         memory_limit: str = "50%",
+        cache: TableCache | None = None,
     ) -> None:
+        self._snapshot, self._cache = snapshot, cache
         self.tables = SqlTables(snapshot.operators())
         self._options, self._times = options or ReadOptions(), times
         self._datasets: dict[tuple[str, str], ScanDataset] = {}
@@ -172,7 +175,9 @@ class SqlDatabase:
     def _new_view(self, table: SqlTable) -> ScanDataset:
         scan = table.operator.scan(table.operator.table(table.table), self._options)
         scan.check()
-        dataset = ScanDataset(SqlRows(scan, self._times))
+        rows = SqlRows(scan, self._times)
+        stored = None if self._cache is None else self._cache.stored(self._snapshot, rows)
+        dataset = ScanDataset(rows, stored)
         source = double_quoted(f"savepoint {table.sql}")
         database = double_quoted(table.database)
         self._connection.register(f"savepoint {table.sql}", dataset)

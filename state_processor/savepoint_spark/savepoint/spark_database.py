@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
@@ -13,6 +14,7 @@ from pyspark.errors.exceptions.captured import convert_exception
 
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_database.sql import SqlResult
+from savepoint_database.sql.scan_dataset import SqlRows
 from savepoint_database.sql.sql_text import (
     Dialect,
     ambiguous_names,
@@ -26,7 +28,8 @@ from savepoint_database.types.spark_values import EXPORTED
 from savepoint_database.types.sql_names import distinct, literal, quoted, unquoted
 from savepoint_database.types.timer_dates import LAST_MS, dated_columns
 from savepoint_formats.errors import NotFoundError, QueryError, SavepointError, TableFileError
-from savepoint_formats.locations.location import Location, is_local
+from savepoint_formats.locations.location import Location, absolute, is_local
+from savepoint_formats.new_snapshot.whole_file import whole_file
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.values.arrow_types import spark_type_name
 from savepoint_spark.reading.data_source import FORMAT
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_database.snapshot.sql_tables import SqlTable
+    from savepoint_database.sql.table_cache import TableCache
     from savepoint_database.types.timer_dates import Times
     from savepoint_spark.savepoint.spark_tables import SparkTables
 
@@ -51,9 +55,16 @@ _STORED_SIZE = 1 << 26
 class RegisteredViews:
     """The tables of a savepoint; each becomes a view when it is needed."""
 
-    def __init__(self, savepoint: SparkTables, options: ReadOptions, times: Times) -> None:
+    def __init__(
+        self,
+        savepoint: SparkTables,
+        options: ReadOptions,
+        times: Times,
+        cache: TableCache | None = None,
+    ) -> None:
         self.tables = SqlTables(savepoint.operators())
         self._savepoint, self._options, self._times = savepoint, options, times
+        self._cache = cache
         self.sql = SqlViews(savepoint.spark)
 
     def show(self, table: SqlTable) -> None:
@@ -66,6 +77,10 @@ class RegisteredViews:
         scan = table.operator.scan(table.operator.table(table.table), options)
         schema = EXPORTED[options.nanoseconds].schema(scan.schema)
         self.sql.create(table, schema, texts, dated_columns(scan.table, self._times))
+        if self._cache is not None:
+            rows = SqlRows(scan, self._times)
+            path = f"{self._cache.path(savepoint, rows)}.spark"
+            self.sql.store(table, path, self._cache)
 
     def show_all(self) -> dict[str, str]:
         """Makes views of all readable tables; returns full names by names in SQL."""
@@ -112,6 +127,24 @@ class SqlViews:
             f"CREATE OR REPLACE VIEW {view.spark_sql} AS SELECT {shown} FROM {base} WITH ({texts})"
         )
 
+    def store(self, view: SqlTable, path: str, cache: TableCache) -> None:
+        """Makes a view one of Parquet, which tasks write now if they did not yet.
+
+        Each writer has a directory of its own; the file at ``path`` names a complete one.
+        """
+        location = Location.of(path)
+        if location.file_size() is None:
+            written = f"{absolute(path)}-{uuid4().hex}"
+            self._spark.table(view.spark_sql).write.parquet(_spark_path(written))
+            with whole_file(path, is_overwritten=True) as file:
+                file.write(written.encode())
+            cache.tell(f"{view.full_name} is Parquet from now on: {written}")
+        with location.filesystem.open_input_stream(location.path) as file:
+            written = file.read().decode()
+        self._spark.sql(
+            f"CREATE OR REPLACE VIEW {view.spark_sql} AS SELECT * FROM parquet.{quoted(_spark_path(written))}"
+        )
+
     def drop(self, database: str, name: str) -> None:
         """Drops a view, maybe of another savepoint, if it exists; its database may be missing."""
         view = f"{quoted(database)}.{quoted(name)}"
@@ -137,6 +170,11 @@ class SqlViews:
         return f"{_BASES}.{quoted(base)}"
 
 
+def _spark_path(path: str) -> str:
+    """A path for Spark, whose session may have been started in another directory."""
+    return Location.of(path).path if is_local(path) else path
+
+
 def _shown(name: str, dated: Collection[str]) -> str:
     """A column; milliseconds as timestamps, like ``with_dates`` makes them."""
     column = quoted(name)
@@ -155,9 +193,10 @@ class SparkDatabase:
         options: ReadOptions | None = None,
         *,
         times: Times = "numbers",
+        cache: TableCache | None = None,
     ) -> None:
         self._savepoint = savepoint
-        self._views = RegisteredViews(savepoint, options or ReadOptions(), times)
+        self._views = RegisteredViews(savepoint, options or ReadOptions(), times, cache)
         self._shown: set[str] = set()
 
     def query(self, sql: str, limit: int | None = None) -> SqlResult:
@@ -173,8 +212,7 @@ class SparkDatabase:
     def write(self, sql: str, directory: str, *, is_overwritten: bool) -> None:
         """Writes the result of a query as Parquet to a directory, a file per task; errors as for ``query``."""
         frame = self._frame(sql)
-        # A session may have been started in another directory.
-        target = Location.of(directory).path if is_local(directory) else directory
+        target = _spark_path(directory)
         with _query_errors():
             try:
                 frame.write.mode("overwrite" if is_overwritten else "error").parquet(target)

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from savepoint_database.rows.row_condition import FilteredScan
 from savepoint_database.snapshot.key_types import key_types_json
 from savepoint_database.snapshot.sql_tables import SqlTables
+from savepoint_database.sql import TableCache
 from savepoint_database.types.sql_names import sql_name
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.key_groups.ranges import CHUNK_SIZE
+from savepoint_formats.locations.location import path_text
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.kryo.descriptions import kryo_classes_json
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.types.timer_dates import Times
     from savepoint_formats.key_groups.ranges import KeyGroupRange
+    from savepoint_formats.locations.location import PathText
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
 
@@ -250,6 +253,7 @@ class SparkTables(SparkAuditVerbs, Savepoint):
         nanoseconds: Nanoseconds = "refuse",
         undescribed_subclasses: UndescribedSubclasses = "refuse",
         times: Times = "numbers",
+        cache: PathText | None = None,
     ) -> dict[str, str]:
         """Makes each operator a database of Spark SQL, and each table a view in it.
 
@@ -263,6 +267,9 @@ class SparkTables(SparkAuditVerbs, Savepoint):
             nanoseconds: As for ``read_keyed_state``.
             undescribed_subclasses: As for ``read_keyed_state``.
             times: ``dates`` makes the times of timers timestamps; ``numbers`` are milliseconds.
+            cache: Folder or URI that all machines reach. All tables are converted to Parquet there,
+                now and once; views read those files, to which Spark passes columns and conditions.
+                Nothing in it is ever removed.
 
         Returns:
             Name in SQL -> full name of the table.
@@ -278,7 +285,8 @@ class SparkTables(SparkAuditVerbs, Savepoint):
 
         asked = ReadOptions(nanoseconds=nanoseconds, undescribed_subclasses=undescribed_subclasses)
         self.warn_of_unread_tables()
-        return RegisteredViews(self, asked, times).show_all()
+        stored = None if cache is None else TableCache(path_text(cache))
+        return RegisteredViews(self, asked, times, stored).show_all()
 
     def unread_views(self) -> dict[str, str]:
         """Name in SQL -> reason why ``register`` left it out."""

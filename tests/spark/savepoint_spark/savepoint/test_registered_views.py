@@ -61,3 +61,23 @@ def test_of_the_same_columns_are_over_the_same_table(
         views.create(SqlTable("same_columns", name, operator, ""), columns, told)
     assert len([text for text in sent if text.startswith("CREATE TABLE")]) == 1
     assert len([text for text in sent if text.startswith("CREATE OR REPLACE VIEW")]) == 2
+
+
+def test_tables_are_converted_once_and_read_by_spark_itself(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    sample = Sample("windows-2.2.1-rocksdb-native")
+    savepoint, folder = Savepoint.load(spark, sample.path), tmp_path / "cache"
+    question = "SELECT * FROM `session`.window_state ORDER BY key, namespace"
+    savepoint.register()
+    expected = spark.sql(question)
+    rows, schema = expected.collect(), expected.schema
+    written = []
+    for _ in range(2):
+        savepoint.register(cache=folder)
+        stored = spark.sql(question)
+        assert (stored.collect(), stored.schema) == (rows, schema)
+        plan = stored._jdf.queryExecution().executedPlan().toString()
+        assert "FileScan parquet" in plan
+        written.append(sorted(path.name for path in folder.iterdir()))
+    assert written[0] == written[1] != []
