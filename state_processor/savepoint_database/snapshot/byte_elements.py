@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataInputView
+from savepoint_formats.program.spans import Spans, bytes_of
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.state_files.header import OperatorBackendHeader
 from savepoint_formats.state_files.operator_state import byte_array, read_elements, with_elements
@@ -15,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.metadata import OperatorState, SubtaskState
+    from savepoint_formats.metadata import OperatorState, OperatorStateHandle, SubtaskState
+
+_CHUNK_SIZE = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,20 @@ def byte_elements(
                     data = elements.data[start:end].tobytes()
                     content = _content(data, name) if is_sized else data
                     yield ByteElement(name, subtask.index, content, is_sized)
+
+
+def element_arrays(
+    operator: Operator, handle: OperatorStateHandle, state: str
+) -> Iterator[pa.LargeBinaryArray]:
+    """Elements of a state in one file, some megabytes at a time; of broadcast state its whole map.
+
+    Raises ``SavepointError`` if the file can't be read.
+    """
+    file = operator.directory.file(handle.stream)
+    is_compressed = OperatorBackendHeader.of_handle(operator.directory, handle).is_compressed
+    for read in read_elements(file, handle, state, is_compressed=is_compressed, size=_CHUNK_SIZE):
+        chunk = Chunk(read.data, file.path, read.base)
+        yield bytes_of(chunk, Spans(read.starts, read.ends)).cast(pa.large_binary())
 
 
 def element_values(operator: Operator, state: str) -> Iterator[tuple[int, Any]]:
