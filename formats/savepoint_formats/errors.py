@@ -20,7 +20,7 @@
     │   ├── MergeError, NotMergeableError, HashCodeError, UnstableHashError, UnstableKeyError
     │   ├── InexactTimeError, DescriptionError, MissingPackageError, EndlessTimersError, ClusterError
     │   ├── AmbiguousOperatorError *, AmbiguousJobError *
-    │   └── KeyTypeError *, ConditionError *, QueryError *, PlanError *
+    │   └── KeyTypeError *, ConditionError *, QueryError *, PlanError *, MaskError
     ├── UsageError, of which are all errors with a *
     ├── JobError
     └── WriteError
@@ -311,6 +311,10 @@ class ConversionError(RefusedError):
 
 class MigrationError(RefusedError):
     """State of Flink 1.x that can't be written for Flink 2.x, or whose type is unknown."""
+
+
+class MaskError(RefusedError):
+    """State that rules for masks can't be applied to, or whose keys would become equal."""
 
 
 class MergeError(RefusedError):

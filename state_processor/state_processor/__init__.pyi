@@ -53,6 +53,11 @@ from savepoint_database.files.table_format import (
     FileSplit,
     TableFormat,
 )
+from savepoint_database.privacy.certificate import ErasureCertificate
+from savepoint_database.privacy.found_values import FoundPlace, FoundValues, find
+from savepoint_database.privacy.mask_plan import MaskedField
+from savepoint_database.privacy.mask_rules import MaskRules
+from savepoint_database.privacy.suggestions import MaskSuggestions
 from savepoint_database.snapshot.description import (
     ColumnDescription,
     FileDescription,
@@ -131,6 +136,7 @@ from savepoint_formats.errors import (
     JobNotFoundError,
     KeyGroupError,
     KeyTypeError,
+    MaskError,
     MergeError,
     MigrationError,
     MissingPackageError,
@@ -412,6 +418,7 @@ __all__ = [
     "DuplicateKeyError",
     "EmptySavepointError",
     "EndlessTimersError",
+    "ErasureCertificate",
     "EventTimeTrigger",
     "Evictor",
     "ExportedTable",
@@ -422,6 +429,8 @@ __all__ = [
     "FileSplit",
     "Finding",
     "FormatError",
+    "FoundPlace",
+    "FoundValues",
     "FunctionResult",
     "FunctionResultError",
     "FunctionStateTransformation",
@@ -461,6 +470,10 @@ __all__ = [
     "LocalWindowFunction",
     "LocalWindowedRows",
     "MapStateDescriptor",
+    "MaskError",
+    "MaskRules",
+    "MaskSuggestions",
+    "MaskedField",
     "Max",
     "MergeError",
     "MigrationError",
@@ -584,6 +597,7 @@ __all__ = [
     "__version__",
     "assign_windows",
     "export_table",
+    "find",
     "history",
     "kryo_class",
     "kubernetes_snapshot",

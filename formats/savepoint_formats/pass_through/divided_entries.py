@@ -6,23 +6,24 @@ serializer may have stored one key in several ways.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.stored_entries import StoredEntries, runs
+from savepoint_formats.entries.stored_entries import StoredEntries, distinct_hashes, runs
 from savepoint_formats.errors import within
-from savepoint_formats.key_groups.ranges import prefix_size
+from savepoint_formats.key_groups.ranges import MAX_PARALLELISM, prefix_size
 from savepoint_formats.pass_through.new_key_groups import KeyPlaces
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.program.spans import spans_in
 from savepoint_formats.state_files.state import key_layout
+from savepoint_formats.tables.visible import visible_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -33,20 +34,77 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
-@dataclass(frozen=True, eq=False)
-class DeletedKeys:
-    """Keys of an operator, encoded and each once."""
+class KeyChoice(Protocol):
+    """Takes the entries of some keys."""
 
-    keys: pa.LargeBinaryArray
-
-    def without(
+    def chosen(
         self, state_chunks: Iterable[StateChunk], kryo: KryoDialect | None
     ) -> Iterator[StateChunk]:
-        """Removes the entries of these keys; errors as of ``encoded_keys``."""
+        """The entries of the taken keys; errors as of ``encoded_keys``."""
+
+
+@dataclass(frozen=True, eq=False)
+class ListedKeys:
+    """Takes the keys of a list, encoded and each once; if ``is_excluded``, all others."""
+
+    keys: pa.LargeBinaryArray
+    is_excluded: bool = False
+
+    def chosen(
+        self, state_chunks: Iterable[StateChunk], kryo: KryoDialect | None
+    ) -> Iterator[StateChunk]:
+        """See ``KeyChoice``."""
         for state_chunk in state_chunks:
             with within(f"state {state_chunk.state.name!r}"):
-                is_deleted = pc.is_in(encoded_keys(state_chunk, kryo), self.keys)
-            yield chosen(state_chunk, ~is_deleted.to_numpy(zero_copy_only=False))
+                is_listed = pc.is_in(encoded_keys(state_chunk, kryo), self.keys)
+            yield chosen(state_chunk, is_listed.to_numpy(zero_copy_only=False) ^ self.is_excluded)
+
+
+@dataclass(frozen=True)
+class SampledKeys:
+    """Takes the keys whose hash is below a limit: a fraction of them, or some per key group.
+
+    A hash follows from the value of a key. So operators with equal keys take the same ones, also if
+    one has INT and another LONG, or one a text and another a row of SQL with this text alone.
+
+    Attributes:
+        limit: The limit, for all key groups that are not in ``limits``.
+        limits: Key group -> its own limit.
+    """
+
+    limit: int
+    limits: Mapping[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of_fraction(cls, fraction: float) -> SampledKeys:
+        return cls(min(int(fraction * _HASHES), _HASHES - 1))
+
+    def chosen(
+        self, state_chunks: Iterable[StateChunk], kryo: KryoDialect | None
+    ) -> Iterator[StateChunk]:
+        """See ``KeyChoice``."""
+        limits = np.full(MAX_PARALLELISM, self.limit, np.uint64)
+        for key_group, limit in self.limits.items():
+            limits[key_group] = limit
+        for state_chunk in state_chunks:
+            with within(f"state {state_chunk.state.name!r}"):
+                is_taken = sample_hashes(state_chunk, kryo) < limits[state_chunk.key_groups]
+            yield chosen(state_chunk, is_taken)
+
+
+_HASHES = 1 << 64
+
+
+def sample_hashes(state_chunk: StateChunk, kryo: KryoDialect | None) -> NDArray[np.uint64]:
+    """A hash of the key of each entry, equal for equal texts and numbers of other types."""
+    keys = visible_key(decoded_keys(state_chunk, kryo))
+    while pa.types.is_struct(keys.type) and keys.type.num_fields == 1:
+        keys = keys.flatten()[0]
+    if pa.types.is_integer(keys.type):
+        keys = keys.cast(pa.int64()).cast(pa.utf8())
+    if pa.types.is_string(keys.type) and not keys.null_count:
+        return distinct_hashes(keys.cast(pa.large_binary()))[:, 0]
+    return distinct_hashes(encoded_keys(state_chunk, kryo))[:, 0]
 
 
 def chosen(state_chunk: StateChunk, wanted: NDArray[np.bool_]) -> StateChunk:
@@ -63,10 +121,15 @@ def encoded_keys(state_chunk: StateChunk, kryo: KryoDialect | None) -> pa.LargeB
 
     Raises ``UnstableHashError`` if the end of a key is unknown, ``FormatError`` for a damaged key.
     """
+    return Encoder(key_layout(state_chunk.state)).encode(decoded_keys(state_chunk, kryo))
+
+
+def decoded_keys(state_chunk: StateChunk, kryo: KryoDialect | None) -> pa.Array:
+    """The keys of entries as they are stored; errors as of ``encoded_keys``."""
     data, entries = spans_in(state_chunk.entries.keys)
-    chunk, layout = Chunk(data, "stored keys"), key_layout(state_chunk.state)
+    chunk = Chunk(data, "stored keys")
     keys = KeyPlaces.of(state_chunk.state, kryo).keys(chunk, entries)
-    return Encoder(layout).encode(decode(program(layout, kryo), chunk, keys.starts, keys.ends))
+    return decode(program(key_layout(state_chunk.state), kryo), chunk, keys.starts, keys.ends)
 
 
 _TIMESTAMP_SIZE = 8

@@ -18,10 +18,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from savepoint_formats.entries.stored_entries import runs
 from savepoint_formats.key_groups.ranges import KeyGroupRange, prefix_size
+from savepoint_formats.metadata import KeyGroupsHandle
 from savepoint_formats.pass_through.divided_entries import DividedEntries
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
@@ -36,14 +37,28 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from savepoint_formats.entries.stored_entries import StoredEntries
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
-    from savepoint_formats.metadata import KeyedStateHandle, KeyGroupsHandle, OperatorState
-    from savepoint_formats.pass_through.divided_entries import DeletedKeys
-    from savepoint_formats.pass_through.recoded_entries import RecodedStates
+    from savepoint_formats.metadata import KeyedStateHandle, OperatorState
+    from savepoint_formats.pass_through.divided_entries import KeyChoice
+    from savepoint_formats.pass_through.new_key_groups import KeyGroups
     from savepoint_formats.state_files.state_chunk import StateChunk
     from savepoint_formats.values.kryo.dialect import KryoDialect
+
+
+class EntryChange(Protocol):
+    """Writes entries anew. With ``moves_keys`` it changes keys, and with them their hash codes."""
+
+    @property
+    def moves_keys(self) -> bool: ...
+
+    def entries(self, state_chunk: StateChunk) -> StoredEntries:
+        """The new entries, in the order of the old ones."""
+
+    def key_groups(self, state_chunk: StateChunk, new: StoredEntries, count: int) -> KeyGroups:
+        """The key group of each new entry, out of ``count``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +66,19 @@ class PassThrough:
     """Existing state that goes into a new savepoint.
 
     ``state_ids`` maps names of states to indexes in the new header. Timers are states too; states that
-    are not in it are left out. ``max_parallelism`` is that of the new savepoint.
+    are not in it are left out. ``max_parallelism`` is that of the new savepoint. Only the keys that
+    all ``choices`` take remain.
     """
 
     state_ids: Mapping[str, int]
     max_parallelism: int
-    deleted: DeletedKeys | None = None
-    recoded: RecodedStates | ReshapedStates | None = None
+    choices: tuple[KeyChoice, ...] = ()
+    recoded: EntryChange | None = None
 
     @property
     def keeps_entries(self) -> bool:
         """Whether all entries stay as they are."""
-        return self.deleted is None and self.recoded is None
+        return not self.choices and self.recoded is None
 
 
 def stored_runs(
@@ -111,8 +127,8 @@ def _runs(
     new_key_groups = NewKeyGroups(
         settings.max_parallelism, target.max_parallelism, settings.kryo, hash_keys
     )
-    if target.deleted is not None:
-        chunks = target.deleted.without(chunks, settings.kryo)
+    for choice in target.choices:
+        chunks = choice.chosen(chunks, settings.kryo)
     if isinstance(target.recoded, ReshapedStates):
         chunks = target.recoded.gathered(chunks)
     for chunk in chunks:
@@ -165,11 +181,26 @@ class StoredStates:
     ) -> Iterator[StateChunk]:
         """The stored entries of these states, some megabytes at a time."""
         for managed, wanted in self._managed(key_groups):
-            source = keyed_source(self.directory, managed, self.key, self.settings)
-            yield from source.state_chunks(names, wanted)
+            yield from self.chunks_of(managed, names, wanted)
         for raw, wanted in self._raw(key_groups):
-            timers = RawKeyedSource(self.directory, raw, self.kryo, self.record.max_parallelism)
-            yield from timers.state_chunks(names, wanted)
+            yield from self.chunks_of(raw, names, wanted, is_raw=True)
+
+    def chunks_of(
+        self,
+        handle: KeyedStateHandle,
+        names: frozenset[str],
+        key_groups: KeyGroupRange,
+        *,
+        is_raw: bool = False,
+    ) -> Iterator[StateChunk]:
+        """The stored entries of these states in a handle; those of a raw one are timers."""
+        if is_raw:
+            assert isinstance(handle, KeyGroupsHandle)  # Flink writes no other there
+            timers = RawKeyedSource(self.directory, handle, self.kryo, self.record.max_parallelism)
+            return timers.state_chunks(names, key_groups)
+        return keyed_source(self.directory, handle, self.key, self.settings).state_chunks(
+            names, key_groups
+        )
 
     def divided(self, names: frozenset[str], key_groups: KeyGroupRange) -> DividedEntries:
         """The entries of these states, to be divided by keys."""

@@ -129,8 +129,8 @@ def _bulk_recoding(
 ) -> BulkRecoding | None:
     if not reads.first_id == writes.first_id == _FIRST_ID:
         return None
-    stored = _with_elements(_written(old, reads), new, reads.classes)
-    wanted = _written(new, writes)
+    stored = _with_elements(written_layout(old, reads), new, reads.classes)
+    wanted = written_layout(new, writes)
     recoding = BulkRecoding(
         program(stored, reads), written_program(stored), written_program(wanted)
     )
@@ -188,7 +188,7 @@ def _argument(layout: Layout) -> TypeArgument | None:
             return TypeArgument(names[0]) if names else None
 
 
-def _written(layout: Layout, dialect: KryoDialect) -> Layout:
+def written_layout(layout: Layout, dialect: KryoDialect) -> Layout:
     """The layout for writing objects of a Kryo, with all classes described."""
 
     def for_dialect(kryo: Kryo) -> Kryo:

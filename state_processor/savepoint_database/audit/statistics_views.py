@@ -192,6 +192,24 @@ def page(report: SavepointStatistics, description: SavepointDescription) -> str:
     return _PAGE.format(title=f"State of {html_printable(report.path)}", body=body)
 
 
+def html_page(
+    title: str,
+    verdict: str,
+    facts: dict[str, str],
+    tables: Iterable[tuple[str, Sequence[Any]]],
+) -> str:
+    """A page of tables in the style of ``page``, without plots; rows are dataclasses."""
+    parts = [
+        f'<div class="savepoint-report"><style>{_STYLE}</style>',
+        f"<h1>{html_printable(title)}</h1>",
+        f'<p class="verdict">{html_printable(verdict)}</p>',
+        *_facts(facts),
+        *(_table(name, rows) for name, rows in tables),
+        "</div>",
+    ]
+    return _PAGE.format(title=html_printable(title), body="\n".join(parts))
+
+
 def fragment(report: SavepointStatistics) -> str:
     """The page's content for a notebook; without plots if Matplotlib is not installed."""
     charts: list[tuple[str, str]] = []
@@ -219,18 +237,21 @@ def _body(
         f'<div class="savepoint-report"><style>{_STYLE}</style>',
         f"<h1>State of {html_printable(report.path)}</h1>",
         f'<p class="verdict">{html_printable(report.verdict)}</p>',
-        '<div class="facts">',
-        *(
-            f"<div><span>{html_printable(name)}</span><b>{html_printable(value)}</b></div>"
-            for name, value in shown.items()
-        ),
-        "</div>",
+        *_facts(shown),
         *(f'<p class="problem">{html_printable(problem)}</p>' for problem in report.problems),
         *(f"<h2>{html_printable(title)}</h2>\n{svg}" for title, svg in charts),
         *(_table(title, rows) for title, rows in (*more, *statistics_tables(report))),
         "</div>",
     ]
     return "\n".join(parts)
+
+
+def _facts(facts: dict[str, str]) -> list[str]:
+    shown = (
+        f"<div><span>{html_printable(name)}</span><b>{html_printable(value)}</b></div>"
+        for name, value in facts.items()
+    )
+    return ['<div class="facts">', *shown, "</div>"]
 
 
 def _table(title: str, rows: Sequence[Any]) -> str:

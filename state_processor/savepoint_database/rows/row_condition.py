@@ -83,6 +83,29 @@ def _chosen(batch: pa.RecordBatch, text: str, names: Sequence[str]) -> pa.Array:
         raise ConditionError(f"condition {text!r}: {reason}") from error
 
 
+def evaluated(values: pa.Array, text: str) -> pa.Array:
+    """Values of an expression in SQL over a column ``value``, as ones of its type.
+
+    Raises ``ConditionError`` if it can't be understood, fails, or gives other values than one each.
+    """
+    import duckdb  # noqa: PLC0415  # only conditions need it
+
+    tree = parse_tree(_connection().cursor(), f"SELECT {text}")
+    if any(node.get("class") == "SUBQUERY" for node in nodes(tree)):
+        raise ConditionError(f"expression {text!r}: it holds a query, expected one on a value")
+    rows = pa.Table.from_arrays([values], names=["value"])
+    try:
+        result = (
+            _connection().cursor().from_arrow(rows).project(f"({text}) AS value").to_arrow_table()
+        )
+        column = result.column("value").cast(values.type).combine_chunks()
+    except (duckdb.Error, pa.ArrowException) as error:
+        raise ConditionError(f"expression {text!r}: {_reason(error, ['value'])}") from error
+    if len(column) != len(values):
+        raise ConditionError(f"expression {text!r}: it gives no value for each value")
+    return column if isinstance(column, pa.Array) else column.chunk(0)
+
+
 def _reason(error: Exception, known: Sequence[str]) -> str:
     # The rest is a place in a statement that the user did not write.
     reason = " ".join(str(error).partition("LINE ")[0].split())

@@ -24,6 +24,7 @@ from savepoint_spark.changing.changed_table import VALUE, ChangedTable
 from savepoint_spark.changing.hash_codes import hash_code_of
 from savepoint_spark.changing.key_choice import keys_where, plan_without_keys
 from savepoint_spark.changing.local_write import merged_instances
+from savepoint_spark.changing.mask_census import mask_census
 from savepoint_spark.changing.migration import Migration, migration_of
 from savepoint_spark.changing.named_classes import is_named_in_values, snapshots_of
 from savepoint_spark.changing.operator_changes import OperatorChanges
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from savepoint_database.privacy.mask_plan import MaskedField
     from savepoint_formats.plans.node_rows import NodeRows
     from savepoint_formats.scan.read_options import UndescribedSubclasses
     from savepoint_formats.snapshots import TypeSerializerSnapshot
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
     from savepoint_spark.changing.local_write import Merge
+    from savepoint_spark.changing.stored_rows import StoredKeyedRows
 
 
 @dataclass(frozen=True)
@@ -59,11 +62,40 @@ class ChangedOperator(OperatorChanges):
         same = ChangedOperator(self.operator, hash_code=self.hash_code)
         return replace(self, is_canonical=False) == same
 
+    def expect_compatible(self) -> None:
+        """Raises ``SchemaChangeError`` for changes that must be written before others."""
+        is_chosen = bool(self.choices) or self.masks is not None
+        is_rewritten = bool(self.headers.classes) or self.migration is not None
+        has_others = is_rewritten and self.masks is not None
+        if (is_chosen and self.has_new_values) or has_others:
+            raise SchemaChangeError(
+                f"operator {self.operator.name} gets other values or classes, which masks and samples"
+                " would not see: write one change first, and make the other in the new savepoint"
+            )
+        if self.moves_keys and self.is_local:
+            raise SchemaChangeError(
+                f"operator {self.operator.name} has local keyed state, whose keys can't be masked: write"
+                " it with merge_local first, and mask the new savepoint"
+            )
+
     @property
     def has_new_values(self) -> bool:
         """Whether it has values that the savepoint lacks, or merged ones."""
         added = self.added.keyed is not None or bool(self.added.operator_states)
         return added or bool(self.tables) or self.merged is not None
+
+    def stored_rows(self, spark: SparkSession | None) -> StoredKeyedRows:
+        """Its keyed states that remain, as they are stored."""
+        types = StoredTypes.of(self.operator)
+        return self._passed(spark, types.key, self._passing_of(types))
+
+    def masked_fields(self, spark: SparkSession) -> Iterator[MaskedField]:
+        """Fields of its states, with counts of masked values; errors as of ``mask_census``."""
+        if self.masks is None or self._masked is None:
+            return
+        rows = self.stored_rows(spark) if self.operator.has_keyed_state else None
+        masked, removed = self._masked, self.removed
+        yield from self.masks.told(mask_census(spark, self.operator, masked, rows, removed))
 
     def with_merged(self, merge: Mapping[str, Merge]) -> Self:
         """See ``SavepointWriter.merge_local``."""
@@ -159,7 +191,7 @@ class ChangedOperator(OperatorChanges):
 
     def with_migration(self, scala: ScalaTarget | None = None) -> Self:
         """See ``SavepointWriter.migrate``."""
-        if self.has_new_values or self.is_local:
+        if self.has_new_values or self.is_local or self.masks is not None:
             raise MigrationError(
                 f"operator {self.operator.name} has local state, or gets other values or fields:"
                 " write that first, and migrate what it has written"

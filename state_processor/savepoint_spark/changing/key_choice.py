@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 
 from savepoint_formats.errors import ColumnNotFoundError
-from savepoint_formats.pass_through.divided_entries import DeletedKeys
+from savepoint_formats.pass_through.divided_entries import ListedKeys
 from savepoint_spark.columns import fitted
 from savepoint_spark.session.tasks import typed_errors
 from savepoint_spark.writing.keyed_rows import KeyedRows
@@ -47,7 +47,7 @@ def keys_where(tables: Iterable[DataFrame], where: Column | str, operator: str) 
     return reduce(lambda rows, other: rows.union(other), chosen).distinct()
 
 
-def encoded_keys(keys: DataFrame, layout: Layout) -> DeletedKeys:
+def encoded_keys(keys: DataFrame, layout: Layout) -> ListedKeys:
     """Runs the job that finds the keys, and holds them in memory as bytes."""
     column = fitted(keys, KEY, layout, "the key").alias(KEY)
 
@@ -58,7 +58,7 @@ def encoded_keys(keys: DataFrame, layout: Layout) -> DeletedKeys:
     with typed_errors():
         encoded = keys.select(column).mapInArrow(encode, "key BINARY").toArrow()
     whole = encoded.column(KEY).cast(pa.large_binary()).combine_chunks()
-    return DeletedKeys(whole if isinstance(whole, pa.Array) else whole.chunk(0))
+    return ListedKeys(whole if isinstance(whole, pa.Array) else whole.chunk(0), is_excluded=True)
 
 
 def plan_without_keys(plan: OperatorPlan, keys: DataFrame) -> OperatorPlan:

@@ -8,6 +8,7 @@ is rescaled, keyed and operator state are spread anew.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import RescaleError, within
@@ -28,7 +29,7 @@ from savepoint_spark.changing.header_changes import HeaderChanges
 from savepoint_spark.changing.key_choice import encoded_keys
 from savepoint_spark.changing.local_write import LocalKeyedPlan, MergedPlan
 from savepoint_spark.changing.named_classes import RecodedState, expect_not_named
-from savepoint_spark.changing.stored_elements import StoredElements, operator_states
+from savepoint_spark.changing.stored_elements import StoredElements, element_arrays, operator_states
 from savepoint_spark.changing.stored_rows import StoredKeyedRows
 from savepoint_spark.changing.struct_columns import check_values, expect_none_unknown
 from savepoint_spark.writing.keyed_plan import KeyedPlan
@@ -40,14 +41,17 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from savepoint_database.privacy.mask_plan import MaskPlan
+    from savepoint_database.privacy.masked_entries import MaskedOperator
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.pass_through.divided_entries import KeyChoice
     from savepoint_formats.pass_through.merged_instances import MergedInstances
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_spark.changing.migration import Migration
-    from savepoint_spark.writing.operator_rows import ElementRows
+    from savepoint_spark.writing.operator_rows import ElementRows, NewOperatorState
     from savepoint_spark.writing.write_context import WriteContext
 
 
@@ -57,7 +61,8 @@ class OperatorChanges:
 
     ``removed`` also has the states that ``added`` replaces. ``deleted`` has keys, as the column
     ``key``. ``hash_code`` gives Java hash codes that can't be computed, or is the text of a shape.
-    ``merged`` says how local states become ordinary ones; None lets them stay local.
+    ``merged`` says how local states become ordinary ones; None lets them stay local. ``choices`` take
+    keys, of those that are not ``deleted``. ``masks`` has the rules of masked fields.
     """
 
     operator: Operator
@@ -70,6 +75,14 @@ class OperatorChanges:
     merged: Mapping[str, MergedInstances] | None = None
     is_canonical: bool = False
     migration: Migration | None = None
+    choices: tuple[KeyChoice, ...] = ()
+    masks: MaskPlan | None = None
+
+    @property
+    def moves_keys(self) -> bool:
+        """Whether masks give keys new hash codes."""
+        masked = None if self.masks is None else self.masks.masked()
+        return masked is not None and masked.moves_keys
 
     @property
     def is_local(self) -> bool:
@@ -85,6 +98,7 @@ class OperatorChanges:
         for name, state in operator_states(self.operator).items():
             if name not in self._written():
                 self._recoded.check_elements(state)
+                self._check_masks(state)
         self._expect_known()
         added = self.added
         if spark is None:
@@ -136,9 +150,10 @@ class OperatorChanges:
         touched = {*self.removed, *(name for name, _ in self.headers.states)}
         touched.update(name for table in self.tables for name in table.touched)
         touched.update(self.migration.touched if self.migration is not None else ())
+        touched.update(self._masked.rules if self._masked is not None else ())
         added = self.added.keyed is not None if is_keyed else bool(self.added.operator_states)
         # Only the headers know which states name the class.
-        changes = self.deleted is not None or self.merged is not None
+        changes = self.deleted is not None or self.merged is not None or bool(self.choices)
         is_all = bool(self.headers.classes) or (is_keyed and changes)
         if is_keyed and self.is_canonical:
             return True
@@ -173,6 +188,27 @@ class OperatorChanges:
         return added.beside(passing, (passed,) if passing else (), order)
 
     @property
+    def _masked(self) -> MaskedOperator | None:
+        masked = None if self.masks is None else self.masks.masked()
+        return None if masked is None else replace(masked, hash_keys=self._hash_keys)
+
+    def _check_masks(self, state: NewOperatorState) -> None:
+        """Masks the elements of an operator state, and writes nothing."""
+        rows = self._masked_elements(StoredElements(None, self.operator, state))
+        with within(f"operator {self.operator.name}"):
+            for elements in element_arrays(self.operator, state):
+                for step in rows.steps:
+                    step(elements)
+
+    def _masked_elements(self, rows: StoredElements) -> StoredElements:
+        masked = self._masked
+        if masked is None or rows.state.name not in masked.rules:
+            return rows
+        states = self.operator.catalog.states
+        state = next(known for known in states if known.name == rows.state.name)
+        return replace(rows, steps=(partial(masked.elements, state=state),))
+
+    @property
     def _recoded(self) -> RecodedState:
         return RecodedState(self.operator, self.migration, self.headers.classes)
 
@@ -182,16 +218,18 @@ class OperatorChanges:
         key: TypeSerializerSnapshot,
         passing: tuple[StateMetaInfo, ...],
     ) -> StoredKeyedRows:
-        layout = key.layout()
+        layout, choices = key.layout(), self.choices
+        if self.deleted is not None:
+            choices = (encoded_keys(self.deleted, layout), *choices)
         return StoredKeyedRows(
             spark,
             self.operator,
             frozenset(info.name for info in passing),
             layout,
             self._hash_keys,
-            None if self.deleted is None else encoded_keys(self.deleted, layout),
+            choices,
             self.is_local,
-            self._recoded.entries,
+            self._masked or self._recoded.entries,
         )
 
     def _expect_known(self) -> None:
@@ -245,7 +283,7 @@ class OperatorChanges:
         return (*map(self._passing_elements, passing), *added.operator_states)
 
     def _passing_elements(self, rows: StoredElements) -> ElementRows:
-        recoded = self._recoded.elements(rows)
+        recoded = self._recoded.elements(self._masked_elements(rows))
         return recoded if self.migration is not None else elements_after(self.tables, recoded)
 
 

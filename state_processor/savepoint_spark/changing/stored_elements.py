@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.bytes.chunk import Chunk
+from savepoint_database.snapshot import byte_elements
 from savepoint_formats.errors import MigrationError, within
 from savepoint_formats.layout import MapOf
 from savepoint_formats.metadata import DistributionMode
-from savepoint_formats.program.spans import Spans, bytes_of
 from savepoint_formats.snapshots.extracted import elements_of, has_own_serializer
 from savepoint_formats.snapshots.pojo import layouts_with_subclasses
 from savepoint_formats.state_files.header import (
@@ -27,7 +26,6 @@ from savepoint_formats.state_files.header import (
     VALUE_SERIALIZER,
     OperatorBackendHeader,
 )
-from savepoint_formats.state_files.operator_state import read_elements
 from savepoint_formats.values.kryo.known_classes import FINAL_CLASSES
 from savepoint_formats.values.kryo_collections import collection_places, is_generic
 from savepoint_formats.values.recoding import element_classes
@@ -55,9 +53,6 @@ if TYPE_CHECKING:
     Places = tuple[CollectionPlace, ...]
 
 
-_CHUNK_SIZE = 16 << 20
-
-
 Step = Callable[[pa.LargeBinaryArray], pa.LargeBinaryArray]
 """Writes elements anew: for another Flink, or with a class renamed."""
 
@@ -66,13 +61,14 @@ Step = Callable[[pa.LargeBinaryArray], pa.LargeBinaryArray]
 class StoredElements:
     """An operator state as it is; ``steps`` write its elements anew, in order."""
 
-    spark: SparkSession
+    spark: SparkSession | None
     operator: Operator
     state: NewOperatorState
     steps: tuple[Step, ...] = ()
 
     def elements(self, index: int, parallelism: int) -> DataFrame:
         """The elements, in the subtasks that they were in if there are as many as before."""
+        assert self.spark is not None  # where jobs run
         read = partial(_rows, self.operator, self.state, self.steps, index, parallelism)
         return rows_of_tasks(self.spark, read, _subtasks(self.operator, self.state), ELEMENTS)
 
@@ -149,13 +145,7 @@ def _read(
     operator: Operator, state: NewOperatorState, of_subtask: OfSubtask
 ) -> Iterator[pa.LargeBinaryArray]:
     _, handle = of_subtask
-    file = operator.directory.file(handle.stream)
-    is_compressed = OperatorBackendHeader.of_handle(operator.directory, handle).is_compressed
-    for read in read_elements(
-        file, handle, state.name, is_compressed=is_compressed, size=_CHUNK_SIZE
-    ):
-        chunk = Chunk(read.data, file.path, read.base)
-        yield bytes_of(chunk, Spans(read.starts, read.ends)).cast(pa.large_binary())
+    yield from byte_elements.element_arrays(operator, handle, state.name)
 
 
 def _rows(

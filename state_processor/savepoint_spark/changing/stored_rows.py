@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING
 from savepoint_formats.errors import within
 from savepoint_formats.metadata import KeyGroupsHandle
 from savepoint_formats.pass_through.copied_sections import StoredSections
-from savepoint_formats.pass_through.stored_states import PassThrough, raw_timer_runs, stored_runs
+from savepoint_formats.pass_through.stored_states import (
+    PassThrough,
+    StoredStates,
+    raw_timer_runs,
+    stored_runs,
+)
 from savepoint_formats.scan.splits import (
     SPLIT_SIZE,
     check_subtasks,
@@ -39,9 +44,8 @@ if TYPE_CHECKING:
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import KeyedStateHandle
-    from savepoint_formats.pass_through.divided_entries import DeletedKeys
-    from savepoint_formats.pass_through.recoded_entries import RecodedStates
-    from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
+    from savepoint_formats.pass_through.divided_entries import KeyChoice
+    from savepoint_formats.pass_through.stored_states import EntryChange
     from savepoint_formats.state_files.state_chunk import StateChunk
 
 _SPLITS_OF_TASK = 8
@@ -49,7 +53,7 @@ _SPLITS_OF_TASK = 8
 
 
 @dataclass(frozen=True)
-class _Split:
+class StoredSplit:
     """A split of a state file; raw keyed state has timers."""
 
     subtask: int
@@ -68,8 +72,8 @@ class _Split:
 class StoredKeyedRows:
     """Keyed states of an operator, as they are.
 
-    ``hash_code`` gives the user's hash codes if max parallelism changes. ``recoded`` has the states
-    whose values are written anew. Runs of local state have a column ``subtask``.
+    ``hash_code`` gives the user's hash codes if key groups change. ``choices`` take keys. ``recoded``
+    has the states whose entries are written anew. Runs of local state have a column ``subtask``.
     """
 
     spark: SparkSession | None
@@ -77,9 +81,9 @@ class StoredKeyedRows:
     names: frozenset[str]
     key: Layout
     hash_code: HashKeys | None = None
-    deleted: DeletedKeys | None = None
+    choices: tuple[KeyChoice, ...] = ()
     is_local: bool = False
-    recoded: RecodedStates | ReshapedStates | None = None
+    recoded: EntryChange | None = None
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """See ``RunRows``; needs the session."""
@@ -102,11 +106,27 @@ class StoredKeyedRows:
             for _ in reading.runs(split):
                 pass
 
+    def splits(self) -> tuple[StoredSplit, ...]:
+        """The splits of all state files."""
+        return tuple(_splits(self.operator))
+
+    def state_chunks(self, split: StoredSplit) -> Iterator[StateChunk]:
+        """The stored entries of the chosen keys in a split."""
+        record, kryo = self.operator.record, self.operator.kryo
+        stored = StoredStates(self.operator.directory, record, self.key, kryo)
+        state_chunks = stored.chunks_of(
+            split.handle, self.names, split.key_groups, is_raw=split.is_raw
+        )
+        for choice in self.choices:
+            state_chunks = choice.chosen(state_chunks, kryo)
+        return state_chunks
+
     def _reading(self, ids: Mapping[str, int], max_parallelism: int) -> _Reading:
         wanted = {name: number for name, number in ids.items() if name in self.names}
-        target = PassThrough(wanted, max_parallelism, self.deleted, self.recoded)
-        splits = tuple(_splits(self.operator))
-        return _Reading(self.operator, splits, self.key, target, self.hash_code, self.is_local)
+        target = PassThrough(wanted, max_parallelism, self.choices, self.recoded)
+        return _Reading(
+            self.operator, self.splits(), self.key, target, self.hash_code, self.is_local
+        )
 
     def _sections(self, ids: Mapping[str, int], target: PassThrough) -> StoredSections | None:
         """The stored sections, if they become those of the new files as they are."""
@@ -140,7 +160,7 @@ def _task_count(spark: SparkSession, splits: int) -> int:
     return max(min(splits, at_once * rounds), 1)
 
 
-def _splits(operator: Operator) -> Iterator[_Split]:
+def _splits(operator: Operator) -> Iterator[StoredSplit]:
     with within(f"operator {operator.name}"):
         check_subtasks(operator.record, operator.directory.metadata_path)
     for subtask in operator.record.subtasks:
@@ -148,7 +168,7 @@ def _splits(operator: Operator) -> Iterator[_Split]:
         for handle, is_raw in ((managed, False), (raw, True)):
             if handle is not None:
                 for key_groups in ranges_of_handle(handle, handle.key_groups, SPLIT_SIZE):
-                    yield _Split(subtask.index, handle, is_raw, key_groups)
+                    yield StoredSplit(subtask.index, handle, is_raw, key_groups)
 
 
 @dataclass(frozen=True)
@@ -156,7 +176,7 @@ class _Reading:
     """The facts that a task needs to read splits."""
 
     operator: Operator
-    splits: tuple[_Split, ...]
+    splits: tuple[StoredSplit, ...]
     key: Layout
     target: PassThrough
     hash_code: HashKeys | None
@@ -171,7 +191,7 @@ class _Reading:
                     rows = run_rows(runs.column("key_group"), runs.column("run"))
                     yield of_subtask(rows, split.subtask) if self.is_local else rows
 
-    def runs(self, split: _Split) -> Iterator[pa.RecordBatch]:
+    def runs(self, split: StoredSplit) -> Iterator[pa.RecordBatch]:
         directory, handle = self.operator.directory, split.handle
         settings = SourceSettings(self.operator.record.max_parallelism, self.operator.kryo)
         how = (settings, split.key_groups, self.target, self.hash_code)

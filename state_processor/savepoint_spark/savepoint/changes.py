@@ -13,7 +13,7 @@ from savepoint_formats.metadata.flink_versions import is_of_flink_2
 from savepoint_formats.snapshots.from_scala import ScalaTarget
 from savepoint_spark import changing
 from savepoint_spark.savepoint.planned_operator import PlannedOperator, combined, id_and_uid
-from savepoint_spark.savepoint.state_changes import StateChanges
+from savepoint_spark.savepoint.privacy_changes import PrivacyChanges
 from savepoint_spark.sql_history.sql_operator import SqlHistory
 from savepoint_spark.writing.stored_types import expect_key_types
 
@@ -33,7 +33,7 @@ FlinkRelease = Literal["2.0", "2.1", "2.2", "2.3"]
 """The releases for which ``migrate`` writes."""
 
 
-class SavepointChanges(StateChanges):
+class SavepointChanges(PrivacyChanges):
     """The changes of a savepoint; each returns a writer, and nothing happens before ``write``.
 
     Savepoints and writers have these methods. A later change sees the results of earlier ones.

@@ -138,11 +138,10 @@ class PlannedOperator:
         Raises:
             UnstableHashError: They follow neither from the type of the keys nor from the savepoint.
         """
-        source = self.source
-        if source is None or source.record.max_parallelism == self.max_parallelism:
+        source, change = self.source, self.change
+        if source is None or change is None:
             return self
-        change = self.change
-        if change is None:
+        if source.record.max_parallelism == self.max_parallelism and not change.moves_keys:
             return self
         return replace(self, transformation=change.with_hash_codes())
 

@@ -15,6 +15,8 @@ from savepoint_database.connectors.changed_sinks import (
 from savepoint_database.connectors.changed_sources import SourceChanges, with_changed_sources
 from savepoint_database.connectors.sink_state import SinkState
 from savepoint_database.connectors.source_state import SourceState
+from savepoint_database.privacy.found_values import FoundValues, find_in
+from savepoint_database.privacy.suggestions import MaskSuggestions
 from savepoint_database.types.class_library import ClassLibrary
 from savepoint_spark.savepoint.changes import SavepointChanges
 from savepoint_spark.savepoint.writer import SavepointWriter
@@ -152,6 +154,43 @@ class Savepoint(AuditVerbs, SavepointChanges):
         """
         operators = with_offsets(self, offsets, operator)
         return self._with_records(changed.record for changed in operators).writer()
+
+    def find(self, values: Sequence[str], *, contains: bool = False) -> FoundValues:
+        """Looks for texts in all state: keys, values, inner fields, operator state and files.
+
+        All state is read and decoded. Bytes that nobody can decode, and files as a whole, are
+        searched for the bytes that a text has in UTF-8, UTF-16 and the forms of Flink and Kryo.
+
+        Args:
+            values: Texts; a number, a time or bytes as they are shown.
+            contains: Whether a text that only contains a value counts.
+
+        Returns:
+            The places, with the keys of entries, and a digest of each file. State that could not be
+            read is among the problems.
+
+        Raises:
+            ValueError: A value is empty, or there is none.
+
+        Example:
+            >>> savepoint.find(["ada@example.com"]).keys()
+            {'summarize': ['42']}
+        """
+        return find_in(self, values, contains=contains)
+
+    def mask_suggestions(self, limit: int = 100_000) -> MaskSuggestions:
+        """Drafts rules for ``masked``, by names of fields and by what their texts look like.
+
+        Args:
+            limit: The number of entries to look at in each state.
+
+        Raises:
+            SavepointError: A file can't be read.
+
+        Example:
+            >>> Path("rules.yaml").write_text(savepoint.mask_suggestions().to_yaml())
+        """
+        return MaskSuggestions.of(self, limit)
 
     def sinks(self) -> SinkState:
         """Pending commits of sinks, and the states of their writers.

@@ -24,6 +24,7 @@ from savepoint_spark.writing.write_context import WriteContext
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from savepoint_database.privacy.mask_plan import MaskedField
     from savepoint_formats.key_groups.operator_id import OperatorId
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.new_snapshot.copying import Progress
@@ -46,6 +47,7 @@ def planned_savepoint(
         _expect_key_types(writer)
         operators = tuple(planned.with_hash_codes() for planned in operators)
         _check(writer, operators)
+    masked = _masked(writer) if check and writer.spark is not None else ()
     return PlannedSavepoint(
         path,
         target.replaced is not None,
@@ -55,6 +57,7 @@ def planned_savepoint(
         _left_out(writer),
         tuple(_planned(operator, copies) for operator in operators),
         writer.sql_changes,
+        masked,
     )
 
 
@@ -68,6 +71,7 @@ def written_savepoint(
     operators = tuple(operator.with_hash_codes() for operator in writer.operators)
     writer = _of_one_kryo(replace(writer, operators=operators))
     _expect_session(writer)
+    masked = _masked(writer)
     target, copies = NewSnapshot.at(path, mode), _copies(writer)
     with target.begun():
         # Jobs first: if one fails, nothing was copied in vain.
@@ -90,7 +94,22 @@ def written_savepoint(
             for operator, record in zip(writer.operators, states, strict=True)
         ),
         writer.sql_changes,
+        masked,
     )
+
+
+def _masked(writer: SavepointWriter) -> tuple[MaskedField, ...]:
+    """Fields of masked state with counts; ``MaskError`` if masks would make keys equal."""
+    changes = (planned.change for planned in writer.operators)
+    if writer.spark is None:
+        return writer.unmasked
+    counted = (
+        field
+        for change in changes
+        if change is not None
+        for field in change.masked_fields(writer.spark)
+    )
+    return (*counted, *writer.unmasked)
 
 
 def _check(writer: SavepointWriter, operators: tuple[PlannedOperator, ...]) -> None:

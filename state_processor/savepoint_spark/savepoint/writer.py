@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from savepoint_database.privacy.mask_plan import MaskedField
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.new_snapshot.copying import Progress
     from savepoint_formats.plans.plan_diff import SqlChange
@@ -58,6 +59,7 @@ class SavepointWriter(SavepointChanges):
         is_canonical: Whether its metadata calls it a canonical savepoint.
         is_of_flink_2: Whether it is one of Flink 2.x, though the source is one of 1.x.
         sql_changes: What becomes of the operators of a SQL query, after ``sql_migrate``.
+        unmasked: Fields of operators that rules for masks leave as they are.
 
     Example:
         >>> savepoint = Savepoint.load(spark, "s3://jobs/savepoint-1a2b")
@@ -72,6 +74,7 @@ class SavepointWriter(SavepointChanges):
     is_canonical: bool = False
     is_of_flink_2: bool = False
     sql_changes: tuple[SqlChange, ...] = ()
+    unmasked: tuple[MaskedField, ...] = ()
 
     def __repr__(self) -> str:
         source = "nothing" if self.source is None else repr(without_secrets(self.source.path))
@@ -198,9 +201,12 @@ class SavepointWriter(SavepointChanges):
 
         Raises:
             MigrationError: It is migrated, and the change needs values that migration makes.
+            SchemaChangeError: It is masked or sampled, and gets other values, too.
         """
         planned = self.operator(uid)
         changed = planned.changed(change)
+        if changed.change is not None:
+            changed.change.expect_compatible()
         if self.is_of_flink_2 and changed.change is not None and changed.change.has_new_values:
             raise MigrationError(
                 f"operator {uid} is migrated to Flink 2.x: write that, and give what it has written"

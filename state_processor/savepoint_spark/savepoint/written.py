@@ -10,6 +10,7 @@ from savepoint_formats.printable import html_table, without_secrets
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from savepoint_database.privacy.mask_plan import MaskedField
     from savepoint_formats.plans.plan_diff import SqlChange
 
 
@@ -53,6 +54,7 @@ class PlannedSavepoint:
             are made anew, as ``uid.state``.
         operators: Its operators.
         sql_changes: What becomes of each operator of a SQL query, after ``sql_migrate``.
+        masked: Its fields, if it is masked: with their methods, and counts of changed values.
     """
 
     path: str
@@ -63,6 +65,7 @@ class PlannedSavepoint:
     left_out: tuple[str, ...]
     operators: tuple[WrittenOperator, ...]
     sql_changes: tuple[SqlChange, ...] = ()
+    masked: tuple[MaskedField, ...] = ()
 
     def __repr__(self) -> str:
         count = len(self.operators)
@@ -86,6 +89,7 @@ class WrittenSavepoint:
             were made anew, as ``uid.state``.
         operators: Its operators.
         sql_changes: What becomes of each operator of a SQL query, after ``sql_migrate``.
+        masked: Its fields, if it is masked: with their methods, and counts of changed values.
     """
 
     path: str
@@ -96,6 +100,7 @@ class WrittenSavepoint:
     left_out: tuple[str, ...]
     operators: tuple[WrittenOperator, ...]
     sql_changes: tuple[SqlChange, ...] = ()
+    masked: tuple[MaskedField, ...] = ()
 
     def __repr__(self) -> str:
         count = len(self.operators)

@@ -8,7 +8,7 @@ import pytest
 
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.layout import Int, Layout, MapOf, Struct, Text, TimerTimestamp, VoidNamespace
-from savepoint_formats.pass_through.divided_entries import DeletedKeys
+from savepoint_formats.pass_through.divided_entries import ListedKeys
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.state_files.state_chunk import StateChunk
@@ -26,7 +26,7 @@ def chunk(state: State, keys: list[bytes]) -> StateChunk:
 def left(found: StateChunk, layout: Layout, deleted: list[object]) -> list[int]:
     """The key groups, which number the entries, that remain."""
     keys = Encoder(layout).encode(pa.array(deleted, Encoder(layout).type))
-    (rest,) = DeletedKeys(keys).without([found], None)
+    (rest,) = ListedKeys(keys, is_excluded=True).chosen([found], None)
     assert len(rest.entries) == len(rest.key_groups)
     return [int(one) for one in rest.key_groups]
 

@@ -1,0 +1,85 @@
+"""Keys of an operator that a sample takes, or that an erasure leaves out."""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from savepoint_formats.errors import KeyTypeError
+from savepoint_formats.pass_through.divided_entries import ListedKeys, sample_hashes
+from savepoint_formats.program.encode import Encoder
+from savepoint_formats.scan.look_up import keys_of
+from savepoint_formats.state_files.state import key_layout
+from savepoint_formats.tables.visible import stored_key
+from savepoint_formats.values.arrow_types import arrow_type, visible_key_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_formats.state_files.state_chunk import StateChunk
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+
+def listed_keys(operator: Operator, keys: Sequence[Any], *, is_excluded: bool) -> ListedKeys:
+    """The keys that an operator's type of keys admits; texts as ``savepoint key`` takes them.
+
+    Raises ``KeyTypeError`` if it admits none of them.
+    """
+    layout = key_layout(next(state for state in operator.catalog.states if state.kind.is_keyed))
+    stored = arrow_type(layout)
+    wanted, error = [pa.array([], visible_key_type(stored))], None
+    for key in keys:
+        try:
+            wanted.append(keys_of((key,), visible_key_type(stored)))
+        except KeyTypeError as refused:
+            error = refused
+    values = pa.concat_arrays(wanted)
+    if error is not None and not len(values):
+        raise error
+    encoded = Encoder(layout).encode(stored_key(values, stored))
+    return ListedKeys(encoded.unique(), is_excluded)
+
+
+def lowest_hashes(
+    state_chunks: Iterable[StateChunk], kryo: KryoDialect | None, count: int
+) -> dict[int, list[int]]:
+    """The lowest hashes of keys in each key group, ``count`` of them at most."""
+    lowest: dict[int, list[int]] = {}
+    for state_chunk in state_chunks:
+        hashes = sample_hashes(state_chunk, kryo)
+        for key_group in np.unique(state_chunk.key_groups).tolist():
+            mine = np.unique(hashes[state_chunk.key_groups == key_group])[:count]
+            lowest[key_group] = _joined([lowest.get(key_group, []), mine.tolist()], count)
+    return lowest
+
+
+def limits_of(of_splits: Iterable[Mapping[int, list[int]]], count: int) -> dict[int, int]:
+    """The limit of each key group, below which are the hashes of ``count`` keys."""
+    joined: dict[int, list[int]] = {}
+    for lowest in of_splits:
+        for key_group, hashes in lowest.items():
+            joined[key_group] = _joined([joined.get(key_group, []), hashes], count)
+    most = int(np.iinfo(np.uint64).max)
+    return {key_group: min(hashes[-1] + 1, most) for key_group, hashes in joined.items()}
+
+
+def _joined(lists: Iterable[list[int]], count: int) -> list[int]:
+    """The lowest numbers of sorted lists, each once."""
+    chosen: list[int] = []
+    for number in _in_order(lists):
+        if len(chosen) == count:
+            break
+        chosen.append(number)
+    return chosen
+
+
+def _in_order(lists: Iterable[list[int]]) -> Iterator[int]:
+    last = None
+    for number in heapq.merge(*lists):
+        if number != last:
+            yield number
+        last = number

@@ -1,0 +1,230 @@
+"""Values that are looked for in all state of one or many snapshots, and the places that have them.
+
+All state is read and decoded. A text is compared with texts, numbers and times as they are shown;
+in bytes that nobody can decode its forms are looked for, see ``text_forms``. Files are searched as
+bytes, too: they also have state that only its operator can read, and old versions of values.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import asdict, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from savepoint_database.privacy.value_search import ValueSearch
+from savepoint_database.snapshot.retained import snapshots
+from savepoint_database.snapshot.snapshot import Snapshot
+from savepoint_formats.errors import DescriptionError, SavepointError, UnknownUidWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from savepoint_database.snapshot.key_types import GivenType, StateTypes
+    from savepoint_database.types.class_library import DescribedClasses
+    from savepoint_formats.locations.location import PathText
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPlace:
+    """A place that has a value.
+
+    Attributes:
+        snapshot: The path of the snapshot.
+        operator: The operator; empty for a file as a whole.
+        state: The state; empty for keys.
+        field: The field, as rules for masks name it; ``bytes`` if the value can't be decoded.
+        key: The text of the key, as ``savepoint key`` takes it; None in operator state and files.
+        file: The file, if it was searched as bytes.
+        count: The number of entries, elements or bytes that match there.
+    """
+
+    snapshot: str
+    operator: str
+    state: str
+    field: str
+    key: str | None = None
+    file: str = ""
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedSnapshot:
+    """A snapshot that was searched.
+
+    Attributes:
+        path: Its path.
+        checkpoint_id: Its id.
+        entries: The number of entries and elements.
+        files: SHA-256 of each of its files.
+        problems: What could not be searched, and why.
+    """
+
+    path: str
+    checkpoint_id: int | None
+    entries: int
+    files: dict[str, str]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundValues:
+    """The answer of ``find``. It has the values themselves: keep it as safe as the savepoint.
+
+    Attributes:
+        values: The texts that were looked for.
+        contains: Whether texts that only contain a value count.
+        snapshots: The searched snapshots.
+        places: The places that have a value.
+    """
+
+    values: tuple[str, ...]
+    contains: bool
+    snapshots: tuple[SearchedSnapshot, ...]
+    places: tuple[FoundPlace, ...]
+
+    @property
+    def is_found(self) -> bool:
+        """Whether any place has a value."""
+        return bool(self.places)
+
+    def keys(self, path: str = "") -> dict[str, list[str]]:
+        """The keys of entries that have a value, by operator.
+
+        If the snapshot at ``path`` was searched, its keys alone; else those of all snapshots.
+        """
+        keys: dict[str, dict[str, None]] = {}
+        is_searched = any(searched.path == path for searched in self.snapshots)
+        for place in self.places:
+            if place.key is not None and (not is_searched or place.snapshot == path):
+                keys.setdefault(place.operator, {})[place.key] = None
+        return {operator: list(of_it) for operator, of_it in keys.items()}
+
+    def to_json(self) -> str:
+        """The answer as JSON, for ``of_json``."""
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False)
+
+    @classmethod
+    def of_json(cls, text: str, file: str = "the answer") -> Self:
+        """The answer that ``to_json`` gave; ``DescriptionError`` for another text."""
+        try:
+            known = json.loads(text)
+            places = tuple(_made(FoundPlace, place) for place in known["places"])
+            searched = tuple(_made(SearchedSnapshot, values) for values in known["snapshots"])
+            return cls(tuple(known["values"]), bool(known["contains"]), searched, places)
+        except (ValueError, KeyError, TypeError) as error:
+            raise DescriptionError(f"{file} is no answer of savepoint find: {error}") from error
+
+
+def _made(kind: type[Any], values: dict[str, Any]) -> Any:
+    names = {field.name for field in fields(kind)}
+    made = {name: value for name, value in values.items() if name in names}
+    if "problems" in made:
+        made["problems"] = tuple(made["problems"])
+    return kind(**made)
+
+
+def find_in(snapshot: Snapshot, values: Sequence[str], *, contains: bool = False) -> FoundValues:
+    """See ``Savepoint.find``."""
+    wanted = _texts(values)
+    searched, places = _searched(snapshot, wanted, contains=contains)
+    return FoundValues(wanted, contains, (searched,), tuple(places))
+
+
+def find(  # noqa: PLR0913  # as Snapshot.open
+    directory: PathText,
+    values: Sequence[str],
+    *,
+    contains: bool = False,
+    uids: Iterable[str] = (),
+    kryo_classes: DescribedClasses = (),
+    allow_paths: Iterable[PathText] = (),
+    strict_paths: bool = False,
+    key_types: Mapping[str, GivenType] | None = None,
+    plan: PathText | None = None,
+    types: StateTypes | None = None,
+) -> FoundValues:
+    """Looks for values in all snapshots below a directory, the newest first.
+
+    Args:
+        directory: Directory with the snapshots.
+        values: Texts; a number, a time or bytes as they are shown.
+        contains: Whether a text that only contains a value counts.
+        uids: Uids of operators, because Flink 1.x stores only their hashes; a snapshot may lack some operators.
+        kryo_classes: Classes that Kryo wrote, or a file of YAML or JSON that describes them; see ``kryo_class``.
+        allow_paths: Local directories and URIs. Files on another store are followed only below these.
+        strict_paths: Follow no other path out of the directories of a savepoint and of its checkpoint.
+        key_types: Uid or hash of an operator -> type of its keys, for operators whose files don't tell it.
+        plan: File with the compiled plan of a SQL job.
+        types: Types of states of a PyFlink job, see ``Savepoint.open``.
+
+    Returns:
+        All places of all snapshots. Snapshots that are incomplete or can't be opened are among the
+        searched ones, with their problem.
+
+    Raises:
+        SavepointNotFoundError: There is no such directory.
+        ValueError: A value is empty, or there is none.
+
+    Example:
+        >>> find("s3://jobs/checkpoints", ["ada@example.com"]).keys()
+    """
+    wanted, allowed = _texts(values), tuple(allow_paths)
+    searched: list[SearchedSnapshot] = []
+    places: list[FoundPlace] = []
+    for retained in snapshots(directory, allow_paths=allowed, strict_paths=strict_paths):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UnknownUidWarning)
+                opened = Snapshot.open(
+                    retained.path,
+                    uids=uids,
+                    kryo_classes=kryo_classes,
+                    allow_paths=allowed,
+                    strict_paths=strict_paths,
+                    key_types=key_types,
+                    plan=plan,
+                    types=types,
+                )
+            snapshot, of_snapshot = _searched(opened, wanted, contains=contains)
+            if retained.problem:
+                problems = (retained.problem, *snapshot.problems)
+                snapshot = replace(snapshot, problems=problems)
+            places += of_snapshot
+        except SavepointError as error:
+            snapshot = SearchedSnapshot(retained.path, retained.id, 0, {}, (str(error),))
+        searched.append(snapshot)
+    return FoundValues(wanted, contains, tuple(searched), tuple(places))
+
+
+def _texts(values: Sequence[str]) -> tuple[str, ...]:
+    if not values or not all(values):
+        raise ValueError("no text to look for, expected at least one that is not empty")
+    return tuple(dict.fromkeys(values))
+
+
+def _searched(
+    snapshot: Snapshot, values: tuple[str, ...], *, contains: bool
+) -> tuple[SearchedSnapshot, list[FoundPlace]]:
+    search = ValueSearch(values, contains=contains)
+    places = list(_places(snapshot, search))
+    files = search.digests(snapshot)
+    for name, count in search.in_files.items():
+        places.append(FoundPlace(snapshot.path, "", "", "bytes", None, name, count))
+    searched = SearchedSnapshot(
+        snapshot.path,
+        snapshot.metadata.checkpoint_id,
+        search.entries,
+        files,
+        tuple(search.problems),
+    )
+    return searched, places
+
+
+def _places(snapshot: Snapshot, search: ValueSearch) -> Iterator[FoundPlace]:
+    for operator in snapshot.operators():
+        counts: dict[tuple[str, str, str | None], int] = {}
+        for hit in search.in_operator(operator):
+            counts[hit] = counts.get(hit, 0) + 1
+        for (state, name, key), count in counts.items():
+            yield FoundPlace(snapshot.path, operator.name, state, name, key, "", count)

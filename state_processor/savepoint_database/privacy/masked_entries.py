@@ -1,0 +1,228 @@
+"""Masks of an operator: entries of keyed state and elements of operator state, written anew.
+
+Keys, namespaces and keys of maps are parts of an entry's key. They are decoded to columns, masked and
+encoded, as values are; the rest of the state passes through as bytes. New keys have new key groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_database.privacy.field_walk import FieldWalk
+from savepoint_database.privacy.mask_methods import METHODS
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.entries.stored_entries import StoredEntries
+from savepoint_formats.errors import MaskError, within
+from savepoint_formats.layout import MapOf, with_open_pojos
+from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
+from savepoint_formats.pass_through.recoded_entries import entry_layouts
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
+from savepoint_formats.program.encode import Encoder
+from savepoint_formats.program.recoded_columns import written_layout
+from savepoint_formats.program.spans import spans_in
+from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.values.recoding import holds_kryo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from savepoint_database.privacy.mask_rules import Rule
+    from savepoint_formats.hashing.key_hash import HashKeys
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.pass_through.new_key_groups import KeyGroups
+    from savepoint_formats.state_files.state import State
+    from savepoint_formats.state_files.state_chunk import StateChunk
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+KEY_FIELDS = {"key": "key", "namespace": "namespace", "user_key": "map_key"}
+"""Part of an entry's key -> the name of its field."""
+
+VALUE = "value"
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of a field: values that are not null, changed ones, and those that a method did not fit."""
+
+    values: int = 0
+    changed: int = 0
+    unmatched: int = 0
+
+
+Tallies = dict[tuple[str, str], Tally]
+"""State and field -> its counts."""
+
+
+@dataclass(frozen=True)
+class MaskedOperator:
+    """The rules of an operator's fields; small, and can be pickled.
+
+    Attributes:
+        name: The operator.
+        kryo: The Kryo of its savepoint.
+        rules: State -> field -> its rule. Fields without a rule, or that a rule keeps, are left out.
+        watched: State -> its fields whose bytes nobody may be able to decode.
+        hash_keys: Hash codes of keys that their type doesn't tell.
+    """
+
+    name: str
+    kryo: KryoDialect
+    rules: Mapping[str, Mapping[str, Rule]]
+    watched: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    hash_keys: HashKeys | None = None
+
+    @property
+    def moves_keys(self) -> bool:
+        """Whether keys change, and with them their key groups."""
+        return any(_root(name) == "key" for fields in self.rules.values() for name in fields)
+
+    def entries(self, state_chunk: StateChunk) -> StoredEntries:
+        """The entries with masked keys and values; errors as of ``tallied``."""
+        return self.tallied(state_chunk, {})
+
+    def key_groups(self, state_chunk: StateChunk, new: StoredEntries, count: int) -> KeyGroups:
+        """The key group of each new entry; ``UnstableHashError`` if hash codes are unknown."""
+        groups = NewKeyGroups(count, count, self.kryo, self.hash_keys)
+        return groups.expected(replace(state_chunk, entries=new))
+
+    def tallied(self, state_chunk: StateChunk, tallies: Tallies) -> StoredEntries:
+        """The masked entries, counted.
+
+        Raises:
+            MaskError: Keys of a map become equal, or a value can't be written as it was.
+            UnencodableError: A masked value is none of its type.
+            UndecodableError: A value can't be read.
+        """
+        state, entries = state_chunk.state, state_chunk.entries
+        rules = self.rules.get(state.name)
+        if rules is None:
+            return entries
+        opened = replace(state, stored=with_open_pojos(state.stored))
+        key_layout, value_layout = entry_layouts(opened)
+        masking = _Masking(self, state, rules, tallies)
+        keys, values = entries.keys, entries.values
+        with within(f"state {state.name!r}", f"operator {self.name}"):
+            if any(_root(name) in KEY_FIELDS.values() for name in rules):
+                keys = masking.anew(keys, key_layout, walked_keys)
+            if value_layout is not None and any(_root(name) == VALUE for name in rules):
+                values = masking.anew(values, value_layout, partial(walked_values, state))
+        return StoredEntries(keys, values)
+
+    def elements(
+        self, data: pa.LargeBinaryArray, state: State, tallies: Tallies | None = None
+    ) -> pa.LargeBinaryArray:
+        """The masked elements of an operator state; errors as of ``tallied``."""
+        counted: Tallies = {} if tallies is None else tallies
+        masking = _Masking(self, state, self.rules[state.name], counted)
+        layout = with_open_pojos(elements_layout(state))
+        with within(f"state {state.name!r}", f"operator {self.name}"):
+            return masking.anew(data, layout, partial(walked_values, state))
+
+
+def elements_layout(state: State) -> Layout:
+    """The layout of an element of an operator state; of broadcast state that is its whole map."""
+    if state.kind is StateKind.BROADCAST and state.key is not None:
+        return MapOf(state.key, state.stored)
+    return state.stored
+
+
+def decoded(data: pa.LargeBinaryArray, layout: Layout, kryo: KryoDialect | None) -> pa.Array:
+    """The column of stored values; errors as of ``decode``."""
+    held, spans = spans_in(data)
+    chunk = Chunk(held, "stored values")
+    return decode(program(layout, kryo), chunk, spans.starts, spans.ends)
+
+
+def walked_keys(column: pa.StructArray, walk: FieldWalk) -> pa.StructArray:
+    """Walks the keys of entries: prefix or time, key, namespace, and key of a map."""
+    fields = list(column.type)
+    columns = [
+        walk.values(part, KEY_FIELDS[part_of.name]) if part_of.name in KEY_FIELDS else part
+        for part_of, part in zip(fields, column.flatten(), strict=True)
+    ]
+    return pa.StructArray.from_arrays(columns, fields=fields)
+
+
+def walked_values(state: State, column: pa.Array, walk: FieldWalk) -> pa.Array:
+    """Walks the values of a keyed state, or the elements of another one."""
+    if state.kind is StateKind.BROADCAST and pa.types.is_map(column.type):
+        return walk.entries(column, "map_key", VALUE)
+    return walk.values(column, VALUE, is_timed=state.kind.is_keyed and state.has_ttl)
+
+
+def _root(name: str) -> str:
+    return name.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class _Masking:
+    """The masks of one state."""
+
+    operator: MaskedOperator
+    state: State
+    rules: Mapping[str, Rule]
+    tallies: Tallies
+
+    @property
+    def walk(self) -> FieldWalk:
+        watched = self.operator.watched.get(self.state.name, frozenset())
+        return FieldWalk(self._leaf, frozenset(self.rules) | watched)
+
+    def anew(
+        self,
+        data: pa.LargeBinaryArray,
+        layout: Layout,
+        walked: Callable[[pa.Array, FieldWalk], pa.Array],
+    ) -> pa.LargeBinaryArray:
+        """The bytes of the changed values."""
+        kryo = self.operator.kryo
+        column, encoder = decoded(data, layout, kryo), Encoder(written_layout(layout, kryo))
+        if holds_kryo(layout) and not encoder.encode(column).equals(data):
+            raise MaskError(
+                "a value holds objects that can't be written as they were: describe their classes by"
+                " --classes, or leave the state out by remove-state"
+            )
+        return encoder.encode(walked(column, self.walk))
+
+    def _leaf(self, name: str, values: pa.Array) -> pa.Array:
+        tally = self.tallies.setdefault((self.state.name, name), Tally())
+        count = len(values) - values.null_count
+        tally.values += count
+        rule = self.rules.get(name)
+        mask = None if rule is None else METHODS[rule.method].mask
+        if rule is None or mask is None or not count:
+            return values
+        present = values if not values.null_count else values.filter(values.is_valid())
+        distinct, places = _distinct(present)
+        masked = mask(distinct, rule)
+        new = masked.values.take(places)
+        tally.changed += count - _same(present, new)
+        if masked.unmatched is not None:
+            tally.unmatched += pc.sum(masked.unmatched.take(places)).as_py() or 0
+        if not values.null_count:
+            return new
+        numbers = pc.subtract(pc.cumulative_sum(values.is_valid().cast(pa.int64())), 1)
+        return new.take(pc.if_else(values.is_valid(), numbers, pa.scalar(None, pa.int64())))
+
+
+def _distinct(values: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Each value once, and the place of each value among them."""
+    if pa.types.is_nested(values.type):  # precise times
+        return values, pa.array(range(len(values)), pa.int64())
+    encoded = values.dictionary_encode()
+    return encoded.dictionary, encoded.indices
+
+
+def _same(old: pa.Array, new: pa.Array) -> int:
+    """The number of values that have not changed."""
+    if pa.types.is_nested(old.type):
+        parts = zip(old.flatten(), new.flatten(), strict=True)
+        first, second = (pc.equal(before, after) for before, after in parts)
+        return pc.sum(pc.fill_null(pc.and_(first, second), fill_value=False)).as_py() or 0
+    return pc.sum(pc.fill_null(pc.equal(old, new), fill_value=False)).as_py() or 0

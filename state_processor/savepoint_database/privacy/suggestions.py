@@ -1,0 +1,241 @@
+"""Drafts of rules for masks, by names of fields and by what their texts look like.
+
+A field gets the first suggestion whose pattern fits most of its texts, or whose words are in its
+name. Texts that fit none are told, too: only people know what is in them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_database.privacy.field_walk import FieldWalk
+from savepoint_database.privacy.mask_methods import FieldType
+from savepoint_database.privacy.mask_plan import is_rest, mask_fields
+from savepoint_database.privacy.masked_entries import (
+    decoded,
+    elements_layout,
+    walked_keys,
+    walked_values,
+)
+from savepoint_database.snapshot.byte_elements import element_arrays
+from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.layout import with_open_pojos
+from savepoint_formats.pass_through.recoded_entries import entry_layouts
+from savepoint_formats.pass_through.stored_states import StoredStates
+from savepoint_formats.state_files.state import key_layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from savepoint_database.privacy.mask_rules import MaskField
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_formats.state_files.state import State
+
+
+class Kind(NamedTuple):
+    """What a text may be: words in names of its fields, the form of values, and the method."""
+
+    name: str
+    words: str
+    pattern: str | None
+    method: str
+
+
+_KINDS = (
+    Kind("e-mail", r"e_?mail", r"^[^@\s]+@[^@\s]+\.[^@\s]+$", "email"),
+    Kind(
+        "IP address",
+        r"^ip$|ip_?addr|remote_?host",
+        r"^(\d{1,3}\.){3}\d{1,3}$|^[0-9a-f]{0,4}(:[0-9a-f]{0,4}){3,7}$",
+        "digits",
+    ),
+    Kind(
+        "card or account",
+        r"card|iban|account_?n|pan$",
+        r"^([A-Z]{2}\d{2}[A-Z0-9 ]{10,30}|(\d[ -]?){12,18}\d)$",
+        "digits",
+    ),
+    Kind("phone", r"phone|mobile|fax|msisdn", r"^\+?[\d() /.-]{7,20}$", "digits"),
+    Kind(
+        "name",
+        r"name|surname|customer|person|user$|city|street|address",
+        r"^\p{Lu}\p{L}+([ '-]\p{Lu}\p{L}+){1,3}$",
+        "hash",
+    ),
+    Kind("free text", r"memo|note|comment|message|text|description", r"^\S+(\s+\S+){3,}$", "hash"),
+)
+"""In the order in which they are tried."""
+
+_BIRTH = re.compile(r"birth|dob", re.IGNORECASE)
+_MOST_OF = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestedField:
+    """A field, and what is known of it.
+
+    Attributes:
+        operator: The operator.
+        state: The state; empty for keys and namespaces.
+        field: The field.
+        type: Its type.
+        looks_like: What it seems to be: ``e-mail``, ``name``…; empty if nothing is known.
+        method: The suggested method; ``keep`` for what is no text.
+        values: The number of values that were looked at.
+        matched: The number that fit the pattern.
+    """
+
+    operator: str
+    state: str
+    field: str
+    type: str
+    looks_like: str
+    method: str
+    values: int
+    matched: int
+
+
+@dataclass(frozen=True, slots=True)
+class MaskSuggestions:
+    """Suggested rules of a savepoint."""
+
+    fields: tuple[SuggestedField, ...]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, limit: int) -> Self:
+        """See ``Savepoint.mask_suggestions``."""
+        suggested_fields = (
+            suggested
+            for operator in snapshot.operators()
+            for suggested in _suggested(operator, limit)
+        )
+        return cls(tuple(suggested_fields))
+
+    @property
+    def unmatched(self) -> tuple[SuggestedField, ...]:
+        """Texts of which nothing is known."""
+        return tuple(
+            known for known in self.fields if known.type == FieldType.TEXT and not known.looks_like
+        )
+
+    def to_yaml(self) -> str:
+        """The rules as a file, with the counts in comments."""
+        import yaml  # noqa: PLC0415  # YAML is slow
+
+        lines = ["# Read each rule: names and forms of texts are all that was looked at.", "rules:"]
+        for known in self.fields:
+            is_text = known.type == FieldType.TEXT
+            what = known.looks_like or ("text of any kind" if is_text else known.type)
+            matched = f", {known.matched:,} of this form" if known.matched else ""
+            counts = f": {known.values:,} values{matched}" if is_text else ""
+            lines.append(f"# {what}{counts}")
+            names = {"operator": known.operator, "state": known.state, "field": known.field}
+            rule = {name: _literal(text) for name, text in names.items() if text}
+            text = yaml.safe_dump(
+                {**rule, "method": known.method},
+                default_flow_style=True,
+                allow_unicode=True,
+                width=10_000,
+                sort_keys=False,
+            ).strip()
+            # Whoever keeps bytes that nobody can read should have decided so.
+            lines.append(f"# - {text}" if known.type == FieldType.UNKNOWN else f"- {text}")
+        return "\n".join(lines) + "\n"
+
+
+def _literal(text: str) -> str:
+    """A glob that fits this text alone."""
+    return re.sub(r"([*?[])", r"[\1]", text)
+
+
+def _suggested(operator: Operator, limit: int) -> Iterator[SuggestedField]:
+    matches: dict[tuple[str, str], Counter[str]] = {}
+    for state in operator.catalog.states:
+        _look_at(operator, state, limit, matches)
+    for place in mask_fields(operator):
+        if is_rest(place.field):
+            continue
+        keys = (
+            counts
+            for (state, name), counts in matches.items()
+            if name == place.field and state == (place.state or state)
+        )
+        yield _suggestion(place, sum(keys, Counter[str]()))
+
+
+def _suggestion(place: MaskField, counts: Counter[str]) -> SuggestedField:
+    method, kind, matched = "keep", "", 0
+    values = counts[""]
+    if place.type is FieldType.TEXT:
+        method = "hash"
+        for known in _KINDS:
+            is_named = re.search(known.words, place.name, re.IGNORECASE) is not None
+            if is_named or (values and counts[known.name] > values * _MOST_OF):
+                method, kind, matched = known.method, known.name, counts[known.name]
+                break
+    elif place.type is FieldType.TIME and _BIRTH.search(place.name):
+        method, kind = "shift", "date of birth"
+    return SuggestedField(
+        place.operator, place.state, place.field, place.type.value, kind, method, values, matched
+    )
+
+
+def _look_at(
+    operator: Operator,
+    state: State,
+    limit: int,
+    matches: dict[tuple[str, str], Counter[str]],
+) -> None:
+    """Counts the forms of texts in a state."""
+
+    def leaf(name: str, values: pa.Array) -> pa.Array:
+        if pa.types.is_string(values.type):
+            counts = matches.setdefault((state.name, name), Counter())
+            counts[""] += len(values) - values.null_count
+            for kind in _KINDS:
+                if kind.pattern:
+                    fits = pc.sum(pc.match_substring_regex(values, kind.pattern)).as_py()
+                    counts[kind.name] += fits or 0
+        return values
+
+    walk = FieldWalk(leaf)
+    for keys, values in _columns(operator, state, limit):
+        if keys is not None:
+            walked_keys(keys, walk)
+        if values is not None:
+            walked_values(state, values, walk)
+
+
+def _columns(
+    operator: Operator, state: State, limit: int
+) -> Iterator[tuple[pa.Array | None, pa.Array | None]]:
+    """Decoded keys and values of the first entries of a state."""
+    opened, count = replace(state, stored=with_open_pojos(state.stored)), 0
+    if state.kind.is_raw:
+        return
+    if not state.kind.is_keyed:
+        layout = elements_layout(opened)
+        for subtask in operator.record.subtasks:
+            handle = subtask.managed_operator_state
+            if handle is not None:
+                for data in element_arrays(operator, handle, state.name):
+                    yield None, decoded(data, layout, operator.kryo)
+        return
+    key, value = entry_layouts(opened)
+    stored = StoredStates(operator.directory, operator.record, key_layout(state), operator.kryo)
+    everything = KeyGroupRange(0, operator.record.max_parallelism - 1)
+    for state_chunk in stored.state_chunks(frozenset([state.name]), everything):
+        values = (
+            None if value is None else decoded(state_chunk.entries.values, value, operator.kryo)
+        )
+        yield decoded(state_chunk.entries.keys, key, operator.kryo), values
+        count += len(state_chunk.entries)
+        if count >= limit:
+            return

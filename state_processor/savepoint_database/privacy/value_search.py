@@ -1,0 +1,253 @@
+"""Values looked for in the decoded state of an operator, and in the bytes of files."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from savepoint_database.audit.key_state import key_texts
+from savepoint_database.privacy.field_walk import FieldWalk
+from savepoint_database.privacy.masked_entries import (
+    decoded,
+    elements_layout,
+    walked_keys,
+    walked_values,
+)
+from savepoint_database.privacy.text_forms import forms_pattern, text_forms
+from savepoint_database.snapshot.byte_elements import element_arrays
+from savepoint_formats.errors import SavepointError
+from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.layout import with_open_pojos
+from savepoint_formats.locations.file_io import METADATA_FILE
+from savepoint_formats.metadata.references import stream_references
+from savepoint_formats.pass_through.divided_entries import decoded_keys
+from savepoint_formats.pass_through.recoded_entries import entry_layouts
+from savepoint_formats.pass_through.stored_states import StoredStates
+from savepoint_formats.state_files.state import key_layout
+from savepoint_formats.tables.visible import visible_key
+from savepoint_formats.values.kryo.structs import OBJECT_TYPE, UNDECODED_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from savepoint_database.snapshot.operator import Operator
+    from savepoint_database.snapshot.snapshot import Snapshot
+    from savepoint_formats.layout import Layout
+    from savepoint_formats.state_files.state import State
+    from savepoint_formats.state_files.state_chunk import StateChunk
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+    Hit = tuple[str, str, str | None]
+    """State, field and text of the key."""
+
+    Walk = Callable[[pa.Array, FieldWalk], object]
+
+BYTES = "bytes"
+_CHUNK_SIZE = 16 << 20
+_OPAQUE = (OBJECT_TYPE, UNDECODED_TYPE)
+
+
+class ValueSearch:
+    """A search for texts; counts what it has read, and notes what it could not read."""
+
+    def __init__(self, values: tuple[str, ...], *, contains: bool) -> None:
+        self._values = values
+        self._contains = contains
+        forms = tuple(form for value in values for form in text_forms(value))
+        self._pattern, self._forms = forms_pattern(forms), forms
+        self.entries = 0
+        self.problems: list[str] = []
+        self.in_files: dict[str, int] = {}
+
+    def in_operator(self, operator: Operator) -> Iterator[Hit]:
+        """All places in keyed and operator state; problems are noted."""
+        try:
+            operator.expect_read()
+            keyed = [state for state in operator.catalog.states if state.kind.is_keyed]
+            if keyed:
+                yield from self._keyed(operator, keyed)
+        except SavepointError as error:
+            self.problems.append(f"operator {operator.name}: {error}")
+        for state in operator.catalog.states:
+            if not state.kind.is_keyed and not state.kind.is_raw:
+                yield from self._elements(operator, state)
+
+    def _keyed(self, operator: Operator, states: list[State]) -> Iterator[Hit]:
+        key = key_layout(states[0])
+        stored = StoredStates(operator.directory, operator.record, key, operator.kryo)
+        everything = KeyGroupRange(0, operator.record.max_parallelism - 1)
+        for state_chunk in stored.state_chunks(
+            frozenset(state.name for state in states), everything
+        ):
+            self.entries += len(state_chunk.entries)
+            yield from self._in_chunk(state_chunk, operator)
+
+    def _in_chunk(self, state_chunk: StateChunk, operator: Operator) -> Iterator[Hit]:
+        state, entries, kryo = state_chunk.state, state_chunk.entries, operator.kryo
+        opened = replace(state, stored=with_open_pojos(state.stored))
+        key_of, value_of = entry_layouts(opened)
+        hits = list(self._in_data(entries.keys, key_of, kryo, walked_keys))
+        if value_of is not None:
+            walk = partial(walked_values, state)
+            hits += self._in_data(entries.values, value_of, kryo, walk)
+        if not hits:
+            return
+        rows = np.array([row for row, _ in hits])
+        texts = _key_texts(state_chunk, rows, kryo)
+        for (_, name), text in zip(hits, texts, strict=True):
+            is_shared = name.partition(".")[0] in ("key", "namespace")
+            yield "" if is_shared else state.job_name, name, text
+
+    def _elements(self, operator: Operator, state: State) -> Iterator[Hit]:
+        layout = with_open_pojos(elements_layout(state))
+        walk = partial(walked_values, state)
+        for subtask in operator.record.subtasks:
+            handle = subtask.managed_operator_state
+            if handle is None:
+                continue
+            try:
+                for data in element_arrays(operator, handle, state.name):
+                    self.entries += len(data)
+                    for _, name in self._in_data(data, layout, operator.kryo, walk):
+                        yield state.job_name, name, None
+            except SavepointError as error:
+                self.problems.append(f"operator {operator.name}, state {state.name!r}: {error}")
+
+    def _in_data(
+        self, data: pa.LargeBinaryArray, layout: Layout, kryo: KryoDialect | None, walk: Walk
+    ) -> Iterator[tuple[int, str]]:
+        """Rows and fields that have a value; rows that can't be decoded are searched as bytes."""
+        try:
+            column = decoded(data, layout, kryo)
+        except SavepointError as error:
+            note = f"values are searched as bytes alone: {error}"
+            if note not in self.problems:
+                self.problems.append(note)
+            for row in np.flatnonzero(self._in_bytes(data)).tolist():
+                yield row, BYTES
+            return
+        yield from self._bisected(column, np.arange(len(column)), walk)
+
+    def _bisected(
+        self, column: pa.Array, rows: NDArray[np.int64], walk: Walk
+    ) -> Iterator[tuple[int, str]]:
+        """The rows with a value: halves that have none are left at once."""
+        names = self._fields_in(column.take(pa.array(rows)), walk) if len(rows) else []
+        if names and len(rows) == 1:
+            for name in names:
+                yield int(rows[0]), name
+        elif names:
+            middle = len(rows) // 2
+            yield from self._bisected(column, rows[:middle], walk)
+            yield from self._bisected(column, rows[middle:], walk)
+
+    def _fields_in(self, column: pa.Array, walk: Walk) -> list[str]:
+        names: dict[str, None] = {}
+
+        def leaf(name: str, values: pa.Array) -> pa.Array:
+            if name not in names and self._is_in(values):
+                names[name] = None
+            return values
+
+        walk(column, FieldWalk(leaf))
+        return list(names)
+
+    def _is_in(self, values: pa.Array) -> bool:
+        """Whether any of the values of a leaf is, or contains, what is looked for."""
+        if values.null_count == len(values):
+            return False
+        if values.type in _OPAQUE:
+            data = values.filter(values.is_valid()).flatten()
+            inner = data[values.type.get_field_index("bytes")]
+            return bool(self._in_bytes(inner).any())
+        if pa.types.is_binary(values.type):
+            return bool(self._in_bytes(values).any()) or self._is_shown(values)
+        if pa.types.is_string(values.type):
+            if self._contains:
+                return any(
+                    pc.any(pc.match_substring(values, text)).as_py() for text in self._values
+                )
+            return bool(pc.any(pc.is_in(values, pa.array(self._values))).as_py())
+        return self._is_shown(values)
+
+    def _is_shown(self, values: pa.Array) -> bool:
+        """Whether a number, time or bytes in hexadecimal is shown as a text that is looked for."""
+        if pa.types.is_integer(values.type):
+            numbers = [int(text) for text in self._values if _is_number(text, values.type)]
+            return bool(numbers) and bool(
+                pc.any(pc.is_in(values, pa.array(numbers, values.type))).as_py()
+            )
+        if pa.types.is_boolean(values.type) or pa.types.is_null(values.type):
+            return False
+        distinct = values if pa.types.is_nested(values.type) else values.unique()
+        return any(text in self._values for text in key_texts(distinct.drop_null()))
+
+    def _in_bytes(self, data: pa.Array) -> NDArray[np.bool_]:
+        """Which values have a form of the texts in their bytes."""
+        whole = data.cast(pa.large_binary())
+        has_form = np.zeros(len(data), np.bool_)
+        for form in self._forms:
+            matches = pc.fill_null(pc.match_substring(whole, form), fill_value=False)
+            has_form |= matches.to_numpy(zero_copy_only=False)
+        return has_form
+
+    def digests(self, snapshot: Snapshot) -> dict[str, str]:
+        """SHA-256 of each file by its path; matches of forms in files are counted on the way."""
+        digests: dict[str, str] = {}
+        metadata = snapshot.directory.read_metadata()
+        digests[METADATA_FILE] = self._digest(METADATA_FILE, [metadata])
+        for operator in snapshot.metadata.operators:
+            for reference in stream_references(operator):
+                file = snapshot.directory.file(reference.stream)
+                if file.data is not None or file.path in digests:
+                    continue  # what lies in _metadata was searched with it
+                try:
+                    digests[file.path] = self._digest(file.path, file.chunks(_CHUNK_SIZE))
+                except SavepointError as error:
+                    self.problems.append(f"{file.path}: {error}")
+        return digests
+
+    def _digest(self, path: str, buffers: Iterable[bytes | pa.Buffer]) -> str:
+        """SHA-256 of a file; a form may begin in one buffer and end in the next."""
+        digest, count, rest = hashlib.sha256(), 0, b""
+        most = max(map(len, self._forms)) - 1
+        for buffer in buffers:
+            digest.update(buffer)
+            data = rest + bytes(buffer)
+            count += len(self._pattern.findall(data)) - len(self._pattern.findall(rest))
+            rest = data[len(data) - min(most, len(data)) :]
+        if count:
+            self.in_files[path] = count
+        return digest.hexdigest()
+
+
+def _is_number(text: str, data_type: pa.DataType) -> bool:
+    try:
+        pa.scalar(int(text), data_type)
+    except (ValueError, OverflowError, pa.ArrowInvalid):
+        return False
+    return True
+
+
+def _key_texts(
+    state_chunk: StateChunk, rows: NDArray[np.int64], kryo: KryoDialect | None
+) -> list[str | None]:
+    """The texts of the keys of some entries; None if they can't be read."""
+    entries = replace(
+        state_chunk.entries,
+        keys=state_chunk.entries.keys.take(pa.array(rows)),
+        values=state_chunk.entries.values.take(pa.array(rows)),
+    )
+    some = replace(state_chunk, entries=entries, key_groups=state_chunk.key_groups[rows])
+    try:
+        return list(key_texts(visible_key(decoded_keys(some, kryo))))
+    except SavepointError:
+        return [None] * len(rows)

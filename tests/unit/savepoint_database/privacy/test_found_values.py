@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from support.sample_rows import Sample, copy_of, file_of
+
+from savepoint_database.privacy.certificate import ErasureCertificate
+from savepoint_database.privacy.found_values import FoundValues, find, find_in
+from savepoint_database.privacy.value_search import ValueSearch
+from savepoint_formats.errors import DescriptionError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def places(found: FoundValues) -> set[tuple[str, str, str | None]]:
+    return {(place.state, place.field, place.key) for place in found.places if place.operator}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "states-1.20.5-hashmap-changelog",
+        "states-2.2.1-rocksdb-native",
+        "states-1.20.5-hashmap-compressed",
+    ],
+)
+def test_a_text_is_found_in_keys_values_and_fields(name: str) -> None:
+    found = find_in(Sample(name).open(), ["customer-005"])
+    assert places(found) == {
+        ("", "key", "customer-005"),
+        ("customer", "value.name", "customer-005"),
+    }
+    assert found.keys() == {"stateful": ["customer-005"]}
+    (searched,) = found.snapshots
+    assert searched.problems == ()
+    assert "_metadata" in searched.files
+
+
+def test_parts_of_texts_are_found_if_wanted() -> None:
+    opened = Sample("states-2.2.1-hashmap-canonical").open()
+    assert ("elements", "value", None) not in places(find_in(opened, ["customer-005"]))
+    assert ("elements", "value", None) in places(find_in(opened, ["customer-005"], contains=True))
+
+
+def test_keys_of_maps_numbers_and_times_are_found() -> None:
+    opened = Sample("states-2.2.1-hashmap-canonical").open()
+    row = next(
+        row
+        for row in Sample("states-2.2.1-hashmap-canonical").keyed_state("stateful")
+        if row["customer"]
+    )
+    found = places(find_in(opened, [str(row["last_id"])]))
+    assert ("last_id", "value", row["key"]) in found
+    assert ("last_day", "value", row["key"]) in places(find_in(opened, [row["last_day"]]))
+    assert ("balance", "value", row["key"]) in places(find_in(opened, [row["balance"]]))
+    currency = next(iter(row["by_currency"]))
+    assert ("by_currency", "map_key", row["key"]) in places(find_in(opened, [currency]))
+
+
+def test_bytes_that_only_an_operator_reads_are_searched() -> None:
+    opened = Sample("states-2.2.1-hashmap-canonical").open()
+    found = find_in(opened, ["transactions-2.csv"])
+    assert any(place.file == "_metadata" for place in found.places)
+
+
+def test_nothing_is_found_of_what_is_not_there() -> None:
+    found = find_in(Sample("states-2.2.1-rocksdb-native").open(), ["nobody at all"])
+    assert not found.is_found
+    with pytest.raises(ValueError, match="no text"):
+        find_in(Sample("states-2.2.1-rocksdb-native").open(), [""])
+
+
+def test_all_snapshots_of_a_directory_are_searched(samples: Path, tmp_path: Path) -> None:
+    for name in ("states-2.2.1-hashmap-canonical", "currency-2.2.1-hashmap-canonical"):
+        shutil.copytree(samples / name, tmp_path / name)
+    (tmp_path / "chk-9").mkdir()
+    found = find(tmp_path, ["customer-005"])
+    assert len(found.snapshots) == 3
+    assert {place.snapshot for place in found.places} == {
+        str(tmp_path / "states-2.2.1-hashmap-canonical")
+    }
+    (unfinished,) = [one for one in found.snapshots if one.path.endswith("chk-9")]
+    assert unfinished.problems
+    assert found.keys(str(tmp_path / "currency-2.2.1-hashmap-canonical")) == {}
+
+
+def test_damaged_state_is_a_problem_of_the_answer(tmp_path: Path) -> None:
+    opened = copy_of(Sample("states-2.2.1-hashmap-canonical"), tmp_path)
+    path = file_of(opened, "stateful 0: keyed state")
+    path.write_bytes(path.read_bytes()[:100])
+    (searched,) = find_in(opened, ["customer-005"]).snapshots
+    assert searched.problems
+
+
+def test_the_answer_can_be_read_again() -> None:
+    found = find_in(Sample("states-2.2.1-hashmap-canonical").open(), ["Zoë"])
+    assert FoundValues.of_json(found.to_json()) == found
+    with pytest.raises(DescriptionError, match="no answer of savepoint find"):
+        FoundValues.of_json("{}", "x.json")
+
+
+def test_a_certificate_has_neither_values_nor_keys() -> None:
+    before = find_in(Sample("states-2.2.1-hashmap-canonical").open(), ["customer-005"])
+    after = find_in(Sample("currency-2.2.1-hashmap-canonical").open(), ["customer-005"])
+    certificate = ErasureCertificate.of(before, after)
+    assert certificate.is_erased
+    assert {place.keys for place in certificate.before if place.operator} == {1}
+    for text in (certificate.to_json(), certificate.to_html()):
+        assert "customer-005" not in text
+        assert "backups" in text
+        assert before.snapshots[0].files["_metadata"] in text
+    assert "<script" not in certificate.to_html()
+    assert not ErasureCertificate.of(before, before).is_erased
+
+
+def test_a_form_that_two_buffers_share_counts_once() -> None:
+    search = ValueSearch(("customer",), contains=False)
+    search._digest("file", [b"..cust", b"omer..customer", b"..."])
+    assert search.in_files == {"file": 2}

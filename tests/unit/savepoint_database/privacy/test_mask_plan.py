@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+from support.masks import SECRET
+from support.sample_rows import Sample
+
+from savepoint_database.privacy.mask_plan import MaskPlan, expect_all_named, mask_fields
+from savepoint_database.privacy.mask_rules import MaskRules
+from savepoint_database.privacy.masked_entries import Tally
+from savepoint_formats.errors import MaskError
+
+
+@pytest.fixture(autouse=True)
+def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SAVEPOINT_MASK_SECRET", SECRET)
+
+
+def plan(uid: str, rules: str, sample: str = "states-2.2.1-hashmap-canonical") -> MaskPlan:
+    return MaskPlan.of(Sample(sample).open().operator(uid), MaskRules.of_text(rules))
+
+
+def test_fields_are_of_keys_values_and_bytes_that_only_the_operator_reads() -> None:
+    fields = {
+        (place.state, place.field): place.type.value
+        for place in mask_fields(
+            Sample("states-2.2.1-hashmap-canonical").open().operator("stateful")
+        )
+    }
+    assert fields["", "key"] == "text"
+    assert fields["by_currency", "map_key"] == "text"
+    assert fields["customer", "value.address.zip"] == "integer"
+    assert fields["balance", "value"] == "decimal"
+    assert fields["last_kind", "value"] == "enum"
+    assert fields["recent_memos", "value"] == "text"
+    source = Sample("states-2.2.1-hashmap-canonical").open().operator("transactions_source")
+    assert {place.type.value for place in mask_fields(source)} == {"bytes", "unknown"}
+
+
+def test_windows_stay() -> None:
+    session = Sample("windows-2.2.1-hashmap-canonical").open().operator("session")
+    fields = {(place.state, place.field) for place in mask_fields(session)}
+    assert ("", "key") in fields
+    assert not any(name.startswith("namespace") for _, name in fields)
+    assert not any(state == "merging-window-set" for state, _ in fields)
+
+
+def test_keys_can_not_be_null() -> None:
+    for rule in ("{field: key, method: 'null'}", "{field: map_key, method: 'null'}"):
+        with pytest.raises(MaskError, match="can't be null"):
+            plan("stateful", f"rules: [{rule}]")
+
+
+def test_strict_rules_name_each_field() -> None:
+    known = plan("stateful", "rules: [{type: text, method: hash}]")
+    with pytest.raises(MaskError, match=r"no rule names .* fields: .*last_id: value"):
+        expect_all_named([known])
+    expect_all_named([plan("stateful", "rules: [{type: text, method: hash}, {method: keep}]")])
+    assert "last_id" not in str(known.without({"last_id"}).unnamed)
+
+
+def test_the_answer_has_all_fields_with_their_counts() -> None:
+    known = plan("stateful", "rules: [{field: key, method: hash}]")
+    tallies = {("memos", "key"): Tally(3, 2, 0), ("last_id", "key"): Tally(5, 5, 1)}
+    key, *others = known.told(tallies)
+    assert (key.state, key.method, key.values, key.changed, key.unmatched) == ("", "hash", 8, 7, 1)
+    assert {other.method for other in others} == {"no rule"}
+    assert not any(other.field.endswith("$undecoded") for other in others)
+
+
+def test_undecoded_values_are_told_or_refused() -> None:
+    known = plan("stateful", "rules: [{name: name, method: hash}]")
+    tallies = {("customer", "value.$undecoded"): Tally(1, 0, 0)}
+    assert any(field.field.endswith("$undecoded") for field in known.told(tallies))
+    strict = MaskPlan(known.operator, known.fields, is_strict=True)
+    with pytest.raises(MaskError, match="nobody can decode"):
+        list(strict.told(tallies))
+
+
+def test_without_a_method_that_masks_nothing_is_masked() -> None:
+    assert plan("stateful", "rules: [{method: keep}]").masked() is None

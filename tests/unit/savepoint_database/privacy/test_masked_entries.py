@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from support.masks import SECRET, hashed
+from support.sample_rows import Sample
+
+from savepoint_database.privacy.mask_plan import MaskPlan
+from savepoint_database.privacy.mask_rules import MaskRules
+from savepoint_database.privacy.masked_entries import MaskedOperator, Tallies, decoded
+from savepoint_formats.errors import UnencodableError
+from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.pass_through.divided_entries import decoded_keys
+from savepoint_formats.pass_through.recoded_entries import entry_layouts
+from savepoint_formats.pass_through.stored_states import StoredStates
+from savepoint_formats.state_files.state import key_layout
+
+if TYPE_CHECKING:
+    from savepoint_formats.state_files.state_chunk import StateChunk
+
+
+@pytest.fixture(autouse=True)
+def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SAVEPOINT_MASK_SECRET", SECRET)
+
+
+def chunks_in(name: str, uid: str, rules: str) -> tuple[MaskedOperator, list[StateChunk], int]:
+    operator = Sample(name).open().operator(uid)
+    masked = MaskPlan.of(operator, MaskRules.of_text(rules)).masked()
+    assert masked is not None
+    keyed = [state for state in operator.catalog.states if state.kind.is_keyed]
+    count = operator.record.max_parallelism
+    stored = StoredStates(operator.directory, operator.record, key_layout(keyed[0]), operator.kryo)
+    names = frozenset(state.name for state in keyed)
+    pieces = list(stored.state_chunks(names, KeyGroupRange(0, count - 1)))
+    return masked, [piece for piece in pieces if len(piece.entries)], count
+
+
+@pytest.mark.parametrize(
+    "name", ["states-1.20.5-hashmap-native", "states-2.2.1-rocksdb-incremental"]
+)
+def test_keys_are_masked_in_all_states_and_timers(name: str) -> None:
+    masked, pieces, count = chunks_in(name, "stateful", "rules: [{field: key, method: hash}]")
+    assert masked.moves_keys
+    moved = 0
+    for piece in pieces:
+        tallies: Tallies = {}
+        new = replace(piece, entries=masked.tallied(piece, tallies))
+        old_keys = decoded_keys(piece, masked.kryo).to_pylist()
+        assert decoded_keys(new, masked.kryo).to_pylist() == list(map(hashed, old_keys))
+        assert new.entries.values.equals(piece.entries.values)
+        assert tallies[piece.state.name, "key"].changed == len(old_keys)
+        groups = masked.key_groups(piece, new.entries, count)
+        moved += int(np.count_nonzero(groups != piece.key_groups))
+    assert moved > sum(len(piece.entries) for piece in pieces) / 2
+
+
+def test_states_without_a_rule_pass_through() -> None:
+    rules = "rules: [{state: memos, method: hash}]"
+    masked, pieces, _ = chunks_in("states-2.2.1-hashmap-canonical", "stateful", rules)
+    assert not masked.moves_keys
+    for piece in pieces:
+        new = masked.entries(piece)
+        if piece.state.name != "memos":
+            assert new is piece.entries
+        else:
+            assert new.keys.equals(piece.entries.keys)
+            layout = entry_layouts(piece.state)[1]
+            assert layout is not None
+            old, now = (
+                decoded(data, layout, masked.kryo) for data in (piece.entries.values, new.values)
+            )
+            assert now.to_pylist() == [list(map(hashed, memos)) for memos in old.to_pylist()]
+
+
+def test_a_mask_that_is_no_value_of_its_type_is_refused() -> None:
+    rules = "rules: [{state: last_kind, method: fixed, value: SHRED}]"
+    masked, pieces, _ = chunks_in("states-2.2.1-hashmap-canonical", "stateful", rules)
+    piece = next(piece for piece in pieces if piece.state.name == "last_kind")
+    with pytest.raises(UnencodableError, match=r"last_kind.*stateful"):
+        masked.entries(piece)
+
+
+def test_elements_of_operator_state_are_masked() -> None:
+    operator = Sample("states-2.2.1-hashmap-canonical").open().operator("buffer")
+    rules = MaskRules.of_text("rules: [{type: text, method: hash}]")
+    masked = MaskPlan.of(operator, rules).masked()
+    assert masked is not None
+    assert set(masked.rules) == {"elements", "offsets"}
