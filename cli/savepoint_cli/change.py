@@ -7,6 +7,7 @@ at once. Changes of fields are tried without Spark; expressions are tried by it.
 from __future__ import annotations
 
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,15 +15,19 @@ import click
 import state_processor
 from savepoint_cli import completion, options
 from savepoint_cli.engine import started_session
-from savepoint_cli.modify import destination, writes
+from savepoint_cli.modify import destination, errors_of_spark, writes
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import Command, command, common_option
 from savepoint_cli.terminal.output import output_option
+from savepoint_database.privacy.certificate import ErasureCertificate
+from savepoint_database.privacy.found_values import FoundValues
+from savepoint_formats.new_snapshot.whole_file import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint_cli.modify import Change, Destination
+    from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
     from state_processor import SavepointWriter
 
@@ -206,26 +211,84 @@ def update_state(
 
 
 @options.inspection()
-@options.operator
+@click.argument("operators", metavar="[OPERATOR]", nargs=-1, shell_complete=completion.operators)
 @click.option(
     "--where",
     metavar="SQL",
-    required=True,
     help="The keys to delete: those with a row that fits, in any table that has the columns.",
 )
-@writes
+@click.option(
+    "--found",
+    "found_file",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Delete the keys that savepoint find --save has written, in all operators.",
+)
+@click.option(
+    "--certificate",
+    "certificates",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(dir_okay=False, writable=True),
+    help="Search OUT for the found values, and write a certificate: FILE ends in .json or .html."
+    " Repeatable.",
+)
+@destination
 @options.undescribed_subclasses
-@_evaluates
-def delete_keys(writer: SavepointWriter, operator: str, where: str, **read: Any) -> SavepointWriter:
+def delete_keys(
+    output: Output,
+    opening: Opening,
+    destination: Destination,
+    operators: tuple[str, ...],
+    where: str | None,
+    found_file: str | None,
+    certificates: tuple[str, ...],
+    **read: Any,
+) -> None:
     """Copy the savepoint at PATH to OUT, without some keys of the OPERATOR.
 
     All their states, windows and timers go. Write Spark SQL over the columns of the tables of keyed
-    state.
+    state. With --found, keys go out of all operators where savepoint find has found them.
 
     \b
     savepoint delete-keys s3://jobs/savepoint-1a2b summarize s3://jobs/cleaned --where "total = 0"
+    savepoint delete-keys s3://jobs/savepoint-1a2b s3://jobs/cleaned --found found.json
     """
-    return writer.delete_keys(operator, where, **read)
+    if where is None and found_file is None:
+        raise click.UsageError("Missing option '--where' or '--found'.")
+    if (where is None) == (found_file is None) or len(operators) != (found_file is None):
+        raise click.UsageError("name an OPERATOR and --where, or --found alone")
+    if (certificates and found_file is None) or any(
+        not path.endswith((".json", ".html")) for path in certificates
+    ):
+        raise click.UsageError(
+            "--certificate needs --found, and a FILE that ends in .json or .html"
+        )
+    writer = opening.open().writer()
+    if found_file is None:
+        (operator,) = operators
+        writer.operator(operator)
+        session = writer.with_session(started_session())
+        with errors_of_spark():
+            destination.write(output, session.delete_keys(operator, str(where), **read))
+        return
+    known = FoundValues.of_json(
+        options.utf8_text(Path(found_file).read_bytes(), found_file), found_file
+    )
+    destination.write(output, writer.with_session(started_session()).erase(known))
+    if certificates and not destination.dry_run:
+        settings = opening.settings
+        after = state_processor.Savepoint.open(destination.out, **settings).find(
+            known.values, contains=known.contains
+        )
+        certificate = ErasureCertificate.of(known, after)
+        for path in certificates:
+            text = certificate.to_html() if path.endswith(".html") else certificate.to_json()
+            with whole_file(path, is_overwritten=True) as file:
+                file.write(text.encode())
+        if not certificate.is_erased:
+            places = ", ".join({place.operator or place.file for place in after.places})
+            raise click.ClickException(f"{destination.out} still has found values, in {places}")
 
 
 @command("sql-migrate")

@@ -21,6 +21,7 @@ from savepoint_cli import (
     inspect,
     kafka,
     modify,
+    privacy,
     query,
     serve,
     sinks,
@@ -173,6 +174,7 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
         audit.snapshots: "List all below a directory",
         audit.live_jobs: "List those of the jobs of a running cluster",
         audit.history: "Show what a key had in each of them",
+        privacy.find_values: "Show where values are: keys, values, operator state, bytes",
         audit.gc: "List or remove files that none of them needs",
     },
     "Write another one": {
@@ -192,7 +194,9 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
         change.drop_field: "Remove a field from a state's values",
         change.widen_field: "Widen the type of a field of a state's values",
         change.update_state: "Update the values of a state, by SQL",
-        change.delete_keys: "Delete keys, by SQL",
+        change.delete_keys: "Delete keys, by SQL or as find has found them",
+        privacy.mask: "Mask values and keys by rules, or draft the rules",
+        privacy.sample: "Copy a sample of its keys, masked if wanted",
         modify.merge_local: "Merge local keyed state into ordinary state",
     },
     "Carry rows": {

@@ -66,26 +66,28 @@ class Destination:
 
 
 def _tables(summary: PlannedSavepoint | WrittenSavepoint) -> list[tuple[str, Sequence[Any]]]:
-    """The operators, and what becomes of those of a query."""
+    """What becomes of the operators of a query, the operators, and masked fields."""
     query = [("Query", summary.sql_changes)] if summary.sql_changes else []
-    return [*query, ("Operators", summary.operators)]
+    masked = [("Fields", summary.masked)] if summary.masked else []
+    return [*query, ("Operators", summary.operators), *masked]
 
 
 overwrite_option = click.option(
     "--overwrite", is_flag=True, help="Replace a savepoint that lies at OUT."
+)
+dry_run_option = click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Check and report what would be written; write nothing. State that changes is read"
+    " and encoded, as for a write. Not checked: whether OUT can be written to and has room,"
+    " and whether copied files are whole.",
 )
 destination = options.collected(
     "destination",
     Destination,
     click.argument("out", shell_complete=completion.paths),
     overwrite_option,
-    click.option(
-        "--dry-run",
-        is_flag=True,
-        help="Check and report what would be written; write nothing. State that changes is read"
-        " and encoded, as for a write. Not checked: whether OUT can be written to and has room,"
-        " and whether copied files are whole.",
-    ),
+    dry_run_option,
 )
 """The argument OUT and the options of a command that writes a savepoint."""
 
@@ -113,7 +115,7 @@ def writes(change: Change) -> Callable[..., None]:
     @wraps(change)
     def run(output: Output, opening: Opening, destination: Destination, **values: Any) -> None:
         writer = opening.open().writer()
-        with _errors_of_spark():
+        with errors_of_spark():
             with options.usage_errors():
                 changed = change(writer, **values)
             destination.write(output, changed)
@@ -122,7 +124,7 @@ def writes(change: Change) -> Callable[..., None]:
 
 
 @contextmanager
-def _errors_of_spark() -> Iterator[None]:
+def errors_of_spark() -> Iterator[None]:
     """Reports SQL that Spark can't analyse as a wrong call, and its other errors by a line."""
     try:
         yield

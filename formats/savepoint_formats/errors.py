@@ -16,11 +16,11 @@
     │           └── ValueOutOfRangeError, UndescribedSubclassError
     ├── RefusedError
     │   ├── SavepointExistsError, OperatorExistsError, StateExistsError, EmptySavepointError
-    │   ├── SchemaChangeError, RescaleError, ConversionError, MigrationError
+    │   ├── SchemaChangeError, RescaleError, ConversionError, MigrationError, MaskError
     │   ├── MergeError, NotMergeableError, HashCodeError, UnstableHashError, UnstableKeyError
     │   ├── InexactTimeError, DescriptionError, MissingPackageError, EndlessTimersError, ClusterError
     │   ├── AmbiguousOperatorError *, AmbiguousJobError *
-    │   └── KeyTypeError *, ConditionError *, QueryError *, PlanError *, MaskError
+    │   └── KeyTypeError *, ConditionError *, QueryError *, PlanError *
     ├── UsageError, of which are all errors with a *
     ├── JobError
     └── WriteError

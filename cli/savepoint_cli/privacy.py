@@ -1,0 +1,195 @@
+"""Commands that keep people out of savepoints: masks, samples, and values that are looked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from savepoint_cli import completion, options
+from savepoint_cli.engine import started_session
+from savepoint_cli.modify import Destination, dry_run_option, overwrite_option, writes
+from savepoint_database.privacy.found_values import find
+from savepoint_formats.new_snapshot.whole_file import whole_file
+
+if TYPE_CHECKING:
+    from savepoint_cli.options import Opening
+    from savepoint_cli.terminal.output import Output
+    from savepoint_database.privacy.found_values import SearchedSnapshot
+    from state_processor import SavepointWriter
+
+_strict = click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse fields that no rule names, and bytes that nobody can decode.",
+)
+
+
+@options.inspection()
+@click.argument("rules", required=False, type=click.Path(exists=True, dir_okay=False))
+@options.collected(
+    "destination",
+    Destination,
+    click.argument("out", required=False, default="", shell_complete=completion.paths),
+    overwrite_option,
+    dry_run_option,
+)
+@_strict
+@click.option("--suggest", is_flag=True, help="Print a draft of RULES, and write nothing.")
+@options.count_option(
+    "--limit", default=100_000, text="Number of entries of each state that --suggest looks at."
+)
+def mask(
+    output: Output,
+    opening: Opening,
+    destination: Destination,
+    rules: str | None,
+    limit: int,
+    *,
+    strict: bool,
+    suggest: bool,
+) -> None:
+    """Copy the savepoint at PATH to OUT, with values masked by the RULES.
+
+    RULES is a file of YAML; --suggest drafts it by names of fields and forms of texts. Keys are
+    masked, too: their states, windows and timers go with them. The secret of keyed methods comes
+    from the variable SAVEPOINT_MASK_SECRET, or from where RULES say, never from the command line.
+
+    \b
+    savepoint mask s3://jobs/savepoint-1a2b --suggest
+    savepoint mask s3://jobs/savepoint-1a2b rules.yaml s3://staging/savepoint --strict
+    """
+    if suggest != (rules is None) or suggest == bool(destination.out):
+        raise click.UsageError("give RULES and OUT, or --suggest alone")
+    if rules is None:
+        output.text({}, opening.open().mask_suggestions(limit).to_yaml())
+        return
+    writer = opening.open().masked(rules, strict=strict)
+    destination.write(output, writer.with_session(started_session()))
+
+
+@options.inspection()
+@click.option(
+    "--fraction",
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="FRACTION",
+    help="The fraction of keys to take, such as 0.01.",
+)
+@options.keys
+@click.option(
+    "--per-key-group",
+    type=click.IntRange(1),
+    metavar="COUNT",
+    help="The number of keys to take of each key group.",
+)
+@click.option(
+    "--mask",
+    "rules",
+    metavar="RULES",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Mask the sample by these rules, as savepoint mask does.",
+)
+@writes
+@_strict
+def sample(
+    writer: SavepointWriter,
+    fraction: float | None,
+    keys: tuple[str, ...] | None,
+    per_key_group: int | None,
+    rules: str | None,
+    *,
+    strict: bool,
+) -> SavepointWriter:
+    """Copy the savepoint at PATH to OUT, with some of its keys and all of their state.
+
+    Equal keys are taken in all operators. Operator state stays whole.
+
+    \b
+    savepoint sample s3://jobs/savepoint-1a2b /tmp/small --fraction 0.01
+    savepoint sample s3://jobs/savepoint-1a2b /tmp/small --per-key-group 1 --mask rules.yaml
+    """
+    given = (fraction, keys, per_key_group)
+    if sum(argument is not None for argument in given) != 1:
+        raise click.UsageError("give one of --fraction, --key and --per-key-group")
+    writer = writer.with_session(started_session())
+    sampled = writer.sample(fraction, keys=keys, per_key_group=per_key_group)
+    return sampled if rules is None else sampled.masked(rules, strict=strict)
+
+
+@options.inspection("find")
+@click.argument("values", metavar="VALUE", nargs=-1)
+@click.option(
+    "--values-file",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    metavar="FILE",
+    help="A file with a value per line; they then stay out of the history of the shell.",
+)
+@click.option(
+    "--snapshots", "is_all", is_flag=True, help="Search all snapshots below the directory PATH."
+)
+@click.option("--contains", is_flag=True, help="Find texts that contain a value, too.")
+@click.option(
+    "--save",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, writable=True),
+    help="Write the answer, with values and keys, for delete-keys --found; the file is replaced.",
+)
+def find_values(
+    output: Output,
+    opening: Opening,
+    values: tuple[str, ...],
+    values_file: str | None,
+    save: str | None,
+    *,
+    is_all: bool,
+    contains: bool,
+) -> None:
+    """Show where the savepoint at PATH has a VALUE: in keys, values, operator state or any bytes.
+
+    All state is read and decoded. A VALUE is a text, or a number or time as it is shown. Bytes that
+    nobody can decode, and files as a whole, are searched in UTF-8, UTF-16 and the forms of Flink and
+    Kryo. Exit code 3 says that nothing was found.
+
+    \b
+    savepoint find s3://jobs/savepoint-1a2b ada@example.com
+    savepoint find s3://jobs/checkpoints --snapshots --values-file ada.txt --save found.json
+    """
+    wanted = (*values, *_lines(values_file))
+    with options.usage_errors():
+        if is_all:
+            answer = find(opening.path, wanted, contains=contains, **opening.settings)
+        else:
+            answer = opening.open().find(wanted, contains=contains)
+    if save is not None:
+        with whole_file(save, is_overwritten=True) as file:
+            file.write(answer.to_json().encode())
+    output.page(
+        answer, ("Found", answer.places), ("Searched", list(map(_searched, answer.snapshots)))
+    )
+    if not answer.is_found:
+        click.get_current_context().exit(3)
+
+
+@dataclass(frozen=True, slots=True)
+class _SearchedRow:
+    path: str
+    checkpoint_id: int | None
+    entries: int
+    files: int
+    problems: tuple[str, ...]
+
+
+def _searched(snapshot: SearchedSnapshot) -> _SearchedRow:
+    files = len(snapshot.files)
+    return _SearchedRow(
+        snapshot.path, snapshot.checkpoint_id, snapshot.entries, files, snapshot.problems
+    )
+
+
+def _lines(path: str | None) -> tuple[str, ...]:
+    if path is None:
+        return ()
+    with click.open_file(path, "rb") as file:
+        lines = options.utf8_text(file.read(), path).splitlines()
+    return tuple(line for line in lines if line)
