@@ -70,7 +70,7 @@ def sign_of_life(write_id: str, folder: Location) -> Iterator[None]:
     """Shows that a write is alive."""
     path = posixpath.join(folder.path, unused_name(_SIGN, write_id))
     try:
-        with _locked(path) if folder.is_local else _renewed(folder.filesystem, path):
+        with locked(path) if folder.is_local else _renewed(folder.filesystem, path):
             yield
     finally:
         with suppress(OSError):
@@ -114,7 +114,7 @@ def claims(infos: Iterable[fs.FileInfo], *, is_local: bool, now_ns: int = 0) -> 
         if write_id is None or not is_sign(info.base_name):
             continue
         if is_local:
-            if _is_locked(info.path):
+            if is_locked(info.path):
                 claims[write_id] = Claim(info.base_name, None)
             continue
         left_ns = _DEAD_AFTER_NS - (now_ns - (now_ns if info.mtime_ns is None else info.mtime_ns))
@@ -131,8 +131,9 @@ def remains_of(infos: Iterable[fs.FileInfo], living: Iterable[str]) -> set[str]:
 
 
 @contextmanager
-def _locked(path: str) -> Iterator[None]:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+def locked(path: str) -> Iterator[None]:
+    """Makes a local file if there is none, and locks it; the lock ends with the process."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         # Without locks, other writes take this one for a living one.
         with suppress(OSError):
@@ -142,7 +143,7 @@ def _locked(path: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _is_locked(path: str) -> bool:
+def is_locked(path: str) -> bool:
     """Whether a process has locked a file; true if that is unknown."""
     try:
         descriptor = os.open(path, os.O_RDONLY)

@@ -2,13 +2,18 @@
 
 A file is written under another name in its directory. If several writes may not overwrite and write
 the same file, one completes on a disk. On an object store, the file is that of the last one.
+
+On a disk the other name is locked by the process that writes. Those of dead processes are removed by
+the next one that completes the same file.
 """
 
 from __future__ import annotations
 
+import os
 import posixpath
+import re
 import shutil
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -20,8 +25,10 @@ from savepoint_formats.new_snapshot.new_file import (
     LARGEST_COPY_SIZE,
     name_unused,
     renames_files,
+    sync,
     writing_errors,
 )
+from savepoint_formats.new_snapshot.signs_of_life import is_locked, locked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,11 +49,15 @@ def whole_file(path: str, *, is_overwritten: bool) -> Iterator[pa.NativeFile]:
     with writing_errors(path), _beside(location) as aside:
         with aside.filesystem.open_output_stream(aside.path, compression=None) as file:
             yield file
+        if aside.is_local:
+            sync(aside.path)
         expect_free(path, is_overwritten=is_overwritten)
         try:
             _move(aside, location, is_overwritten=is_overwritten)
         except FileExistsError as error:
             raise _exists(path) from error
+        if location.is_local:
+            _remove_remains(location)
 
 
 def expect_free(path: str, *, is_overwritten: bool) -> None:
@@ -68,11 +79,26 @@ def _beside(location: Location) -> Iterator[Location]:
     """A temporary file in the same directory."""
     folder, name = posixpath.split(location.path)
     aside = posixpath.join(folder, f".{name}-{uuid4().hex}")
-    try:
-        yield Location(location.filesystem, aside)
-    finally:
-        with suppress(OSError):
-            location.filesystem.delete_file(aside)
+    with ExitStack() as lock:
+        try:
+            if location.is_local:
+                lock.enter_context(locked(aside))
+            yield Location(location.filesystem, aside)
+        finally:
+            with suppress(OSError):
+                location.filesystem.delete_file(aside)
+
+
+def _remove_remains(location: Location) -> None:
+    """Removes temporary files of dead processes that wrote the same file."""
+    folder, name = posixpath.split(location.path)
+    is_aside = re.compile(rf"\.{re.escape(name)}-[0-9a-f]{{32}}").fullmatch
+    # The file is complete, even if something can't be removed.
+    with suppress(OSError):
+        for other in filter(is_aside, os.listdir(folder or ".")):
+            path = posixpath.join(folder, other)
+            if not is_locked(path):
+                os.unlink(path)
 
 
 def _move(aside: Location, location: Location, *, is_overwritten: bool) -> None:
