@@ -306,9 +306,19 @@ class NewSnapshot:
             else:
                 self._put(written, final)
         if self.is_local:
-            sync(self.location.path)
+            self._sync_name()
         with suppress(OSError):
             self._remove([file.path])
+
+    def _sync_name(self) -> None:
+        try:
+            sync(self.location.path)
+        except OSError as error:
+            # Files of a replaced savepoint stay, because a loss of power may bring it back.
+            raise SavepointError(
+                f"{self.uri} is complete, but a loss of power may undo it, because its directory"
+                f" can't be written to disk: {error}; overwrite it, or write to another directory"
+            ) from error
 
     def _put(self, written: str, final: str) -> None:
         """Renames a file to ``_metadata`` as one step, unless another write has removed it."""
