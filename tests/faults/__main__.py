@@ -8,10 +8,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from faults.commands import COMMANDS
+from faults.points import Points
 from faults.rounds import CLUSTER, LOCAL, Rounds
+from faults.strikes import ACTIONS
 from faults.ways import WAYS
 
 if TYPE_CHECKING:
@@ -33,10 +37,16 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=100, help="how many")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="at most")
     parser.add_argument("--seed", type=int, default=1, help="the same seed draws the same moments")
-    parser.add_argument("--way", action="append", choices=WAYS, help="to write; all by default")
+    parser.add_argument("--way", action="append", choices=[*WAYS, *COMMANDS], help="to write")
     parser.add_argument("--death", action="append", help="what dies; all by default")
     parser.add_argument("--cluster", action="store_true", help="executors are processes, and die")
+    parser.add_argument(
+        "--action", action="append", choices=ACTIONS, help="of a call; all by default"
+    )
+    parser.add_argument("--every", type=int, help="strikes each k-th call that changes a file")
     options = parser.parse_args()
+    if options.every:
+        return _strike(options.way or [*COMMANDS], options.action or [*ACTIONS], options.every)
     pairs = [
         (way, death)
         for way, deaths in (CLUSTER if options.cluster else LOCAL).items()
@@ -58,6 +68,31 @@ def main() -> int:
             _summarize(done)
             rounds.close()
     return min(100, sum(bool(ended.faults) for ended in done))
+
+
+def _strike(ways: Sequence[str], actions: Sequence[str], every: int) -> int:
+    """Strikes calls; returns how many of the strikes had faults."""
+    faulty = 0
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        points = Points(Path(folder), "" if COMMANDS.keys() >= set(ways) else _MASTER)
+        try:
+            for way, action in product(ways, actions):
+                done = list(points.strikes(way, action, every))
+                counts = Counter(strike.end for strike in done)
+                struck = sum(bool(strike.call) for strike in done)
+                ends = ", ".join(f"{number} {end}" for end, number in sorted(counts.items()))
+                print(
+                    f"{way:20} {action:7} {struck:3} of {done[0].points} struck: {ends}", flush=True
+                )
+                for strike in done:
+                    for fault in strike.faults:
+                        where = f"{way}, {action} at {strike.point}, {strike.call}"
+                        print(f"  {where}: {strike.end}: {fault}", flush=True)
+                faulty += sum(bool(strike.faults) for strike in done)
+        finally:
+            points.close()
+    print(f"{faulty} faults")
+    return min(100, faulty)
 
 
 def _told(ended: Round) -> Round:

@@ -15,6 +15,7 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any
 
+from faults.commands import COMMANDS
 from faults.ways import WAYS, Place
 from savepoint_formats.errors import SavepointError
 from state_processor import local_session
@@ -28,9 +29,9 @@ def _tell(**answer: Any) -> None:
     os.write(1, (json.dumps(answer) + "\n").encode())
 
 
-def _obey(spark: SparkSession, order: dict[str, Any]) -> None:
+def _obey(spark: SparkSession | None, order: dict[str, Any]) -> None:
     try:
-        WAYS[order["way"]].write(spark, Place(*order["place"]), order["mode"])
+        (WAYS | COMMANDS)[order["way"]].write(spark, Place(*order["place"]), order["mode"])
     except SavepointError as error:
         _tell(ended=type(error).__name__, message=str(error))
     except BaseException as error:
@@ -41,7 +42,7 @@ def _obey(spark: SparkSession, order: dict[str, Any]) -> None:
         _tell(ended="done", message="")
 
 
-def _forked(spark: SparkSession, order: dict[str, Any]) -> None:
+def _forked(spark: SparkSession | None, order: dict[str, Any]) -> None:
     pid = os.fork()
     if pid:
         _tell(pid=pid)
@@ -71,7 +72,7 @@ def _tasks(spark: SparkSession) -> int:
 
 def main() -> None:
     settings = dict(setting.split("=", 1) for setting in sys.argv[2:])
-    spark = local_session(sys.argv[1], **settings)
+    spark = local_session(sys.argv[1], **settings) if sys.argv[1] else None
     _tell(ready=os.getpid())
     for line in sys.stdin:
         order = json.loads(line)
@@ -80,7 +81,8 @@ def main() -> None:
             _obey(spark, {**order, "mode": "overwrite"})
         else:
             _forked(spark, order)
-            _end_jobs(spark)
+            if spark is not None:
+                _end_jobs(spark)
         _tell(idle=True)
 
 

@@ -30,11 +30,12 @@ class Driver:
     """A driver of Spark, and what it has told.
 
     Args:
-        master: As Spark has it.
+        master: As Spark has it; empty for a driver without Spark.
         folder: Where Spark leaves its files.
+        variables: Of its environment, and of all that it starts.
     """
 
-    def __init__(self, master: str, folder: Path) -> None:
+    def __init__(self, master: str, folder: Path, **variables: str) -> None:
         settings = {
             "spark__local__dir": str(folder / "spark"),
             "spark__sql__shuffle__partitions": "2",
@@ -45,7 +46,7 @@ class Driver:
         }
         command = [sys.executable, "-m", "faults.driver", master]
         command += [f"{name}={value}" for name, value in settings.items()]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment = {**os.environ, **variables, "PYTHONPATH": os.pathsep.join(sys.path)}
         if master.startswith("local-cluster"):
             environment["SPARK_HOME"] = str(spark_home(folder))
         with (folder / "driver.log").open("a") as log:

@@ -26,7 +26,6 @@ from support.spark_processes import executors_of, workers_of
 
 from faults.process import Driver
 from faults.ways import SOURCE_FACTOR, WAYS, Place, Way, digests
-from savepoint_formats.locations.file_io import METADATA_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -99,7 +98,7 @@ class Rounds:
         is_struck, end, faults = self._struck(name, death, place)
         if death == "source":
             shutil.copytree(self._source, place.source, dirs_exist_ok=True)
-        faults += _faults_after(way, place, before, end)
+        faults += faults_after(way, place, before, end)
         if end != "done":
             faults += self._faults_of_next_write(name, place)
         shutil.rmtree(Path(place.target).parent)
@@ -202,7 +201,7 @@ def _killed(pids: Iterable[int]) -> bool:
     return number > 0
 
 
-def _faults_after(
+def faults_after(
     way: Way, place: Place, before: tuple[dict[str, str], dict[str, str]], end: str
 ) -> list[str]:
     """Faults after a write that may have died."""
@@ -211,13 +210,13 @@ def _faults_after(
     after = digests(place.target)
     if end == "done":
         return faults + _faults_of(way, place)
-    old = of_target.get(METADATA_FILE)
-    if old is not None and after.get(METADATA_FILE) == old:
+    old = of_target.get(way.marker)
+    if old is not None and after.get(way.marker) == old:
         if not of_target.items() <= after.items():
             faults.append("the old savepoint has lost files, or they are others")
         if end != _KILLED and after != of_target:
             faults.append(f"left over: {sorted(after.keys() - of_target.keys())}")
-    elif any(Path(file).name == METADATA_FILE for file in after):
+    elif any(Path(file).name == way.marker for file in after):
         faults += filter(None, [way.fault(place)])
         if end != _KILLED:
             faults.append(f"the savepoint is complete, but the write has ended with {end}")

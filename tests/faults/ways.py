@@ -56,12 +56,14 @@ class Way:
         factor: What the number of a key is its multiple by afterwards.
         is_replacing: Whether a savepoint lies in the target already, and is replaced.
         is_of_runs: Whether each try has a directory of its own below the target.
+        marker: Name of the file that is there when the write is complete.
     """
 
-    write: Callable[[SparkSession, Place, str], object]
+    write: Callable[[Any, Place, str], object]
     factor: Callable[[Place], int]
     is_replacing: bool = False
     is_of_runs: bool = False
+    marker: str = METADATA_FILE
 
     def fault(self, place: Place) -> str:
         """Faults of the savepoint that the write left; empty if there are none."""
@@ -80,13 +82,21 @@ class Way:
         """Files in the target beside a complete savepoint; empty if there are none."""
         directory = self._directory(place)
         needed = {METADATA_FILE} | {
-            Path(file.path).name for file in Savepoint.open(directory).files()
+            Path(file.path).name for file in Savepoint.open(directory).files() if file.references
         }
         others = {path.name for path in Path(directory).iterdir()} - needed
         if self.is_of_runs:
             runs = {path.name for path in Path(place.target).iterdir()}
             others |= runs - {Path(directory).parent.name}
         return f"left over: {sorted(others)}" if others else ""
+
+    def source(self, folder: Path) -> Path:
+        """The savepoint that is read, of those that lie in a folder."""
+        return folder / "source"
+
+    def old(self, folder: Path) -> Path:
+        """The directory that is replaced, of those that lie in a folder."""
+        return folder / "source"
 
     def _directory(self, place: Place) -> str:
         finished = BacklogFiles.finished(place.target) if self.is_of_runs else None

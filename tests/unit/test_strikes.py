@@ -1,0 +1,54 @@
+"""Some of the strikes of ``python -m faults --every 1``: system calls fail, and nothing is lost."""
+
+from __future__ import annotations
+
+from shutil import which
+from typing import TYPE_CHECKING
+
+import pytest
+from faults.points import Points
+from faults.strikes import ACTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from faults.points import Strike
+
+EVERY = 9
+
+pytestmark = pytest.mark.usefixtures("slow")
+
+
+@pytest.fixture(scope="module")
+def points(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Points]:
+    if which("gcc") is None:
+        pytest.skip("no C compiler")
+    points = Points(tmp_path_factory.mktemp("strikes"))
+    yield points
+    points.close()
+
+
+def struck(points: Points, name: str, action: str, every: int) -> list[Strike]:
+    """Strikes, each action from another call on."""
+    first = 1 + list(ACTIONS).index(action) % every
+    return list(points.strikes(name, action, every, first))
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_nothing_is_lost_at_any_call(points: Points, action: str) -> None:
+    done = struck(points, "copy-over", action, EVERY)
+    assert [fault for strike in done for fault in strike.faults] == []
+    assert all(strike.call for strike in done)
+    assert len(done) >= done[0].points // EVERY >= 4
+
+
+def test_a_complete_savepoint_whose_directory_is_not_synced_is_told(points: Points) -> None:
+    (one,) = points.strikes("copy", "EIO", every=1000, first=points.count("copy") - 2)
+    assert (one.call, one.faults) == ("fsync", ())
+    assert "is complete, but a loss of power may undo it" in one.message
+
+
+def test_nothing_lies_beside_an_export(points: Points) -> None:
+    done = struck(points, "export", "killed", 1)
+    assert [fault for strike in done for fault in strike.faults] == []
+    assert {"write", "fsync", "link", "unlink"} <= {strike.call for strike in done}
