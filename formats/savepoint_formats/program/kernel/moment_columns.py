@@ -33,6 +33,9 @@ _NANOS_PER_MILLI = 1_000_000
 _NANOS_PER_DAY = 86_400 * _NANOS_PER_SECOND
 _SECONDS_PER_DAY = 86_400
 _MAX_MILLI_SECONDS = (1 << 63) // 1_000 - 1
+_MIN_MILLIS, _MIN_MICROS = divmod(1 - (1 << 63), 1_000)
+_MAX_MILLIS, _MAX_MICROS = divmod((1 << 63) - 1, 1_000)
+"""The first and the last timestamp with microseconds."""
 _MAX_YEAR = 5_000_000
 _MAX_DAYS = 365 * _MAX_YEAR
 
@@ -205,10 +208,12 @@ def store_timestamp(column: int, row: int, millis: int, nanos: int, precision: i
     if precision > 6:
         store_precise(column, row, millis // 1_000, millis % 1_000 * _NANOS_PER_MILLI + nanos)
         return True
-    bound = 1 << 63 - 10
-    if nanos % 1_000 or not -bound <= millis <= bound:
+    micros = nanos // 1_000
+    is_before = millis < _MIN_MILLIS or (millis == _MIN_MILLIS and micros < _MIN_MICROS)
+    is_after = millis > _MAX_MILLIS or (millis == _MAX_MILLIS and micros > _MAX_MICROS)
+    if nanos % 1_000 or is_before or is_after:
         return False
-    store_long(values(column) + 8 * row, millis * 1_000 + nanos // 1_000)
+    store_long(values(column) + 8 * row, millis * 1_000 + micros)
     return True
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from support.any_kryo import PARTS, POINT, ROOT
-from support.decoding import OFTEN, SUBCLASSES, has_type, records, written
+from support.decoding import OFTEN, SUBCLASSES, has_type, records, same_on_both, written
 from support.every_layout import EXAMPLES, INT, LONG
 
 from savepoint_formats import layout as layouts
@@ -100,6 +100,19 @@ def test_a_field_of_any_type_has_a_program_that_reads_it(
     )
 
 
+def _with_spans(layout: Layout, values: list[Any]) -> tuple[bytes, list[tuple[int, int]]]:
+    data, positions = written(layout, values)
+    return data, [*pairwise(positions)]
+
+
+def _taken(layout: Layout, values: list[Any]) -> list[int]:
+    """Numbers of the values that the kernel takes."""
+    data, spans = _with_spans(layout, values)
+    chunk = Chunk(np.frombuffer(data, np.uint8))
+    rows: list[int] = decode_what_fits(program(layout), chunk, *np.array(spans, np.int64).reshape(-1, 2).T)[1].tolist()
+    return rows
+
+
 def _rare(layout: Layout) -> bool:
     """Whether a value may be one that is rare in spite of a program."""
     return isinstance(layout, layouts.BigDecimal | layouts.BigInteger) or any(
@@ -116,8 +129,21 @@ def test_the_kernel_takes_all_values_of_a_layout_without_a_reason(
     prepared = program(layout)
     if prepared.general or _rare(layout) or not has_type(layout):
         return
-    data, positions = written(layout, values)
-    spans = np.array([*pairwise(positions)], np.int64).reshape(-1, 2)
-    chunk = Chunk(np.frombuffer(data, np.uint8))
-    _, rows = decode_what_fits(prepared, chunk, spans[:, 0], spans[:, 1])
-    assert rows.tolist() == list(range(len(values)))
+    assert _taken(layout, values) == list(range(len(values)))
+
+
+LAST_MICROSECOND = (1 << 63) - 1
+
+
+def test_the_kernel_takes_all_microseconds_of_64_bits() -> None:
+    near = [-9007199254740992001, 9007199254740993000]
+    counts = [-LAST_MICROSECOND, *near, LAST_MICROSECOND]
+    assert _taken(layouts.TimestampData(6), counts) == [0, 1, 2, 3]
+    same_on_both(layouts.TimestampData(6), *_with_spans(layouts.TimestampData(6), counts))
+
+
+@pytest.mark.parametrize("count", [-LAST_MICROSECOND - 1, LAST_MICROSECOND + 1])
+def test_a_microsecond_beyond_64_bits_is_an_error(count: int) -> None:
+    millis, micros = divmod(count, 1_000)
+    data = millis.to_bytes(8, "big", signed=True) + (micros * 1_000).to_bytes(4, "big")
+    same_on_both(layouts.TimestampData(6), data, [(0, 12)])
