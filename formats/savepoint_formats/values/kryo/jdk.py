@@ -22,6 +22,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from dataclasses import replace
@@ -120,6 +121,15 @@ def _optional(kind: str, arrow_type: pa.DataType, kinds: tuple[Part, Part]) -> C
     part = Part.OPTIONAL_INT if kind == "Int" else Part.OPTIONAL_LONG
     in_json = Part[f"OPTIONAL_{kind.upper()}"]
     shown = Shown(((f'{object_front(class_name)}, "value": ', in_json),), "}")
+    of_2 = object_of(class_name, isPresent=PRIMITIVES["boolean"], value=PRIMITIVES[primitive])
+
+    def write_of_2(value: Value, writer: KryoWriter) -> None:
+        fields = plain(value).fields
+        number = fields["value"]
+        is_present = fields.get("isPresent", number is not None)
+        absent = math.nan if kind == "Double" else 0
+        whole = {"isPresent": is_present, "value": absent if number is None else number}
+        of_2.write(KryoObject(class_name, whole), writer)
 
     def read(graph: KryoGraph) -> KryoObject:
         is_present = graph.view.read_bool()
@@ -140,8 +150,8 @@ def _optional(kind: str, arrow_type: pa.DataType, kinds: tuple[Part, Part]) -> C
         lambda value: KryoObject(class_name, {"isPresent": True, "value": value}),
     )
     return ClassRow(
-        (None, Body(read, write, (part,), shown)),
-        {"isPresent": "boolean", "value": primitive},
+        (replace(of_2, write=write_of_2), Body(read, write, (part,), shown)),
+        None,
         True,
         column,
         SingleValue("OPTIONAL", arguments=kinds),

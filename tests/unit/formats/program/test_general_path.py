@@ -109,7 +109,9 @@ def _taken(layout: Layout, values: list[Any]) -> list[int]:
     """Numbers of the values that the kernel takes."""
     data, spans = _with_spans(layout, values)
     chunk = Chunk(np.frombuffer(data, np.uint8))
-    rows: list[int] = decode_what_fits(program(layout), chunk, *np.array(spans, np.int64).reshape(-1, 2).T)[1].tolist()
+    rows: list[int] = decode_what_fits(
+        program(layout), chunk, *np.array(spans, np.int64).reshape(-1, 2).T
+    )[1].tolist()
     return rows
 
 

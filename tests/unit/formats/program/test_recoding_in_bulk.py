@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.any_kryo import PARTS, ROOT, graphs, written_graph
 from support.decoding import OFTEN
-from support.kryo_vectors import NEW, OLD, VECTORS, layout_of
+from support.kryo_vectors import NEW, OLD, VECTORS, layout_of, named
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import SavepointError
@@ -93,6 +93,36 @@ def test_a_shared_object_stays_one() -> None:
     data = pa.array(records, pa.large_binary())
     shared, twice = recoded(data, layout, layout, reads, writes).to_pylist()
     assert len(shared) < len(twice)
+
+
+OPTIONALS = {
+    ("Int", 5): ("010a", "0105000000"),
+    ("Int", None): ("0000", "00"),
+    ("Long", 5): ("010a", "010500000000000000"),
+    ("Long", None): ("0000", "00"),
+    ("Double", 5.0): ("014014000000000000", "010000000000001440"),
+    ("Double", None): ("007ff8000000000000", "00"),
+}
+"""Fields of an optional number in 2.24, and its bytes in 5.6."""
+
+
+@pytest.mark.parametrize("declared", ["an optional", "java.lang.Object"])
+@pytest.mark.parametrize("case", OPTIONALS, ids=str)
+def test_optional_numbers_go_to_both_versions(
+    case: tuple[str, float | None], declared: str
+) -> None:
+    name = f"java.util.Optional{case[0]}"
+    layout = Kryo(ROOT)
+    described = kryo_class(ROOT, {"a": name if declared == "an optional" else declared})
+    kinds = [KryoDialect(one, (described,)) for one in KryoVersion]
+    front = written_graph(layout, KryoNode(ROOT, KryoObject(ROOT, {"a": None})), kinds[0])[:-1]
+    front += (
+        b"\1" if declared == "an optional" else b"\1\1" + bytes.fromhex(named(name))[2:] + b"\1"
+    )
+    stored = [front + bytes.fromhex(data) for data in OPTIONALS[case]]
+    for at, to in ((0, 1), (1, 0)):
+        assert Recoding(layout, layout, kinds[at], kinds[to]).of(stored[at]) == stored[to]
+        same_as_one_by_one(layout, [stored[at]] * 2, kinds[at], kinds[to])
 
 
 RENAMES = (
