@@ -207,19 +207,25 @@ class Key:
         if len(self.columns) == 1:
             return fitted(data, self.columns[0], layout, "the key")
         target = spark_type(layout)
-        assert isinstance(target, StructType)  # several columns are the fields of a tuple
-        fields = [column_of(data, name) for name in self.columns]
-        names = [field.name for field in target]
-        whole = F.struct(
-            *(key_column.alias(name) for (key_column, _), name in zip(fields, names, strict=True))
-        )
-        for (_, data_type), field, name in zip(fields, target, self.columns, strict=True):
-            if not fits(data_type, field.dataType):
+        parts = list(target) if isinstance(target, StructType) else []
+        taken = [part for part in parts if part.name != ROW_KIND]
+        if len(taken) != len(self.columns):
+            raise ColumnTypeError(
+                f"the key is {target.simpleString()}, which takes {len(taken) or 1} columns:"
+                f" key_by was given {', '.join(map(repr, self.columns))}"
+            )
+        fields = []
+        for name, part in zip(self.columns, taken, strict=True):
+            column, data_type = column_of(data, name)
+            if not fits(data_type, part.dataType):
                 raise ColumnTypeError(
                     f"column {name!r} is {data_type.simpleString()}, but the key takes"
-                    f" {field.dataType.simpleString()}: cast it first"
+                    f" {part.dataType.simpleString()}: cast it first"
                 )
-        return whole.cast(target)
+            fields.append(column.alias(part.name))
+        if len(taken) < len(parts):
+            fields.append(F.lit(ROW_KINDS[0]).alias(ROW_KIND))
+        return F.struct(*fields).cast(target)
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,10 @@ from state_processor import (
     ListStateDescriptor,
     MapStateDescriptor,
     OperatorTransformation,
+    PyFlink,
     ReducingStateDescriptor,
     Savepoint,
+    TypeInformation,
     Types,
     ValueStateDescriptor,
 )
@@ -133,6 +135,29 @@ class TestKeyedState:
             {"key": {"f0": "a", "f1": 1}, "total": 1.0},
             {"key": {"f0": "b", "f1": 2}, "total": 2.0},
         ]
+
+    def test_several_columns_are_a_row(self, spark: SparkSession, tmp_path: Path) -> None:
+        data = spark.createDataFrame([("a", 1, 1.0)], "shop STRING, till INT, total DOUBLE")
+        named = "['name', 'number'], [Types.STRING(), Types.INT()]"
+        row = Types.ROW_NAMED(["name", "number"], [Types.STRING(), Types.INT()])
+        types = {"own": row, "python": PyFlink.key(f"Types.ROW_NAMED({named})")}
+        for folder, key_type in types.items():
+            keyed = OperatorTransformation.bootstrap_with(data)
+            keyed_rows = keyed.key_by("shop", "till", key_type=key_type).with_state(TOTAL)
+            found = written(spark, keyed_rows, tmp_path / folder).read_keyed_state("operator")
+            ((key, total),) = found.collect()
+            assert (*(key[0] if folder == "python" else key)[:2], total) == ("a", 1, 1.0)
+
+    @pytest.mark.parametrize("key_type", [Types.INT(), Types.TUPLE([Types.STRING()])], ids=str)
+    def test_another_number_of_columns_is_refused(
+        self, spark: SparkSession, tmp_path: Path, key_type: TypeInformation
+    ) -> None:
+        data = spark.createDataFrame([("a", 1, 1.0)], "shop STRING, till INT, total DOUBLE")
+        keyed = OperatorTransformation.bootstrap_with(data).key_by(
+            "shop", "till", key_type=key_type
+        )
+        with pytest.raises(ColumnTypeError, match=r"takes 1 columns: .*'shop', 'till'"):
+            written(spark, keyed.with_state(TOTAL), tmp_path)
 
     def test_values_with_ttl_have_the_time_of_their_last_access(
         self, spark: SparkSession, tmp_path: Path
