@@ -56,11 +56,9 @@ def _typed(error: PySparkException | Py4JError) -> SavepointError | None:
             "a Python worker of Spark has not started within 10 seconds, because the machine is busy:"
             " run it again, with fewer tasks at once, e.g. with spark.master=local[1]"
         )
-    if isinstance(error, PySparkException):
-        kinds = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in _kinds(SavepointError)}
-        raised = [
-            (kinds[name], words) for name, words in _RAISED.findall(str(error)) if name in kinds
-        ]
+    kinds = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in _kinds(SavepointError)}
+    raised = [(kinds[name], words) for name, words in _RAISED.findall(str(error)) if name in kinds]
+    if raised or isinstance(error, PySparkException):
         return _error(*raised[-1]) if raised else None
     message = _MESSAGE.search(str(error))
     reason = message[1] if message else str(error).partition("\n")[0]

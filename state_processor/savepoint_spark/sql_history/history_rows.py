@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from savepoint_formats.errors import ColumnTypeError, PlanError
+from savepoint_formats.errors import ColumnTypeError, PlanError, UnencodableError
 from savepoint_formats.layout import BinaryRow, LogicalType
 from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
@@ -47,8 +47,15 @@ class HistoryRows:
     is_ordered: bool
 
     @classmethod
-    def of(cls, given: DataFrame, row: Row, row_kind: str | None, order_by: Sequence[str]) -> Self:
-        """Rows of a user.
+    def of(
+        cls,
+        given: DataFrame,
+        row: Row,
+        row_kind: str | None,
+        order_by: Sequence[str],
+        operator: str,
+    ) -> Self:
+        """Rows of a user; ``operator`` names in errors who reads them.
 
         Raises ``ColumnNotFoundError``, ``ColumnTypeError``; ``PlanError`` for types that aren't
         known here.
@@ -57,7 +64,7 @@ class HistoryRows:
         columns = [_fitted(given, column).alias(name_of(i)) for i, column in enumerate(row)]
         order = [column_of(given, name)[0] for name in order_by]
         place = F.struct(*order) if order else F.lit(None).cast("int")
-        sign = F.lit(1) if row_kind is None else _sign(given, row_kind)
+        sign = F.lit(1) if row_kind is None else _sign(given, row_kind, operator)
         data = given.select(*columns, sign.alias(SIGN), place.alias(ORDER))
         return cls(data, row, row_kind is not None, bool(order))
 
@@ -168,11 +175,17 @@ def _fitted(given: DataFrame, column: NamedColumn) -> Column:
     return known.cast(wanted)
 
 
-def _sign(given: DataFrame, row_kind: str) -> Column:
+def _sign(given: DataFrame, row_kind: str, operator: str) -> Column:
     kind, _ = column_of(given, row_kind)
-    unknown = F.concat(F.lit(f"column {row_kind!r} has no kind of a row but "), kind.cast("string"))
+    # Spark puts its own words in front. On a line of its own, typed_errors finds the message.
+    before = (
+        f"\n{UnencodableError.__module__}.{UnencodableError.__qualname__}: operator {operator!r}:"
+        f" column {row_kind!r} has "
+    )
+    value = F.coalesce(F.concat(F.lit("'"), kind.cast("string"), F.lit("'")), F.lit("null"))
+    after = F.lit(f", which is no kind of a row: expected {', '.join(ROW_KINDS)}\n")
     return (
         F.when(kind.isin(_INSERT, _UPDATE_AFTER), 1)
         .when(kind.isin(_UPDATE_BEFORE, _DELETE), -1)
-        .otherwise(F.raise_error(unknown).cast("int"))
+        .otherwise(F.raise_error(F.concat(F.lit(before), value, after)).cast("int"))
     )

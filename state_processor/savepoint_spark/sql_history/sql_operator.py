@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from savepoint_formats.plans.compiled_plan import PlanNode, Row
     from savepoint_spark.writing.operator_plan import OperatorPlan
 
+_ASYNC_STATE = "table.exec.async-state.enabled"
+
 
 @dataclass(frozen=True, repr=False)
 class SqlOperator:
@@ -53,6 +55,12 @@ class SqlOperator:
                 f"{node.description or node.kind}: it has no state, or none that can be made of"
                 f" history; that of {', '.join(HISTORIES)} can, of a sink if it keeps rows for"
                 " upserts"
+            )
+        configuration = node.spec.get("configuration") or {}
+        if str(configuration.get(_ASYNC_STATE, "false")).lower() == "true":
+            raise PlanError(
+                f"{node.description or node.kind}: its state is asynchronous, which can't be made of"
+                f" history. Compile the plan without {_ASYNC_STATE}"
             )
         rows = _rows(parsed, node)
         names = tuple(tuple(column.name for column in row) for row in rows)
@@ -98,7 +106,7 @@ class SqlOperator:
             )
         names = (order_by,) if isinstance(order_by, str) else tuple(order_by)
         rows = tuple(
-            HistoryRows.of(data, row, row_kind, names)
+            HistoryRows.of(data, row, row_kind, names, self.uid)
             for data, row in zip(history, _rows(self._plan, self._node), strict=True)
         )
         made = NodeHistory(self._plan, self._node, rows, watermark)

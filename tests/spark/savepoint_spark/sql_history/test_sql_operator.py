@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,7 @@ from state_processor import (
     OperatorTransformation,
     PlanError,
     Savepoint,
+    UnencodableError,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +50,31 @@ def test_operators_without_history(
 ) -> None:
     with pytest.raises(PlanError, match=message):
         OperatorTransformation.for_plan(plan(corpus, case), operator)
+
+
+def test_asynchronous_state_is_refused_by_its_option(corpus: Path, tmp_path: Path) -> None:
+    content = json.loads(plan(corpus).read_text(encoding="utf-8"))
+    (node,) = (node for node in content["nodes"] if node["id"] == 4)
+    node.setdefault("configuration", {})["table.exec.async-state.enabled"] = "true"
+    changed = tmp_path / "plan.json"
+    changed.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(PlanError, match=r"^GroupAggregate.* without table.exec.async-state"):
+        OperatorTransformation.for_plan(changed, 4)
+
+
+@pytest.mark.parametrize(("kind", "shown"), [("'+X'", r"'\+X'"), ("CAST(NULL AS STRING)", "null")])
+def test_an_unknown_kind_of_a_row_is_named(
+    spark: SparkSession, corpus: Path, tmp_path: Path, kind: str, shown: str
+) -> None:
+    case = "stream-exec-join_1/join-outer-join.json"
+    operator = OperatorTransformation.for_plan(plan(corpus, case), 74)
+    row = ("1 AS deptno", "'a' AS name", "1 AS department_num", "'b' AS department_name")
+    rows = spark.range(1).selectExpr(*row, f"{kind} AS op")
+    history = operator.bootstrap_with(rows, rows, row_kind="op")
+    writer = Savepoint.create(spark).with_operator(operator.uid, history)
+    with pytest.raises(UnencodableError, match=f"'74_join': column 'op' has {shown}, which is no"):
+        writer.write(tmp_path / "new")
+    assert not (tmp_path / "new" / "_metadata").exists()
 
 
 def test_rows_that_do_not_fit(spark: SparkSession, corpus: Path) -> None:
