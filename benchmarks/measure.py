@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
+import subprocess
+import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
@@ -160,6 +164,28 @@ def is_worker(process: int) -> bool:
     command = Path(f"/proc/{process}/cmdline").read_bytes()
     names = (b"pyspark.daemon", b"workers.fork_server")
     return process != os.getpid() and any(name in command for name in names)
+
+
+def all_cpu_seconds() -> float:
+    """The CPU time of this process and all that it has started, in seconds."""
+    return sum(map(cpu_seconds, descendants(os.getpid())))
+
+
+def within(limit: float, command: list[str]) -> bool:
+    """Whether the process ended in time; else it and all that it has started are ended."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        environment = {**os.environ, "TMPDIR": folder}
+        with subprocess.Popen(command, env=environment) as process:
+            try:
+                status = process.wait(limit)
+            except subprocess.TimeoutExpired:
+                for started in list(descendants(process.pid)):
+                    with suppress(ProcessLookupError):
+                        os.kill(started, signal.SIGKILL)
+                return False
+    if status:
+        raise subprocess.CalledProcessError(status, command)
+    return True
 
 
 def in_fresh_process(measure: Callable[..., ResultT], *arguments: object) -> ResultT:
