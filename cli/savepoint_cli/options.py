@@ -254,7 +254,7 @@ opening_only = collected(
     common_option(
         "--trigger-into",
         default="",
-        metavar="DIR",
+        metavar="PLACE",
         help="As --trigger, in this directory of the cluster.",
     ),
 )

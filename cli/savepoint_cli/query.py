@@ -62,7 +62,7 @@ def _file(given: str) -> tuple[str, str]:
 @options.memory_limit
 @click.option(
     "--cache",
-    metavar="DIR",
+    metavar="CACHE",
     shell_complete=completion.paths,
     help="Convert the tables of the query to Parquet in DIR, once; later queries read that.",
 )

@@ -369,8 +369,8 @@ from savepoint_spark.savepoint.written import PlannedSavepoint, WrittenOperator,
 from savepoint_spark.session.session import (
     local_session,
 )
+from savepoint_spark.sql_history.sql_history import SqlHistory
 from savepoint_spark.sql_history.sql_operator import (
-    SqlHistory,
     SqlOperator,
 )
 

@@ -14,7 +14,7 @@ from savepoint_formats.snapshots.from_scala import ScalaTarget
 from savepoint_spark import changing
 from savepoint_spark.savepoint.planned_operator import PlannedOperator, combined, id_and_uid
 from savepoint_spark.savepoint.privacy_changes import PrivacyChanges
-from savepoint_spark.sql_history.sql_operator import SqlHistory
+from savepoint_spark.sql_history.sql_history import SqlHistory
 from savepoint_spark.writing.stored_types import expect_key_types
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from savepoint_formats.plans.compiled_plan import CompiledPlan
 from savepoint_spark.sql_history.histories import HISTORIES
 from savepoint_spark.sql_history.history_rows import HistoryRows
 from savepoint_spark.sql_history.node_history import NodeHistory
-from savepoint_spark.writing.write_context import PlannedTransformation
+from savepoint_spark.sql_history.sql_history import SqlHistory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.plans.compiled_plan import PlanNode, Row
-    from savepoint_spark.writing.operator_plan import OperatorPlan
 
 _ASYNC_STATE = "table.exec.async-state.enabled"
 
@@ -113,22 +112,6 @@ class SqlOperator:
         state = HISTORIES[self._node.kind](made)
         # Flink runs an operator without a key as one subtask, with one key group.
         return SqlHistory(self.uid, state.plan(), None if state.key else 1)
-
-
-@dataclass(frozen=True, repr=False)
-class SqlHistory(PlannedTransformation):
-    """State of a SQL operator that will be written; ``max_parallelism`` is given if it has no key."""
-
-    uid: str
-    state: OperatorPlan
-    max_parallelism: int | None = None
-
-    def __repr__(self) -> str:
-        return f"SqlHistory({self.uid!r})"
-
-    def plan(self) -> OperatorPlan:
-        """The state that will be written."""
-        return self.state
 
 
 def _node(plan: CompiledPlan, operator: int | str) -> PlanNode:

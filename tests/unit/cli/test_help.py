@@ -150,6 +150,7 @@ def test_a_command_lists_its_own_options_first() -> None:
             "--uid UID",
             "--uids-file FILE",
             "--plan FILE",
+            *("--trigger", "--trigger-into PLACE"),
             "--all",
             "--vertical",
             "--output FORMAT",

@@ -1,0 +1,27 @@
+"""State of a SQL operator that a writer takes. A look at a savepoint imports it, and must not wait for Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from savepoint_spark.writing.write_context import PlannedTransformation
+
+if TYPE_CHECKING:
+    from savepoint_spark.writing.operator_plan import OperatorPlan
+
+
+@dataclass(frozen=True, repr=False)
+class SqlHistory(PlannedTransformation):
+    """State of a SQL operator that will be written; ``max_parallelism`` is given if it has no key."""
+
+    uid: str
+    state: OperatorPlan
+    max_parallelism: int | None = None
+
+    def __repr__(self) -> str:
+        return f"SqlHistory({self.uid!r})"
+
+    def plan(self) -> OperatorPlan:
+        """The state that will be written."""
+        return self.state
