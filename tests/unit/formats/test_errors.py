@@ -74,9 +74,10 @@ def test_every_error_is_of_a_family() -> None:
 def test_errors_of_a_wrong_call_share_a_class() -> None:
     of_calls = set(kinds(errors.UsageError)) - {errors.UsageError}
     assert {kind.__name__ for kind in of_calls} == {
-        *("AmbiguousOperatorError", "ClassNotNamedError", "ColumnNotFoundError", "ConditionError"),
-        *("FieldNotFoundError", "KeyTypeError", "OperatorNotFoundError", "PlanError"),
-        *("QueryError", "StateNotFoundError", "TableNotFoundError"),
+        *("AmbiguousJobError", "AmbiguousOperatorError", "ClassNotNamedError"),
+        *("ColumnNotFoundError", "ConditionError", "FieldNotFoundError", "JobNotFoundError"),
+        *("KeyTypeError", "OperatorNotFoundError", "PlanError", "QueryError"),
+        *("StateNotFoundError", "TableNotFoundError"),
     }
     marked = re.findall(r"(\w+) \*", errors.__doc__ or "")
     assert {kind.__name__ for kind in of_calls} <= set(marked)
