@@ -115,11 +115,13 @@ def _taken(layout: Layout, values: list[Any]) -> list[int]:
     return rows
 
 
+_RARE = (layouts.BigDecimal, layouts.BigInteger, layouts.LocalDate, layouts.LocalDateTime)
+"""Layouts with rare values that the kernel leaves out, such as dates beyond the year five million."""
+
+
 def _rare(layout: Layout) -> bool:
     """Whether a value may be one that is rare in spite of a program."""
-    return isinstance(layout, layouts.BigDecimal | layouts.BigInteger) or any(
-        map(_rare, parts(layout))
-    )
+    return isinstance(layout, _RARE) or any(map(_rare, parts(layout)))
 
 
 @OFTEN
