@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     BatchT = TypeVar("BatchT")
     SplitT = TypeVar("SplitT")
 
+THREAD = "savepoint split"
+"""Name of the threads."""
+
 _AHEAD = 4
 _PATIENCE_SECONDS = 0.1
 _END = object()
@@ -78,7 +81,7 @@ def _started(
             _put(queue, _END, is_over)
 
     # At its end, the program waits for no rows that nobody takes.
-    Thread(target=fill, daemon=True).start()
+    Thread(target=fill, name=THREAD, daemon=True).start()
     return queue
 
 

@@ -76,7 +76,7 @@ def served(*arguments: str | Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def server(samples: Path) -> Iterator[Server]:
-    with served(samples / STATES, samples / WINDOWS, "--seconds", "4") as running:
+    with served(samples / STATES, samples / WINDOWS, "--seconds", "15") as running:
         yield running
 
 
@@ -150,7 +150,7 @@ def test_rows_are_files_of_csv_and_parquet(server: Server) -> None:
         ("SELECT nope FROM stateful.keyed_state", "there is no column &#39;nope&#39;"),
         ("FROM read_csv('/etc/passwd')", "file system operations are disabled"),
         ("DROP TABLE stateful.keyed_state", "a statement of type DROP, expected a query"),
-        ("SELECT count(*) FROM range(10000000) a, range(10000000) b", "no answer within 4 s"),
+        ("SELECT count(*) FROM range(10000000) a, range(10000000) b", "no answer within 15 s"),
     ],
 )
 def test_a_query_without_an_answer_says_why(server: Server, sql: str, reason: str) -> None:

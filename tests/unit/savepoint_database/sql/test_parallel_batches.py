@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from savepoint_database.sql.parallel_batches import parallel_batches
+from savepoint_database.sql.parallel_batches import THREAD, parallel_batches
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.scan.read_options import ReadOptions
 from state_processor import Savepoint
@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OPTIONS = ReadOptions(undescribed_subclasses="bytes", nanoseconds="text")
+
+
+def until(count: int) -> None:
+    """Waits until so many threads read splits; fails if they never do."""
+    for _ in range(200):
+        if sum(thread.name == THREAD for thread in threading.enumerate()) == count:
+            return
+        time.sleep(0.05)
+    pytest.fail(f"there are never {count} threads")
 
 
 def numbers(split: int) -> Iterator[int]:
@@ -56,15 +65,14 @@ def test_threads_read_some_batches_ahead_and_end_when_nobody_takes_more() -> Non
             read.append(split)
             yield split
 
-    before = threading.active_count()
+    until(0)
     batches = parallel_batches(range(4), endless, 3)
     assert list(islice(batches, 5)) == [0] * 5
     time.sleep(0.3)
     assert len(read) < 30
-    assert threading.active_count() == before + 3
+    until(3)
     batches.close()  # type: ignore[attr-defined]  # a generator
-    time.sleep(0.5)
-    assert threading.active_count() == before
+    until(0)
 
 
 @pytest.mark.parametrize(
