@@ -95,11 +95,6 @@ public final class LocalCluster implements AutoCloseable {
         return cluster.triggerCheckpoint(job).get();
     }
 
-    /** Where the cluster answers questions over HTTP. */
-    public String restAddress() throws Exception {
-        return cluster.getRestAddress().get().toString();
-    }
-
     public void cancel(JobID job) throws Exception {
         cluster.cancelJob(job).get();
         cluster.requestJobResult(job).get();

@@ -97,7 +97,7 @@ public final class JobServer {
                 "the job does not process its keys",
                 () -> cluster.isRunning(job) && Seen.elements() == expected);
         if (request.keep()) {
-            answer.put("rest", cluster.restAddress());
+            answer.put("rest", cluster.restAddress().toString());
             answer.put("job", job.toString());
             return;
         }
