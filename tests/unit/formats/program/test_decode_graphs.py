@@ -93,6 +93,7 @@ DOUBLES = st.floats() | st.builds(
 )
 
 
+@pytest.mark.usefixtures("slow")
 @settings(OFTEN, max_examples=1000)
 @given(st.lists(DOUBLES, min_size=1), st.lists(st.floats(width=32), min_size=1))
 def test_doubles_have_the_digits_of_the_general_path(
@@ -117,6 +118,7 @@ def test_any_damage_is_the_same_on_both_paths(
     same_on_both_paths(layout, list(map(bytes, records)), dialect)
 
 
+@pytest.mark.usefixtures("slow")
 @settings(OFTEN)
 @given(graphs(), VERSIONS)
 def test_what_lies_behind_a_graph_is_the_same_on_both_paths(

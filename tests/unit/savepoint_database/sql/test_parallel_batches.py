@@ -88,7 +88,7 @@ def test_tables_are_the_same_by_threads(samples: Path, name: str) -> None:
     for operator in Savepoint.open(samples / name).operators():
         for table in operator.tables:
             scan = operator.scan(table, OPTIONS)
-            splits = scan.splits(500)
+            splits = scan.splits(4000)
             batches = list(parallel_batches(splits, scan.read, 4))
             alone = [batch for split in splits for batch in scan.read(split)]
             by_threads = pa.Table.from_batches(batches, scan.schema)

@@ -53,6 +53,7 @@ def node(inner: bytes, number: int) -> bytes:
     return b"\2\0" + inner + b"\0" + i32(number)
 
 
+@pytest.mark.usefixtures("slow")
 def test_a_class_that_holds_itself_is_read_as_its_serializer_says() -> None:
     value = decoded(layout_of(NODE), node(NEW + b"\0\x0a", 7))
     assert value["v"] == 7

@@ -49,6 +49,7 @@ print([row for _, row in task.outputs(batches)])
 """
 
 
+@pytest.mark.usefixtures("slow")
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
 @pytest.mark.parametrize("backend", ["single_key", "rocksdb"])
 def test_a_key_may_have_more_state_than_there_is_memory(backend: str) -> None:
