@@ -138,10 +138,11 @@ class PlannedOperator:
         Raises:
             UnstableHashError: They follow neither from the type of the keys nor from the savepoint.
         """
-        source, change = self.source, self.change
-        if source is None or change is None:
-            return self
-        if source.record.max_parallelism == self.max_parallelism and not change.moves_keys:
+        source = self.source
+        has_groups = source is None or source.record.max_parallelism == self.max_parallelism
+        # A copy asks for no change, whose module imports Spark.
+        change = None if has_groups and self.transformation is None else self.change
+        if change is None or (has_groups and not change.moves_keys):
             return self
         return replace(self, transformation=change.with_hash_codes())
 
