@@ -1,4 +1,4 @@
-"""What each page shows: a view asks a savepoint, and returns the values of its template."""
+"""Views: each asks a savepoint, and returns the values of its page's template."""
 
 from __future__ import annotations
 
