@@ -11,23 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import FormatError, UnstableHashError, within
 from savepoint_formats.hashing.key_hash import given_hashes, key_hashes
 from savepoint_formats.hashing.scalar_hashes import framed_hashes
 from savepoint_formats.key_groups.ranges import key_groups_of
-from savepoint_formats.layout import (
-    VARIABLE,
-    BinaryRow,
-    Framed,
-    Layout,
-    MapOf,
-    Struct,
-    TimerTimestamp,
-    VoidNamespace,
-    opaque_parts,
-    serializer_length,
-)
+from savepoint_formats.layout import VARIABLE, Layout, opaque_parts, serializer_length
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
@@ -145,7 +135,7 @@ class KeyPlaces:
         """Raises ``UnstableHashError`` if the end of a key is unknown."""
         key, namespace = key_layout(state), namespace_layout(state)
         is_timer = state.kind is StateKind.TIMERS
-        if is_timer and not isinstance(state.stored, Struct):
+        if is_timer and not isinstance(state.stored, layouts.Struct):
             raise _unknown_end(state.stored)
         size, behind = serializer_length(key), stored_size(namespace)
         whole: Program | None = None
@@ -170,25 +160,25 @@ class KeyPlaces:
 
 
 def _is_sql_row(layout: Layout) -> bool:
-    return isinstance(layout, Framed) and isinstance(layout.inner, BinaryRow)
+    return isinstance(layout, layouts.Framed) and isinstance(layout.inner, layouts.BinaryRow)
 
 
 def stored_size(layout: Layout) -> int:
     """Bytes of each stored value; ``VARIABLE`` if they differ."""
     # The serializer of VoidNamespace claims to write nothing.
-    return 1 if isinstance(layout, VoidNamespace) else serializer_length(layout)
+    return 1 if isinstance(layout, layouts.VoidNamespace) else serializer_length(layout)
 
 
-def _whole(state: State) -> Struct:
+def _whole(state: State) -> layouts.Struct:
     """The layout of a stored key that decodes to sizes."""
     key, namespace = key_layout(state), namespace_layout(state)
     if state.kind is StateKind.TIMERS:
         names = ("timestamp", "key", "namespace")
-        return Struct(names, tuple(map(Sized, (TimerTimestamp(), key, namespace))))
-    user_key = state.stored.key if isinstance(state.stored, MapOf) else None
+        return layouts.Struct(names, tuple(map(Sized, (layouts.TimerTimestamp(), key, namespace))))
+    user_key = state.stored.key if isinstance(state.stored, layouts.MapOf) else None
     stored = entry_key(0, key, namespace, user_key)
     size = Suffixed(Sized(key)) if is_ambiguous(key, namespace) else Sized(key)
-    return Struct(stored.names[1:], (size, *map(Sized, stored.fields[2:])))
+    return layouts.Struct(stored.names[1:], (size, *map(Sized, stored.fields[2:])))
 
 
 def _unknown_end(layout: Layout) -> UnstableHashError:

@@ -15,20 +15,6 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.codecs import BOOL, UTF
-from savepoint_formats.layout import (
-    Int,
-    Layout,
-    Long,
-    MapOf,
-    MaskedStruct,
-    Nullable,
-    Repeated,
-    Struct,
-    Tagged,
-    Text,
-    TimerTimestamp,
-    Ttl,
-)
 from savepoint_formats.snapshots.basic import BASE, RUNTIME, SCALA, inner
 from savepoint_formats.snapshots.fields import JAVA, number
 from savepoint_formats.snapshots.snapshot import NO_FIELDS, SNAPSHOT, SnapshotKind, register
@@ -37,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from savepoint_formats.bytes.codecs import Codec
+    from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots.fields import Field
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 
@@ -103,118 +90,126 @@ def _single(snapshot: TypeSerializerSnapshot) -> Layout:
 
 def optional(value: Layout) -> Layout:
     """A value behind a flag that says whether there is one."""
-    return Nullable(value, is_null=False)
+    return layouts.Nullable(value, is_null=False)
 
 
 def optional_elements(element: Layout) -> Layout:
     """A list of values that may be missing."""
-    return Repeated(optional(element))
+    return layouts.Repeated(optional(element))
 
 
 def map_of(key: Layout, value: Layout) -> Layout:
     """A map whose values may be null."""
-    return MapOf(key, Nullable(value))
+    return layouts.MapOf(key, layouts.Nullable(value))
 
 
 def alternatives(*names: str, tags: tuple[int, ...] = (1, 0)) -> Callable[..., Layout]:
     """One of several values behind a tag."""
-    return lambda *values: Tagged(tags, names, values)
+    return lambda *values: layouts.Tagged(tags, names, values)
 
 
 def _nullable(snapshot: TypeSerializerSnapshot) -> Layout:
-    return Nullable(_single(snapshot), padding=snapshot["padding"])
+    return layouts.Nullable(_single(snapshot), padding=snapshot["padding"])
 
 
 def _tuple(snapshot: TypeSerializerSnapshot) -> Layout:
-    return Struct(numbered("f", len(snapshot.nested)), snapshot.nested_layouts())
+    return layouts.Struct(numbered("f", len(snapshot.nested)), snapshot.nested_layouts())
 
 
 def _case_class(snapshot: TypeSerializerSnapshot) -> Layout:
-    return Struct(numbered("_", len(snapshot.nested), 1), snapshot.nested_layouts())
+    return layouts.Struct(numbered("_", len(snapshot.nested), 1), snapshot.nested_layouts())
 
 
 def _row(snapshot: TypeSerializerSnapshot) -> Layout:
     has_kind = _ROW_KIND.is_set(snapshot, implied_by=3)
-    return MaskedStruct(numbered("f", len(snapshot.nested)), snapshot.nested_layouts(), has_kind)
+    return layouts.MaskedStruct(
+        numbered("f", len(snapshot.nested)), snapshot.nested_layouts(), has_kind
+    )
 
 
 def named(*names: str) -> SnapshotKind:
     """The kind of a composite that writes one value behind the other."""
-    return of_parts(lambda *parts: Struct(names, parts), len(names))
+    return of_parts(lambda *parts: layouts.Struct(names, parts), len(names))
 
 
 def _timer(key: Layout, namespace: Layout) -> Layout:
-    return Struct(("timestamp", "key", "namespace"), (TimerTimestamp(), key, namespace))
+    return layouts.Struct(
+        ("timestamp", "key", "namespace"), (layouts.TimerTimestamp(), key, namespace)
+    )
 
 
 def _stream_element(record: Layout) -> Layout:
-    latency = Struct(
+    latency = layouts.Struct(
         ("marked_time", "operator_id_low", "operator_id_high", "subtask"),
-        (Long(), Long(), Long(), Int()),
+        (layouts.Long(), layouts.Long(), layouts.Long(), layouts.Int()),
     )
     kinds = {
-        "record": Struct(("timestamp", "value"), (Long(), record)),
+        "record": layouts.Struct(("timestamp", "value"), (layouts.Long(), record)),
         "record_without_timestamp": record,
-        "watermark": Long(),
+        "watermark": layouts.Long(),
         "latency": latency,
-        "status": Int(),
+        "status": layouts.Int(),
         "is_backlog": layouts.Boolean(),
-        "subpartition_watermark": Struct(("subpartition", "timestamp"), (Int(), Long())),
+        "subpartition_watermark": layouts.Struct(
+            ("subpartition", "timestamp"), (layouts.Int(), layouts.Long())
+        ),
     }
-    return Tagged(tuple(range(len(kinds))), tuple(kinds), tuple(kinds.values()))
+    return layouts.Tagged(tuple(range(len(kinds))), tuple(kinds), tuple(kinds.values()))
 
 
 def _buffer_entry(element: Layout) -> Layout:
-    return Struct(("has_been_joined", "element"), (layouts.Boolean(), element))
+    return layouts.Struct(("has_been_joined", "element"), (layouts.Boolean(), element))
 
 
 def _two_phase_commit(snapshot: TypeSerializerSnapshot) -> Layout:
     transaction, context = snapshot.nested_layouts()
     is_nullable = _NULL_TRANSACTION.is_set(snapshot, implied_by=3)
     pending = optional(transaction) if is_nullable else transaction
-    return Struct(
+    return layouts.Struct(
         ("pending", "pending_start", "committing", "context"),
         (
             pending,
-            Long(),
-            Repeated(Struct(("transaction", "start"), (transaction, Long()))),
+            layouts.Long(),
+            layouts.Repeated(
+                layouts.Struct(("transaction", "start"), (transaction, layouts.Long()))
+            ),
             optional(context),
         ),
     )
 
 
 def _node_id(event_id: Layout) -> Layout:
-    return optional(Struct(("event_id", "page_name"), (event_id, Text())))
+    return optional(layouts.Struct(("event_id", "page_name"), (event_id, layouts.Text())))
 
 
 def _lockable(element: Layout) -> Layout:
-    return Struct(("reference_count", "element"), (Int(), element))
+    return layouts.Struct(("reference_count", "element"), (layouts.Int(), element))
 
 
 def _nfa_state(snapshot: TypeSerializerSnapshot) -> Layout:
     version, node_id, event_id = snapshot.nested_layouts()
     parts: list[tuple[str, Layout]] = [
-        ("state", Text()),
+        ("state", layouts.Text()),
         ("previous", node_id),
         ("version", version),
-        ("start", Long()),
+        ("start", layouts.Long()),
         ("start_event_id", optional(event_id)),
     ]
     if _PREVIOUS_TIMESTAMP.is_set(snapshot):
-        parts.insert(4, ("previous_timestamp", Long()))
+        parts.insert(4, ("previous_timestamp", layouts.Long()))
     names, fields = zip(*parts, strict=True)
-    computations = Repeated(Struct(names, fields))
-    return Struct(("partial", "completed"), (computations, computations))
+    computations = layouts.Repeated(layouts.Struct(names, fields))
+    return layouts.Struct(("partial", "completed"), (computations, computations))
 
 
 def _linked_list(snapshot: TypeSerializerSnapshot) -> Layout:
     element = _single(snapshot)
     has_mask = _NULL_MASK.is_set(snapshot, implied_by=2)
-    return layouts.MaskedRepeated(element) if has_mask else Repeated(element)
+    return layouts.MaskedRepeated(element) if has_mask else layouts.Repeated(element)
 
 
 def _window_key(key: Layout) -> Layout:
-    return Struct(("window", "key"), (Long(), key))
+    return layouts.Struct(("window", "key"), (layouts.Long(), key))
 
 
 _ROW_KIND = Since(4, "has_kind")
@@ -222,12 +217,12 @@ _NULL_TRANSACTION = Since(4, "supports_null")
 _PREVIOUS_TIMESTAMP = Since(2, "has_previous_timestamp")
 _NULL_MASK = Since(3, "has_mask")
 
-_LIST = of_parts(Repeated)
+_LIST = of_parts(layouts.Repeated)
 _ARRAY = of_parts(optional_elements, component=UTF)
 _SAME = composite(_single)
 _EITHER = of_parts(alternatives("left", "right"), 2)
 _CASE_CLASS = composite(_case_class, parts=None, type_class=UTF)
-_TTL = of_parts(lambda _time, value: Ttl(value), 2)
+_TTL = of_parts(lambda _time, value: layouts.Ttl(value), 2)
 _TWO_PHASE_COMMIT = _NULL_TRANSACTION.composite(_two_phase_commit, parts=2)
 _LOCKABLE = of_parts(_lockable)
 
@@ -235,10 +230,12 @@ register(
     {
         f"{BASE}ListSerializerSnapshot": _LIST,
         f"{_STATE}ArrayListSerializerSnapshot": _LIST,
-        f"{BASE}SetSerializerSnapshot": of_parts(lambda element: Repeated(Nullable(element))),
+        f"{BASE}SetSerializerSnapshot": of_parts(
+            lambda element: layouts.Repeated(layouts.Nullable(element))
+        ),
         f"{BASE}MapSerializerSnapshot": of_parts(map_of, 2),
         f"{_DATAVIEW}NullAwareMapSerializerSnapshot": of_parts(
-            lambda key, value: map_of(Nullable(key), value), 2
+            lambda key, value: map_of(layouts.Nullable(key), value), 2
         ),
         f"{_DATAVIEW}ListViewSerializerSnapshot": _SAME,
         f"{_DATAVIEW}MapViewSerializerSnapshot": _SAME,
@@ -280,7 +277,7 @@ register(
         f"{_CEP}sharedbuffer.LockableTypeSerializerSnapshot": _LOCKABLE,
         f"{_CEP}sharedbuffer.Lockable$LockableTypeSerializerSnapshot": _LOCKABLE,
         f"{_CEP}sharedbuffer.SharedBufferNodeSerializerSnapshotV2": of_parts(
-            lambda edge: Repeated(_lockable(edge))
+            lambda edge: layouts.Repeated(_lockable(edge))
         ),
         f"{_CEP}sharedbuffer.SharedBufferNode$SharedBufferNodeSerializer"
         "$SharedBufferNodeSerializerSnapshot": _SAME,

@@ -31,20 +31,7 @@ from typing import TYPE_CHECKING
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.codecs import BOOL, UTF, Codec
 from savepoint_formats.bytes.counts import can_be_empty
-from savepoint_formats.layout import (
-    VARIABLE,
-    CaseClass,
-    Coproduct,
-    Layout,
-    MapOf,
-    Marker,
-    OfScala,
-    Opaque,
-    Repeated,
-    ScalaValue,
-    Tagged,
-    serializer_length,
-)
+from savepoint_formats.layout import VARIABLE, Layout, serializer_length
 from savepoint_formats.layout.layout_facts import common_length
 from savepoint_formats.snapshots.basic import inner, simple
 from savepoint_formats.snapshots.composite import numbered, of_parts, optional
@@ -106,27 +93,29 @@ def _case_class(snapshot: TypeSerializerSnapshot) -> Layout:
     fields = snapshot.nested_layouts()
     lengths = [serializer_length(field) for field in fields]
     padding = sum(lengths) if all(length > 0 for length in lengths) else 0
-    return CaseClass(snapshot["type_class"], numbered("_", len(fields), first=1), fields, padding)
+    return layouts.CaseClass(
+        snapshot["type_class"], numbered("_", len(fields), first=1), fields, padding
+    )
 
 
 def _coproduct(snapshot: TypeSerializerSnapshot) -> Layout:
-    return Coproduct(snapshot["classes"], snapshot.nested_layouts())
+    return layouts.Coproduct(snapshot["classes"], snapshot.nested_layouts())
 
 
 def _either(left: Layout, right: Layout) -> Layout:
     fields = left, right
-    return OfScala(Tagged((1, 0), ("left", "right"), fields, common_length(fields)))
+    return layouts.OfScala(layouts.Tagged((1, 0), ("left", "right"), fields, common_length(fields)))
 
 
 def _collection(snapshot: TypeSerializerSnapshot) -> Layout:
-    elements = Repeated(
+    elements = layouts.Repeated(
         snapshot["element"].layout(), is_array=snapshot["serializer"] == f"{FLINKX}ArraySerializer"
     )
-    return OfScala(elements, snapshot["serializer"].startswith(f"{FLINKX}Mutable"))
+    return layouts.OfScala(elements, snapshot["serializer"].startswith(f"{FLINKX}Mutable"))
 
 
-def _map(snapshot: TypeSerializerSnapshot) -> OfScala:
-    return OfScala(MapOf(snapshot["key"].layout(), snapshot["value"].layout()))
+def _map(snapshot: TypeSerializerSnapshot) -> layouts.OfScala:
+    return layouts.OfScala(layouts.MapOf(snapshot["key"].layout(), snapshot["value"].layout()))
 
 
 def _nullable_map(snapshot: TypeSerializerSnapshot) -> Layout:
@@ -138,19 +127,19 @@ def _sorted(make: Callable[[TypeSerializerSnapshot], Layout]) -> Callable[..., L
         ordering = snapshot["ordering"]
         if can_be_empty(ordering.layout()) and serializer_length(ordering.layout()) != VARIABLE:
             return make(snapshot)
-        return Opaque(ordering.class_name, "an ordering whose bytes are not known")
+        return layouts.Opaque(ordering.class_name, "an ordering whose bytes are not known")
 
     return layout
 
 
 def _sorted_set(snapshot: TypeSerializerSnapshot) -> Layout:
-    return OfScala(Repeated(snapshot["element"].layout()), is_nullable=True)
+    return layouts.OfScala(layouts.Repeated(snapshot["element"].layout()), is_nullable=True)
 
 
 def _mapped(snapshot: TypeSerializerSnapshot) -> Layout:
     if snapshot["mapper"] == UUID_MAPPER:
-        return ScalaValue("Uuid")
-    return OfScala(snapshot["target"].layout())
+        return layouts.ScalaValue("Uuid")
+    return layouts.OfScala(snapshot["target"].layout())
 
 
 def _plain(
@@ -161,7 +150,7 @@ def _plain(
     return SnapshotKind(layout, lambda _version: body, versions=range(version, version + 1))
 
 
-_NOTHING = Marker(None)
+_NOTHING = layouts.Marker(None)
 
 register(
     {
@@ -184,7 +173,9 @@ register(
         inner(f"{FLINKX}ScalaCaseObjectSerializer"): _plain(
             lambda _snapshot: _NOTHING, 1, type_class=UTF
         ),
-        f"{FLINKX}ScalaOptionSerializerSnapshot": of_parts(lambda value: OfScala(optional(value))),
+        f"{FLINKX}ScalaOptionSerializerSnapshot": of_parts(
+            lambda value: layouts.OfScala(optional(value))
+        ),
         f"{FLINKX}ScalaEitherSerializerSnapshot": of_parts(_either, 2),
         f"{FLINKX}CollectionSerializerSnapshot": _plain(
             _collection, 2, "element", serializer=UTF, element_class=UTF
@@ -201,11 +192,11 @@ register(
             for name in ("SortedMap", "MutableSortedMap")
         },
         inner(f"{FLINKX}MappedSerializer"): _plain(_mapped, 2, "target", mapper=UTF),
-        inner(f"{FLINKX}UnitSerializer"): simple(OfScala(_NOTHING)),
+        inner(f"{FLINKX}UnitSerializer"): simple(layouts.OfScala(_NOTHING)),
         f"{FLINKX}NothingSerializerSnapshot": simple(_NOTHING),
         f"{FLINKX}ZoneIdSerializerSnapshot": simple(layouts.Text()),
         **{
-            f"{FLINKX}{form}SerializerSnapshot": simple(ScalaValue(form))
+            f"{FLINKX}{form}SerializerSnapshot": simple(layouts.ScalaValue(form))
             for form in (
                 *("FiniteDuration", "Duration", "ZoneOffset", "OffsetDateTime", "ZonedDateTime"),
             )

@@ -22,20 +22,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.codecs import UTF
 from savepoint_formats.errors import FormatError, SchemaChangeError, UnknownSnapshotError
-from savepoint_formats.layout import (
-    Kryo,
-    KryoField,
-    KryoRegistration,
-    Layout,
-    Nullable,
-    Opaque,
-    Pojo,
-    TypeArgument,
-    parts,
-    rebuilt,
-)
+from savepoint_formats.layout import Layout, parts, rebuilt
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.basic import BASE, OBJECTS, PRIMITIVES, RUNTIME, inner
 from savepoint_formats.snapshots.extracted import Extraction, subclasses_of
@@ -58,7 +48,6 @@ from savepoint_formats.snapshots.snapshot import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from savepoint_formats.layout import KryoClass
     from savepoint_formats.snapshots.fields import OptionalEntry
 
 
@@ -77,7 +66,7 @@ def with_subclasses(
 
 
 def with_described_subclasses(
-    snapshot: TypeSerializerSnapshot, classes: tuple[KryoClass, ...], *, is_of_flink_1: bool
+    snapshot: TypeSerializerSnapshot, classes: tuple[layouts.KryoClass, ...], *, is_of_flink_1: bool
 ) -> TypeSerializerSnapshot:
     """The serializer that writes what ``layouts_with_subclasses`` reads."""
     if not any(described.superclass for described in classes):
@@ -107,15 +96,15 @@ def kryo_in(*snapshots: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
 
 
 def layouts_with_subclasses(
-    layouts: ValueT, classes: tuple[KryoClass, ...], *, is_of_flink_1: bool
+    nodes: ValueT, classes: tuple[layouts.KryoClass, ...], *, is_of_flink_1: bool
 ) -> ValueT:
     """The layouts of a state's values, keys and namespaces, whose POJOs know described subclasses.
 
     Classes whose description is incomplete are left out.
     """
     if not any(described.superclass for described in classes):
-        return layouts
-    first = next(_kryo_layouts(layouts), Kryo("java.lang.Object"))
+        return nodes
+    first = next(_kryo_layouts(nodes), layouts.Kryo("java.lang.Object"))
     others = tuple(
         registration
         for registration in first.registrations
@@ -124,14 +113,14 @@ def layouts_with_subclasses(
     extraction = Extraction(classes, constructed.kryo("java.lang.Object"), is_of_flink_1)
 
     def registered(layout: Layout) -> Layout:
-        if not isinstance(layout, Kryo):
+        if not isinstance(layout, layouts.Kryo):
             return layout
-        own = KryoRegistration(layout.class_name)
+        own = layouts.KryoRegistration(layout.class_name)
         rest = (other for other in others if other.class_name != own.class_name)
         return replace(layout, registrations=(own, *rest))
 
     def change(layout: Layout) -> Layout:
-        if not isinstance(layout, Pojo):
+        if not isinstance(layout, layouts.Pojo):
             return layout
         known = {name for name, _ in (*layout.registered, *layout.unregistered)}
         added = []
@@ -141,11 +130,11 @@ def layouts_with_subclasses(
                     added.append((name, rebuilt(extraction.of_class(name).layout(), registered)))
         return replace(layout, unregistered=(*layout.unregistered, *added))
 
-    return rebuilt(layouts, change)
+    return rebuilt(nodes, change)
 
 
-def _kryo_layouts(value: Any) -> Iterator[Kryo]:
-    if isinstance(value, Kryo):
+def _kryo_layouts(value: Any) -> Iterator[layouts.Kryo]:
+    if isinstance(value, layouts.Kryo):
         yield value
     elif value is not None:
         for part in value if isinstance(value, tuple) else parts(value):
@@ -175,7 +164,7 @@ _CLASSES = {
 _LIST = f"{BASE}ListSerializerSnapshot"
 
 
-def _declared_as(name: str, snapshot: TypeSerializerSnapshot) -> tuple[KryoField, ...]:
+def _declared_as(name: str, snapshot: TypeSerializerSnapshot) -> tuple[layouts.KryoField, ...]:
     """Every declaration that a field with this serializer may have; empty if that is not known.
 
     The serializer of ``int`` serves ``Integer`` too, and a list may be declared with its elements or not.
@@ -185,27 +174,29 @@ def _declared_as(name: str, snapshot: TypeSerializerSnapshot) -> tuple[KryoField
     if snapshot.class_name == _LIST:
         elements = [element for part in snapshot.nested for element in _declared_as("", part)]
         objects = [element for element in elements if element.type not in _PRIMITIVE_TYPES]
-        own = [(TypeArgument(element.type, element.arguments),) for element in objects]
-        return tuple(KryoField(name, "java.util.List", arguments) for arguments in [(), *own])
+        own = [(layouts.TypeArgument(element.type, element.arguments),) for element in objects]
+        return tuple(
+            layouts.KryoField(name, "java.util.List", arguments) for arguments in [(), *own]
+        )
     if snapshot.class_name in _CLASSES:
-        return (KryoField(name, snapshot[_CLASSES[snapshot.class_name]]),)
-    return tuple(KryoField(name, type_) for type_ in _TYPES.get(snapshot.class_name, ()))
+        return (layouts.KryoField(name, snapshot[_CLASSES[snapshot.class_name]]),)
+    return tuple(layouts.KryoField(name, type_) for type_ in _TYPES.get(snapshot.class_name, ()))
 
 
 def _pojo(snapshot: TypeSerializerSnapshot) -> Layout:
     fields = snapshot["fields"]
     declared = tuple(map(_declared, fields))
-    return Pojo(
+    return layouts.Pojo(
         snapshot["pojo_class"],
         tuple(entry.name for entry in fields),
-        tuple(Nullable(_layout_of(entry)) for entry in fields),
+        tuple(layouts.Nullable(_layout_of(entry)) for entry in fields),
         _subclasses(snapshot["registered"]),
         _subclasses(snapshot["unregistered"]),
         declared=declared if all(declared) else (),
     )
 
 
-def _declared(entry: OptionalEntry) -> tuple[KryoField, ...]:
+def _declared(entry: OptionalEntry) -> tuple[layouts.KryoField, ...]:
     snapshot = None if entry.key is None else framed_snapshot(entry)
     return () if snapshot is None else _declared_as(entry.name, snapshot)
 
@@ -217,13 +208,15 @@ def _subclasses(entries: tuple[OptionalEntry, ...]) -> tuple[tuple[str, Layout],
 def _layout_of(entry: OptionalEntry) -> Layout:
     """The layout of a framed snapshot; bytes if it is absent or damaged."""
     if entry.value is None:
-        return Opaque(entry.name, "its serializer could not be loaded when the snapshot was taken")
+        return layouts.Opaque(
+            entry.name, "its serializer could not be loaded when the snapshot was taken"
+        )
     try:
         return read_resynchronised(TypeSerializerSnapshot.read, framed_view(entry)).layout()
     except UnknownSnapshotError as error:
-        return Opaque(error.class_name, error.message)
+        return layouts.Opaque(error.class_name, error.message)
     except FormatError as error:
-        return Opaque(entry.name, error.message)
+        return layouts.Opaque(entry.name, error.message)
 
 
 register(

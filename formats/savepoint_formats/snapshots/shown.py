@@ -14,21 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.layout import (
-    BinaryRow,
-    Framed,
-    Layout,
-    MaskedStruct,
-    Struct,
-    with_kryo,
-    with_kryo_classes,
-)
+from savepoint_formats import layout as layouts
+from savepoint_formats.layout import Layout, with_kryo, with_kryo_classes
 from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from savepoint_formats.layout import KryoClass
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,9 +72,9 @@ class NamedRow(_ShownSnapshot):
 
 def _renamed(layout: Layout, names: tuple[str, ...]) -> Layout:
     match layout:
-        case Framed(inner):
-            return Framed(_renamed(inner, names))
-        case Struct() | MaskedStruct() | BinaryRow():
+        case layouts.Framed(inner):
+            return layouts.Framed(_renamed(inner, names))
+        case layouts.Struct() | layouts.MaskedStruct() | layouts.BinaryRow():
             return replace(layout, names=names)
         case _:
             raise TypeError(f"a {type(layout).__name__}, which has no fields")
@@ -96,7 +87,7 @@ class WrittenKryo(_ShownSnapshot):
     ``is_open`` says whether columns hold the bytes of objects that were not decoded.
     """
 
-    classes: tuple[KryoClass, ...] = ()
+    classes: tuple[layouts.KryoClass, ...] = ()
     kryo_version: str = ""
     is_open: bool = True
 
@@ -104,7 +95,7 @@ class WrittenKryo(_ShownSnapshot):
     def of(
         cls,
         snapshot: TypeSerializerSnapshot,
-        classes: Iterable[KryoClass],
+        classes: Iterable[layouts.KryoClass],
         kryo_version: str,
         *,
         is_open: bool = True,

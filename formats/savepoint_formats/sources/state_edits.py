@@ -35,17 +35,9 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from savepoint_formats import layout as layouts
 from savepoint_formats.errors import FormatError, UndecodableError
-from savepoint_formats.layout import (
-    Framed,
-    Layout,
-    MapOf,
-    Nullable,
-    Opaque,
-    Repeated,
-    VoidNamespace,
-    opaque_parts,
-)
+from savepoint_formats.layout import Layout, opaque_parts
 from savepoint_formats.state_files.changelog import StateChangeOperation as Operation
 from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
 from savepoint_formats.values.state_entries import is_ambiguous, length_suffix
@@ -108,11 +100,11 @@ class EditReader:
         self._key = key_layout(state)
         self._namespace = namespace_layout(state)
         self._has_framed_keys = has_framed_keys
-        key = Framed(self._key) if has_framed_keys else self._key
+        key = layouts.Framed(self._key) if has_framed_keys else self._key
         self._has_suffixes = is_ambiguous(key, self._namespace)
         self._has_unknown_key = any(opaque_parts(self._key))
-        is_all_unknown = isinstance(self._key, Opaque)
-        has_no_namespace = isinstance(self._namespace, VoidNamespace)
+        is_all_unknown = isinstance(self._key, layouts.Opaque)
+        has_no_namespace = isinstance(self._namespace, layouts.VoidNamespace)
         self._shows_undecided = shows_undecided and is_all_unknown and has_no_namespace
 
     def edits(self, change: KeyedChange) -> Iterator[Edit]:
@@ -200,9 +192,9 @@ class EditReader:
         if operation is Operation.MERGE_NS and kind is not StateKind.VALUE:
             return self._merge(identity, view)
         match kind, stored:
-            case StateKind.LIST, Repeated(element):
+            case StateKind.LIST, layouts.Repeated(element):
                 return self._list(identity, element, operation, view)
-            case StateKind.MAP, MapOf(key, value):
+            case StateKind.MAP, layouts.MapOf(key, value):
                 return self._map(identity, key, value, operation, view)
             case ((StateKind.LIST | StateKind.MAP), _):
                 reason = next((part.reason for part in opaque_parts(stored)), "no such collection")
@@ -249,7 +241,7 @@ class EditReader:
         if operation in _PUTS:
             # The value has no flag of null here.
             user_key, plain = self._value(key, view), value
-            if isinstance(value, Nullable):
+            if isinstance(value, layouts.Nullable):
                 plain = value.inner
             stored = _NO_NULL + self._value(plain, view, is_last=True)
             return Edit(identity, EditKind.ADD, view, (user_key,), (stored,))

@@ -17,19 +17,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from savepoint_formats import layout as layouts
 from savepoint_formats.errors import FormatError, UndecodableError, UnstableHashError
 from savepoint_formats.hashing.key_hash import java_hash
 from savepoint_formats.key_groups.ranges import key_group
-from savepoint_formats.layout import (
-    JavaObject,
-    Kryo,
-    Layout,
-    Opaque,
-    Pojo,
-    Struct,
-    parts,
-    with_open_pojos,
-)
+from savepoint_formats.layout import Layout, parts, with_open_pojos
 from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
 from savepoint_formats.values.kryo.structs import column_type, is_described
 from savepoint_formats.values.separation import starts_of_entries
@@ -72,7 +64,7 @@ class HeapBorders:
     def __init__(
         self,
         chunk: Chunk,
-        entries: Sequence[Struct],
+        entries: Sequence[layouts.Struct],
         doubtful: frozenset[int],
         skip: Callable[[int, int, int], int],
         may_begin: Callable[[int, int], bool],
@@ -224,17 +216,17 @@ class DoubtfulStates:
             return False
 
 
-def _entry(state: State) -> Struct:
+def _entry(state: State) -> layouts.Struct:
     """Layout of an entry of a heap file."""
     if state.kind is StateKind.TIMERS:
-        return Struct(("entry",), (state.stored,))
+        return layouts.Struct(("entry",), (state.stored,))
     value = with_open_pojos(state.stored)
-    return Struct(("namespace", "key", "value"), (*identity_parts(state), value))
+    return layouts.Struct(("namespace", "key", "value"), (*identity_parts(state), value))
 
 
 def is_doubtful(layout: Layout) -> bool:
     """Whether a value may be undecodable because only the value itself names its class."""
-    if isinstance(layout, Pojo):
+    if isinstance(layout, layouts.Pojo):
         return True  # the snapshot may not describe its subclass
     return is_unknown(layout) or any(map(is_doubtful, parts(layout)))
 
@@ -242,9 +234,9 @@ def is_doubtful(layout: Layout) -> bool:
 def is_unknown(layout: Layout) -> bool:
     """Like ``is_doubtful``, but POJOs count as known in spite of possible subclasses."""
     match layout:
-        case Opaque() | JavaObject():
+        case layouts.Opaque() | layouts.JavaObject():
             return True
-        case Kryo():
+        case layouts.Kryo():
             return column_type(layout) is None or is_described(layout)
         case _:
             return any(map(is_unknown, parts(layout)))

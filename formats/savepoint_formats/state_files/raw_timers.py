@@ -25,21 +25,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from savepoint_formats import layout as layouts
 from savepoint_formats.errors import (
     FormatError,
     UndecodableError,
     UnknownSnapshotError,
     UnsupportedVersionError,
 )
-from savepoint_formats.layout import (
-    Layout,
-    Long,
-    Struct,
-    TimerTimestamp,
-    opaque_parts,
-    timer_namespace,
-    with_kryo_classes,
-)
+from savepoint_formats.layout import Layout, opaque_parts, timer_namespace, with_kryo_classes
 from savepoint_formats.locations.stored_object import MAX_KEPT_SIZE
 from savepoint_formats.metadata.references import FileKind
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, constructed
@@ -52,7 +45,6 @@ from savepoint_formats.values.values import ValueReader
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from savepoint_formats.layout import KryoClass
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import KeyGroupsHandle, PlainStream
@@ -82,17 +74,19 @@ class TimerService:
     serializers: tuple[TypeSerializerSnapshot, TypeSerializerSnapshot]
 
     @classmethod
-    def read(cls, view: SnapshotView, classes: tuple[KryoClass, ...] = ()) -> Self:
+    def read(cls, view: SnapshotView, classes: tuple[layouts.KryoClass, ...] = ()) -> Self:
         """Raises ``UnknownSnapshotError`` for an unknown serializer."""
         name = view.read_utf()
         key, namespace = TypeSerializerSnapshot.read(view), TypeSerializerSnapshot.read(view)
-        layouts = with_kryo_classes((key.layout(), namespace.layout()), classes)
-        return cls(name, *layouts, (key, namespace))
+        both = with_kryo_classes((key.layout(), namespace.layout()), classes)
+        return cls(name, *both, (key, namespace))
 
     @property
-    def timer(self) -> Struct:
+    def timer(self) -> layouts.Struct:
         """Layout of a timer."""
-        return Struct(("key", "namespace", "timestamp"), (self.key, self.namespace, Long()))
+        return layouts.Struct(
+            ("key", "namespace", "timestamp"), (self.key, self.namespace, layouts.Long())
+        )
 
     def state_name(self, domain: str) -> str:
         """Name of a domain's queue as managed state."""
@@ -101,7 +95,7 @@ class TimerService:
     def queue(self, domain: str) -> State:
         """A domain's queue as managed state."""
         names = ("timestamp", "key", "namespace")
-        timer = Struct(names, (TimerTimestamp(), self.key, self.namespace))
+        timer = layouts.Struct(names, (layouts.TimerTimestamp(), self.key, self.namespace))
         name = self.state_name(domain)
         return State(name, StateKind.TIMERS, timer, self.key, timer_namespace(timer))
 

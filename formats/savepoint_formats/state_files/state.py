@@ -6,14 +6,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from savepoint_formats import layout as layouts
 from savepoint_formats.errors import DescriptionError, KeyTypeError
 from savepoint_formats.layout import (
     Layout,
-    MapOf,
-    Nullable,
-    Opaque,
-    Repeated,
-    VoidNamespace,
     as_records,
     timer_namespace,
     with_kryo_classes,
@@ -134,7 +130,7 @@ class State:
     @property
     def job_kind(self) -> StateKind:
         """Kind of the state in the job, as far as it is known."""
-        is_list = isinstance(self.timed_value, Repeated)
+        is_list = isinstance(self.timed_value, layouts.Repeated)
         if self.kind is StateKind.LIST and is_python_state(self.name) and not is_list:
             return StateKind.VALUE
         return self.local_kind or self.kind
@@ -148,7 +144,7 @@ class State:
     def instances(self) -> Layout:
         """Layout of the instances: those of a local list are one list, of all their elements."""
         is_list, stored = self.local_kind is StateKind.LIST, self.stored
-        return stored.element if is_list and isinstance(stored, Repeated) else stored
+        return stored.element if is_list and isinstance(stored, layouts.Repeated) else stored
 
     @property
     def value(self) -> Layout:
@@ -179,9 +175,9 @@ class State:
             return state
         if kryo is None or not kryo.classes:
             return self
-        layouts = with_kryo_classes((self.stored, self.key, self.namespace), kryo.classes)
+        own = with_kryo_classes((self.stored, self.key, self.namespace), kryo.classes)
         stored, key, namespace = layouts_with_subclasses(
-            layouts, kryo.classes, is_of_flink_1=not kryo.is_5
+            own, kryo.classes, is_of_flink_1=not kryo.is_5
         )
         return replace(self, stored=stored, key=key, namespace=namespace)
 
@@ -203,7 +199,7 @@ class State:
 
     def _with_python_type(self, told: Layout | None) -> State:
         is_map = self.kind in (StateKind.MAP, StateKind.BROADCAST)
-        if told is not None and is_map != isinstance(told, MapOf):
+        if told is not None and is_map != isinstance(told, layouts.MapOf):
             stored = "a map" if is_map else "a value or a list"
             raise DescriptionError(f"state {self.job_name!r} is {stored}, and its type another")
         if self.kind is StateKind.BROADCAST:
@@ -227,7 +223,7 @@ def key_layout(state: State) -> Layout:
 
 def namespace_layout(state: State) -> Layout:
     """Layout of a keyed state's namespace."""
-    return VoidNamespace() if state.namespace is None else state.namespace
+    return layouts.VoidNamespace() if state.namespace is None else state.namespace
 
 
 def keyed_states(header: KeyedBackendHeader) -> tuple[State, ...]:
@@ -257,11 +253,11 @@ def keyed_state(info: StateMetaInfo, key: Layout) -> State:
     type_name = info.option(KEYED_STATE_TYPE, StateKind.VALUE.name)
     kind = KINDS_BY_TYPE.get(type_name, StateKind.VALUE)
     if type_name not in KINDS_BY_TYPE:
-        value = Opaque("", f"state {info.name!r} is of the unknown type {type_name!r}")
+        value = layouts.Opaque("", f"state {info.name!r} is of the unknown type {type_name!r}")
     elif info.type is BackendStateType.KEY_VALUE_V2:
         value = _collection_layout(kind, info, value)
     namespace = info.layout(NAMESPACE_SERIALIZER)
-    is_void = isinstance(namespace, VoidNamespace)
+    is_void = isinstance(namespace, layouts.VoidNamespace)
     local_kind = _local_kind(info, kind)
     return State(info.name, kind, value, key, None if is_void else namespace, local_kind)
 
@@ -274,9 +270,9 @@ def _collection_layout(kind: StateKind, info: StateMetaInfo, value: Layout) -> L
     """Layout of state V2, which names the serializers of the contents of a collection."""
     match kind:
         case StateKind.LIST:
-            return Repeated(value)
+            return layouts.Repeated(value)
         case StateKind.MAP:
-            return MapOf(info.layout(USER_KEY_SERIALIZER), Nullable(value))
+            return layouts.MapOf(info.layout(USER_KEY_SERIALIZER), layouts.Nullable(value))
         case _:
             return value
 
@@ -297,12 +293,12 @@ def operator_states(header: OperatorBackendHeader) -> tuple[State, ...]:
 
 def _with_named_classes(states: tuple[State, ...]) -> tuple[State, ...]:
     """States with the fields that their serializers name."""
-    layouts = with_named_classes(
+    named = with_named_classes(
         tuple((state.stored, state.key, state.namespace) for state in states)
     )
     return tuple(
         replace(state, stored=stored, key=key, namespace=namespace)
-        for state, (stored, key, namespace) in zip(states, layouts, strict=True)
+        for state, (stored, key, namespace) in zip(states, named, strict=True)
     )
 
 

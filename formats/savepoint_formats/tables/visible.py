@@ -25,17 +25,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from savepoint_formats import layout as layouts
 from savepoint_formats.errors import StateTypeError
-from savepoint_formats.layout import (
-    Framed,
-    Layout,
-    MapOf,
-    Nullable,
-    Packed,
-    Repeated,
-    Ttl,
-    stream_record,
-)
+from savepoint_formats.layout import Layout, stream_record
 from savepoint_formats.python_state.stored_forms import KEY_FIELD
 from savepoint_formats.state_files.raw_timers import TIMER_STATE_PREFIX
 from savepoint_formats.tables.tables import KEY, KEY_GROUP
@@ -54,15 +46,17 @@ if TYPE_CHECKING:
 def without_times(values: pa.Array, stored: Layout) -> pa.Array:
     """Decoded values of a stored layout, without the times."""
     match stored:
-        case Ttl():
+        case layouts.Ttl():
             return pc.struct_field(values, "value")
-        case Repeated(Ttl()):
+        case layouts.Repeated(layouts.Ttl()):
             elements = pc.struct_field(values.values, "value")
             return pa.ListArray.from_arrays(_bounds(values), elements)
-        case MapOf(_, Ttl() | Nullable(Ttl())) if pa.types.is_map(values.type):
+        case layouts.MapOf(_, layouts.Ttl() | layouts.Nullable(layouts.Ttl())) if pa.types.is_map(
+            values.type
+        ):
             items = pc.struct_field(values.items, "value")
             return pa.MapArray.from_arrays(_bounds(values), values.keys, items)
-        case MapOf(_, Ttl() | Nullable(Ttl())):
+        case layouts.MapOf(_, layouts.Ttl() | layouts.Nullable(layouts.Ttl())):
             # A map whose keys can be null is a list of its entries.
             key, value = values.type.value_type
             items = pc.struct_field(values.values, [1, 1])
@@ -79,13 +73,13 @@ def with_times(values: pa.Array, times: pa.Array, stored: Layout) -> pa.Array:
     wanted = arrow_type(stored)
     times = times.cast(pa.timestamp("ms", "UTC"))
     match stored:
-        case Ttl():
+        case layouts.Ttl():
             return _timed(values, times, wanted, mask=values.is_null())
-        case Repeated(Ttl()):
+        case layouts.Repeated(layouts.Ttl()):
             lists = Collections(values)
             elements = _timed(lists.elements, times.take(pa.array(lists.rows)), wanted.value_type)
             return pa.ListArray.from_arrays(lists.offsets, elements, type=wanted)
-        case MapOf(_, Nullable(Ttl())):
+        case layouts.MapOf(_, layouts.Nullable(layouts.Ttl())):
             maps = Collections(values)
             items = _timed(maps.items, times.take(pa.array(maps.rows)), wanted.item_type)
             return pa.MapArray.from_arrays(maps.offsets, maps.keys, items, type=wanted)
@@ -105,9 +99,11 @@ def _bounds(values: pa.ListArray | pa.MapArray) -> pa.Array:
     return pc.if_else(is_null, pa.scalar(None, pa.int32()), values.offsets)
 
 
-def _frame(stored: Layout) -> Packed | None:
+def _frame(stored: Layout) -> layouts.Packed | None:
     match stored:
-        case Repeated(Framed(Packed() as packed)) | Repeated(Ttl(Framed(Packed() as packed))):
+        case layouts.Repeated(layouts.Framed(layouts.Packed() as packed)) | layouts.Repeated(
+            layouts.Ttl(layouts.Framed(layouts.Packed() as packed))
+        ):
             return packed
         case _:
             return None
@@ -126,7 +122,7 @@ def without_frames(values: pa.ListArray, stored: Layout) -> pa.Array:
         first = pc.if_else(pc.greater(sizes, 0), values.offsets[:-1], pa.scalar(None, pa.int32()))
         return values.values.take(first)
     frames = values.values
-    is_timed = isinstance(stored, Repeated) and isinstance(stored.element, Ttl)
+    is_timed = isinstance(stored, layouts.Repeated) and isinstance(stored.element, layouts.Ttl)
     lists = pc.struct_field(frames, "value") if is_timed else frames
     elements = lists.flatten()
     if is_timed:
@@ -142,7 +138,7 @@ def in_frames(values: pa.Array, stored: Layout) -> pa.ListArray:
     packed = _frame(stored)
     if packed is not None and packed.is_single:
         return _one_each(values, values.is_null())
-    if isinstance(stored, Repeated) and isinstance(stored.element, Ttl):
+    if isinstance(stored, layouts.Repeated) and isinstance(stored.element, layouts.Ttl):
         elements = values.values
         times, items = (pc.struct_field(elements, name) for name in ("timestamp", "value"))
         lists = _one_each(items, pa.repeat(pa.scalar(False), len(items)))
@@ -196,7 +192,7 @@ def visible_elements(values: pa.Array, stored: Layout) -> pa.Array:
     """
     if is_framed(stored):
         return without_frames(values, stored)
-    if not isinstance(stored, Repeated) or stream_record(stored.element) is None:
+    if not isinstance(stored, layouts.Repeated) or stream_record(stored.element) is None:
         return values
     lists = Collections(values)
     elements = lists.elements
@@ -214,7 +210,7 @@ def stream_elements(values: pa.Array, stored: Layout) -> pa.Array:
     """The inverse of ``visible_elements``."""
     if is_framed(stored):
         return in_frames(values, stored)
-    if not isinstance(stored, Repeated) or stream_record(stored.element) is None:
+    if not isinstance(stored, layouts.Repeated) or stream_record(stored.element) is None:
         return values
     lists = Collections(values)
     timestamps, items = lists.elements.flatten()

@@ -10,18 +10,8 @@ from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING
 
-from savepoint_formats.layout import (
-    FLINK_2_COLLECTIONS,
-    Kryo,
-    Layout,
-    Nullable,
-    Pojo,
-    Repeated,
-    Struct,
-    node,
-    parts,
-    rebuilt,
-)
+from savepoint_formats import layout as layouts
+from savepoint_formats.layout import Layout, node, parts, rebuilt
 from savepoint_formats.values.kryo.collections import COLLECTIONS
 from savepoint_formats.values.kryo.descriptions import TUPLES
 
@@ -67,16 +57,16 @@ def collection_places(layout: Layout) -> tuple[CollectionPlace, ...]:
 
 def _places(layout: Layout, around: CollectionPlace) -> Iterator[CollectionPlace]:
     match layout:
-        case Kryo(class_name) if class_name in FLINK_2_COLLECTIONS:
+        case layouts.Kryo(class_name) if class_name in layouts.FLINK_2_COLLECTIONS:
             yield replace(around, class_name=class_name)
-        case Pojo():
+        case layouts.Pojo():
             for name, part in zip(layout.names, layout.fields, strict=True):
                 yield from _places(part, CollectionPlace("", layout.class_name, name))
             for _, subclass in (*layout.registered, *layout.unregistered):
                 yield from _places(subclass, CollectionPlace(""))
-        case Nullable(inner) | Repeated(inner):
+        case layouts.Nullable(inner) | layouts.Repeated(inner):
             yield from _places(inner, around)
-        case Struct():
+        case layouts.Struct():
             for number, part in enumerate(layout.fields):
                 yield from _places(part, replace(around, path=(*around.path, number)))
         case _:
@@ -90,7 +80,9 @@ def probed(layout: Layout) -> Layout:
     numbers = count()
 
     def change(part: Layout) -> Layout:
-        is_collection = isinstance(part, Kryo) and part.class_name in FLINK_2_COLLECTIONS
+        is_collection = (
+            isinstance(part, layouts.Kryo) and part.class_name in layouts.FLINK_2_COLLECTIONS
+        )
         return Probe(next(numbers)) if is_collection else part
 
     return rebuilt(layout, change)

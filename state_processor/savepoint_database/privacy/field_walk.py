@@ -19,17 +19,9 @@ import pyarrow as pa
 
 from savepoint_database.privacy.mask_methods import FieldType, field_type
 from savepoint_database.types.spark_values import bounds
+from savepoint_formats import layout as layouts
 from savepoint_formats.errors import MaskError
-from savepoint_formats.layout import (
-    BigDecimal,
-    BigInteger,
-    Char,
-    Coproduct,
-    Enum,
-    MapOf,
-    Pojo,
-    parts,
-)
+from savepoint_formats.layout import parts
 from savepoint_formats.values.arrow_types import ROW_KIND
 from savepoint_formats.values.kinds.precise_times import is_precise
 from savepoint_formats.values.kryo.structs import CONSTANT, OBJECT_TYPE, UNDECODED_TYPE
@@ -68,16 +60,16 @@ def field_types(
 def _special_types(layout: Layout, path: str) -> Iterator[tuple[str, FieldType]]:
     """Fields that are texts in Arrow, and something else in Java."""
     match layout:
-        case Enum() | Char():
+        case layouts.Enum() | layouts.Char():
             yield path, FieldType.ENUM
-        case BigInteger() | BigDecimal():
+        case layouts.BigInteger() | layouts.BigDecimal():
             yield path, FieldType.DECIMAL
-        case MapOf(key, value):
+        case layouts.MapOf(key, value):
             yield from _special_types(key, f"{path}.key")
             yield from _special_types(value, f"{path}.value")
-        case Coproduct():
+        case layouts.Coproduct():
             yield from _special_columns(layout, path)
-        case Pojo() if has_subclasses(layout):
+        case layouts.Pojo() if has_subclasses(layout):
             yield from _special_columns(layout, path)
         case _:
             names = getattr(layout, "names", ())
@@ -86,7 +78,9 @@ def _special_types(layout: Layout, path: str) -> Iterator[tuple[str, FieldType]]
                 yield from _special_types(inner, f"{path}.{names[place]}" if named else path)
 
 
-def _special_columns(layout: Pojo | Coproduct, path: str) -> Iterator[tuple[str, FieldType]]:
+def _special_columns(
+    layout: layouts.Pojo | layouts.Coproduct, path: str
+) -> Iterator[tuple[str, FieldType]]:
     for name, inner in pojo_columns(layout).layouts.items():
         yield from _special_types(inner, f"{path}.{name}")
 
