@@ -18,7 +18,7 @@ from savepoint_formats.metadata.references import stream_references, with_stream
 from savepoint_formats.metadata.stream_handles import KeyGroupsStream
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.sources.entry_source import SourceSettings
-from savepoint_formats.sources.keyed_source import keyed_handles, stored_source
+from savepoint_formats.sources.keyed_source import keyed_handles
 from savepoint_formats.sources.state_rows import _entry_value
 from savepoint_formats.state_files.state import StateKind, key_layout
 from state_processor import Savepoint
@@ -197,9 +197,10 @@ def _stored_values(operator: Operator) -> Iterator[StoredValue]:
     settings = SourceSettings(operator.record.max_parallelism, operator.kryo)
     key = key_layout(next(iter(states.values())))
     for subtask in operator.record.subtasks:
-        for handle in keyed_handles(subtask):
-            source = stored_source(operator.directory, subtask, handle, key, settings)
-            for chunk in source.state_chunks(frozenset(states), handle.key_groups):
+        for stored_handle in keyed_handles(subtask):
+            source = stored_handle.source(operator.directory, key, settings)
+            groups = stored_handle.handle.key_groups
+            for chunk in source.state_chunks(frozenset(states), groups):
                 is_timer = chunk.state.kind is StateKind.TIMERS
                 layout = chunk.state.stored if is_timer else _entry_value(chunk.state)
                 stored = chunk.entries.keys if is_timer else chunk.entries.values

@@ -12,10 +12,11 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.frames import section_frames
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.metadata import ChangelogHandle, InlineStream, SubtaskState
-from savepoint_formats.pass_through.stored_states import PassThrough, raw_timer_runs, stored_runs
+from savepoint_formats.pass_through.stored_states import PassThrough, stored_runs
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.sources.entry_source import SourceSettings
+from savepoint_formats.sources.keyed_source import keyed_handles
 from savepoint_formats.state_files.canonical_file import CanonicalFile
 from savepoint_formats.state_files.changelog import read_registrations
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader, StateMetaInfo
@@ -79,13 +80,9 @@ def sections_of(
     key = key_of(directory, operator).layout()
     sections: Sections = {}
     for subtask in operator.subtasks:
-        handle, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
-        if handle is not None:
-            groups = handle.key_groups
-            add(sections, stored_runs(directory, handle, key, settings, groups, target, hash_keys))
-        if raw is not None:
-            groups = raw.key_groups
-            add(sections, raw_timer_runs(directory, raw, settings, groups, target, hash_keys))
+        for stored in keyed_handles(subtask):
+            groups = stored.handle.key_groups
+            add(sections, stored_runs(directory, stored, key, settings, groups, target, hash_keys))
     return sections
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from savepoint_formats.checks.entry_faults import joined
 from savepoint_formats.entries.stored_entries import distinct_hashes
 from savepoint_formats.program.spans import Spans, bytes_of
-from savepoint_formats.sources.keyed_source import keyed_handles, stored_source
+from savepoint_formats.sources.keyed_source import keyed_handles
 from savepoint_formats.sources.state_rows import EntryDecoder
 from savepoint_formats.state_files.state import StateKind, key_layout
 from savepoint_formats.values.element_rows import Collections
@@ -248,9 +248,9 @@ class EntryDigests:
         names = frozenset(state.name for state in self._states)
         key = key_layout(self._states[0])
         for subtask in self._operator.subtasks:
-            for handle in keyed_handles(subtask):
-                if own := handle.key_groups.intersection(key_groups):
-                    source = stored_source(self._directory, subtask, handle, key, self._settings)
+            for stored in keyed_handles(subtask):
+                if own := stored.handle.key_groups.intersection(key_groups):
+                    source = stored.source(self._directory, key, self._settings)
                     yield from source.state_chunks(names, own)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from savepoint_formats.bytes.chunk import Chunk
@@ -16,12 +17,10 @@ from savepoint_formats.layout import MapOf
 from savepoint_formats.pass_through.recoded_entries import entry_layouts
 from savepoint_formats.program.spans import Spans, bytes_of
 from savepoint_formats.sources.entry_source import SourceSettings
-from savepoint_formats.sources.keyed_source import keyed_source
-from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
+from savepoint_formats.sources.keyed_source import keyed_handles
 from savepoint_formats.state_files.header import OperatorBackendHeader
 from savepoint_formats.state_files.operator_state import read_elements
 from savepoint_formats.state_files.state import StateKind
-from savepoint_formats.tables.catalog import raw_keyed_handle
 from savepoint_formats.values.subclass_values import holds_pojo, undescribed_subclasses
 
 if TYPE_CHECKING:
@@ -115,19 +114,16 @@ class _StoredValues:
     def _keyed(self, state: State) -> Values:
         settings = SourceSettings(self.record.max_parallelism, self.kryo)
         assert state.key is not None  # what makes it keyed
-        for subtask in self.record.subtasks:
-            handle, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
-            if handle is not None:
-                source = keyed_source(self.directory, handle, state.key, settings)
-                for state_chunk in source.state_chunks(frozenset([state.name]), handle.key_groups):
-                    key, value = entry_layouts(state_chunk.state)
-                    yield key, state_chunk.entries.keys
-                    if value is not None:
-                        yield value, state_chunk.entries.values
-            if raw is not None and state.kind is StateKind.TIMERS:
-                timers = RawKeyedSource(self.directory, raw, self.kryo, self.record.max_parallelism)
-                for state_chunk in timers.state_chunks(frozenset([state.name]), raw.key_groups):
-                    yield entry_layouts(state_chunk.state)[0], state_chunk.entries.keys
+        for stored in chain.from_iterable(map(keyed_handles, self.record.subtasks)):
+            if stored.is_raw and state.kind is not StateKind.TIMERS:
+                continue
+            source = stored.source(self.directory, state.key, settings)
+            groups = stored.handle.key_groups
+            for state_chunk in source.state_chunks(frozenset([state.name]), groups):
+                key, value = entry_layouts(state_chunk.state)
+                yield key, state_chunk.entries.keys
+                if value is not None:
+                    yield value, state_chunk.entries.values
 
     def _elements(self, state: State) -> Values:
         layout = state.stored

@@ -22,15 +22,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from savepoint_formats.entries.stored_entries import runs
 from savepoint_formats.key_groups.ranges import KeyGroupRange, prefix_size
-from savepoint_formats.metadata import KeyGroupsHandle
 from savepoint_formats.pass_through.divided_entries import DividedEntries
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
 from savepoint_formats.scan.splits import check_subtasks, ranges_of_handle
 from savepoint_formats.sources.entry_source import SourceSettings
-from savepoint_formats.sources.keyed_source import keyed_source
-from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
-from savepoint_formats.tables.catalog import raw_keyed_handle
+from savepoint_formats.sources.keyed_source import keyed_handles
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -41,9 +38,10 @@ if TYPE_CHECKING:
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
-    from savepoint_formats.metadata import KeyedStateHandle, OperatorState
+    from savepoint_formats.metadata import OperatorState
     from savepoint_formats.pass_through.divided_entries import KeyChoice
     from savepoint_formats.pass_through.new_key_groups import KeyGroups
+    from savepoint_formats.sources.keyed_source import StoredHandle
     from savepoint_formats.state_files.state_chunk import StateChunk
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
@@ -83,7 +81,7 @@ class PassThrough:
 
 def stored_runs(
     directory: SnapshotDirectory,
-    handle: KeyedStateHandle,
+    stored: StoredHandle,
     key: Layout,
     settings: SourceSettings,
     key_groups: KeyGroupRange,
@@ -98,31 +96,8 @@ def stored_runs(
     Raises ``UnstableHashError`` if hash codes are needed and unknown, ``UndecodableError`` if the ends
     of entries of a heap file or changelog are unknown.
     """
-    source = keyed_source(directory, handle, key, settings)
+    source = stored.source(directory, key, settings)
     chunks = source.state_chunks(frozenset(target.state_ids), key_groups)
-    yield from _runs(chunks, settings, target, hash_keys)
-
-
-def raw_timer_runs(
-    directory: SnapshotDirectory,
-    handle: KeyGroupsHandle,
-    settings: SourceSettings,
-    key_groups: KeyGroupRange,
-    target: PassThrough,
-    hash_keys: HashKeys | None = None,
-) -> Iterator[pa.RecordBatch]:
-    """Timers among raw keyed state as runs of timer queues; arguments as of ``stored_runs``."""
-    source = RawKeyedSource(directory, handle, settings.kryo, settings.max_parallelism)
-    chunks = source.state_chunks(frozenset(target.state_ids), key_groups)
-    yield from _runs(chunks, settings, target, hash_keys)
-
-
-def _runs(
-    chunks: Iterator[StateChunk],
-    settings: SourceSettings,
-    target: PassThrough,
-    hash_keys: HashKeys | None,
-) -> Iterator[pa.RecordBatch]:
     prefix = prefix_size(target.max_parallelism)
     new_key_groups = NewKeyGroups(
         settings.max_parallelism, target.max_parallelism, settings.kryo, hash_keys
@@ -167,40 +142,20 @@ class StoredStates:
         check_subtasks(self.record, self.directory.metadata_path)
         ranges = []
         for subtask in self.record.subtasks:
-            handle = subtask.managed_keyed_state or raw_keyed_handle(subtask)
-            if handle is None:
-                continue
-            for whole in ranges_of_handle(handle, handle.key_groups, size):
-                inner = sorted(border for border in borders if whole.start < border <= whole.end)
-                starts = [whole.start, *inner, whole.end + 1]
-                ranges += [KeyGroupRange(start, end - 1) for start, end in pairwise(starts)]
+            for handle, _ in keyed_handles(subtask)[:1]:
+                for whole in ranges_of_handle(handle, handle.key_groups, size):
+                    inner = sorted(it for it in borders if whole.start < it <= whole.end)
+                    starts = [whole.start, *inner, whole.end + 1]
+                    ranges += [KeyGroupRange(start, end - 1) for start, end in pairwise(starts)]
         return tuple(sorted(ranges, key=lambda key_groups: key_groups.start))
 
     def state_chunks(
         self, names: frozenset[str], key_groups: KeyGroupRange
     ) -> Iterator[StateChunk]:
         """The stored entries of these states, some megabytes at a time."""
-        for managed, wanted in self._managed(key_groups):
-            yield from self.chunks_of(managed, names, wanted)
-        for raw, wanted in self._raw(key_groups):
-            yield from self.chunks_of(raw, names, wanted, is_raw=True)
-
-    def chunks_of(
-        self,
-        handle: KeyedStateHandle,
-        names: frozenset[str],
-        key_groups: KeyGroupRange,
-        *,
-        is_raw: bool = False,
-    ) -> Iterator[StateChunk]:
-        """The stored entries of these states in a handle; those of a raw one are timers."""
-        if is_raw:
-            assert isinstance(handle, KeyGroupsHandle)  # Flink writes no other there
-            timers = RawKeyedSource(self.directory, handle, self.kryo, self.record.max_parallelism)
-            return timers.state_chunks(names, key_groups)
-        return keyed_source(self.directory, handle, self.key, self.settings).state_chunks(
-            names, key_groups
-        )
+        for stored, wanted in self._handles(key_groups):
+            source = stored.source(self.directory, self.key, self.settings)
+            yield from source.state_chunks(names, wanted)
 
     def divided(self, names: frozenset[str], key_groups: KeyGroupRange) -> DividedEntries:
         """The entries of these states, to be divided by keys."""
@@ -212,21 +167,11 @@ class StoredStates:
         ``ids`` maps names of states to indexes in the new header.
         """
         target = PassThrough(ids, self.record.max_parallelism)
-        for managed, wanted in self._managed(key_groups):
-            yield from stored_runs(self.directory, managed, self.key, self.settings, wanted, target)
-        for raw, wanted in self._raw(key_groups):
-            yield from raw_timer_runs(self.directory, raw, self.settings, wanted, target)
+        for stored, wanted in self._handles(key_groups):
+            yield from stored_runs(self.directory, stored, self.key, self.settings, wanted, target)
 
-    def _managed(
-        self, key_groups: KeyGroupRange
-    ) -> Iterator[tuple[KeyedStateHandle, KeyGroupRange]]:
+    def _handles(self, key_groups: KeyGroupRange) -> Iterator[tuple[StoredHandle, KeyGroupRange]]:
         for subtask in self.record.subtasks:
-            handle = subtask.managed_keyed_state
-            if handle is not None and (wanted := handle.key_groups.intersection(key_groups)):
-                yield handle, wanted
-
-    def _raw(self, key_groups: KeyGroupRange) -> Iterator[tuple[KeyGroupsHandle, KeyGroupRange]]:
-        for subtask in self.record.subtasks:
-            handle = raw_keyed_handle(subtask)
-            if handle is not None and (wanted := handle.key_groups.intersection(key_groups)):
-                yield handle, wanted
+            for stored in keyed_handles(subtask):
+                if wanted := stored.handle.key_groups.intersection(key_groups):
+                    yield stored, wanted

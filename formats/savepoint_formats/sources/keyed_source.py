@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from savepoint_formats.metadata import ChangelogHandle, IncrementalHandle, KeyGroupsHandle
 from savepoint_formats.sources.changelog_source import ChangelogSource
@@ -80,23 +80,25 @@ def _base_source(
     return HeapSource(heap, states, settings)
 
 
-def keyed_handles(subtask: SubtaskState) -> tuple[KeyedStateHandle, ...]:
-    """Handles of keyed state of a subtask, that of its backend first.
+class StoredHandle(NamedTuple):
+    """A handle of keyed state; a raw one has timers, which RocksDB's may be."""
 
-    Timers of RocksDB may be on the heap; they are then raw keyed state, with a handle of their own.
-    """
-    both = subtask.managed_keyed_state, raw_keyed_handle(subtask)
-    return tuple(handle for handle in both if handle is not None)
+    handle: KeyedStateHandle
+    is_raw: bool = False
+
+    def source(
+        self, directory: SnapshotDirectory, key: Layout, settings: SourceSettings
+    ) -> StoredSource:
+        """Source of its entries as they are stored."""
+        if self.is_raw:
+            assert isinstance(self.handle, KeyGroupsHandle)  # Flink writes no other there
+            kryo, max_parallelism = settings.kryo, settings.max_parallelism
+            return RawKeyedSource(directory, self.handle, kryo, max_parallelism)
+        return keyed_source(directory, self.handle, key, settings)
 
 
-def stored_source(
-    directory: SnapshotDirectory,
-    subtask: SubtaskState,
-    handle: KeyedStateHandle,
-    key: Layout,
-    settings: SourceSettings,
-) -> StoredSource:
-    """Source of one of ``keyed_handles``."""
-    if handle is subtask.raw_keyed_state and isinstance(handle, KeyGroupsHandle):
-        return RawKeyedSource(directory, handle, settings.kryo, settings.max_parallelism)
-    return keyed_source(directory, handle, key, settings)
+def keyed_handles(subtask: SubtaskState) -> tuple[StoredHandle, ...]:
+    """Handles of keyed state of a subtask, that of its backend first."""
+    managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
+    own = () if managed is None else (StoredHandle(managed),)
+    return own if raw is None else (*own, StoredHandle(raw, is_raw=True))

@@ -19,7 +19,7 @@ from savepoint_formats.scan.operator_scan import PIECE_SIZE
 from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.scan.splits import check_subtasks, ranges_of_handle
 from savepoint_formats.sources.entry_source import SourceSettings
-from savepoint_formats.sources.keyed_source import keyed_handles, stored_source
+from savepoint_formats.sources.keyed_source import keyed_handles
 from savepoint_formats.state_files.header import OperatorBackendHeader
 from savepoint_formats.state_files.heap_records import BackToBack
 from savepoint_formats.state_files.operator_state import read_elements
@@ -65,7 +65,7 @@ class WeighedOperator:
         return [
             (number, key_groups)
             for number, subtask in enumerate(self.operator.subtasks)
-            for handle in keyed_handles(subtask)[:1]
+            for handle, _ in keyed_handles(subtask)[:1]
             for key_groups in ranges_of_handle(handle, handle.key_groups, RANGE_SIZE)
         ]
 
@@ -92,10 +92,8 @@ class WeighedOperator:
         for number, own in wanted:
             subtask = self.operator.subtasks[number]
             with within(f"subtask {subtask.index}"):
-                sources = [
-                    stored_source(self.directory, subtask, handle, key, settings)
-                    for handle in keyed_handles(subtask)
-                ]
+                handles = keyed_handles(subtask)
+                sources = [stored.source(self.directory, key, settings) for stored in handles]
                 for _, key_groups in own:
                     state_chunks = (source.state_chunks(names, key_groups) for source in sources)
                     counts.add(chain.from_iterable(state_chunks))

@@ -24,7 +24,7 @@ from savepoint_formats.metadata import IncrementalHandle
 from savepoint_formats.metadata.references import keyed_streams
 from savepoint_formats.scan.splits import ranges_of_handle
 from savepoint_formats.sources.entry_source import SourceSettings
-from savepoint_formats.sources.keyed_source import keyed_handles, stored_source
+from savepoint_formats.sources.keyed_source import StoredHandle, keyed_handles
 from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.tables.catalog import base_handles
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
-    from savepoint_formats.metadata import KeyedStateHandle, OperatorState, StreamHandle
+    from savepoint_formats.metadata import OperatorState, StreamHandle
     from savepoint_formats.state_files.state import State
     from savepoint_formats.state_files.state_chunk import StoredSource
     from savepoint_formats.values.kryo.dialect import KryoDialect
@@ -117,7 +117,7 @@ class OperatorContents:
 
     def _keyed_parts(self) -> Iterator[Part]:
         for number, subtask in enumerate(self.record.subtasks):
-            for place, handle in enumerate(keyed_handles(subtask)):
+            for place, (handle, _) in enumerate(keyed_handles(subtask)):
                 streams = [stream for _, _, stream in keyed_streams(handle, "")]
                 if not self._is_readable(streams):
                     continue
@@ -189,21 +189,18 @@ class _ContentChecks:
         return seen
 
     def _keyed(self, number: int, place: int, key_groups: KeyGroupRange) -> CheckedEntries:
-        handle = keyed_handles(self._contents.record.subtasks[number])[place]
-        paths = {
-            self._contents.directory.file(stream).path for _, _, stream in keyed_streams(handle, "")
-        }
+        stored = keyed_handles(self._contents.record.subtasks[number])[place]
+        streams = [stream for _, _, stream in keyed_streams(stored.handle, "")]
+        paths = {self._contents.directory.file(stream).path for stream in streams}
         try:
-            source = self._source_of(number, place, handle)
+            source = self._source_of((number, place), stored)
         except SavepointError as error:
             return CheckedEntries(faults=[Fault.of(Check.HEADERS, error)])
         file = next(iter(paths)) if len(paths) == 1 else ""
         return self._entries.check(source, self._names, key_groups, file)
 
-    def _source_of(self, number: int, place: int, handle: KeyedStateHandle) -> StoredSource:
-        if self._source is None or self._source[0] != (number, place):
-            contents = self._contents
-            subtask, key = contents.record.subtasks[number], key_layout(contents.keyed_states[0])
-            source = stored_source(contents.directory, subtask, handle, key, self._settings)
-            self._source = (number, place), source
+    def _source_of(self, place: tuple[int, int], stored: StoredHandle) -> StoredSource:
+        if self._source is None or self._source[0] != place:
+            key = key_layout(self._contents.keyed_states[0])
+            self._source = place, stored.source(self._contents.directory, key, self._settings)
         return self._source[1]

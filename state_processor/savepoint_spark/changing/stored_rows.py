@@ -10,14 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import within
-from savepoint_formats.metadata import KeyGroupsHandle
 from savepoint_formats.pass_through.copied_sections import StoredSections
-from savepoint_formats.pass_through.stored_states import (
-    PassThrough,
-    StoredStates,
-    raw_timer_runs,
-    stored_runs,
-)
+from savepoint_formats.pass_through.stored_states import PassThrough, stored_runs
 from savepoint_formats.scan.splits import (
     SPLIT_SIZE,
     check_subtasks,
@@ -25,8 +19,7 @@ from savepoint_formats.scan.splits import (
     ranges_of_handle,
 )
 from savepoint_formats.sources.entry_source import SourceSettings
-from savepoint_formats.sources.keyed_source import keyed_source
-from savepoint_formats.tables.catalog import raw_keyed_handle
+from savepoint_formats.sources.keyed_source import keyed_handles
 from savepoint_spark.changing.local_write import LOCAL_RUNS, of_subtask
 from savepoint_spark.session.session import is_remote, tasks_at_once
 from savepoint_spark.writing.run_encoding import RUNS, run_rows
@@ -43,9 +36,9 @@ if TYPE_CHECKING:
     from savepoint_formats.hashing.key_hash import HashKeys
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import Layout
-    from savepoint_formats.metadata import KeyedStateHandle
     from savepoint_formats.pass_through.divided_entries import KeyChoice
     from savepoint_formats.pass_through.stored_states import EntryChange
+    from savepoint_formats.sources.keyed_source import StoredHandle
     from savepoint_formats.state_files.state_chunk import StateChunk
 
 _SPLITS_OF_TASK = 8
@@ -54,17 +47,17 @@ _SPLITS_OF_TASK = 8
 
 @dataclass(frozen=True)
 class StoredSplit:
-    """A split of a state file; raw keyed state has timers."""
+    """A split of a state file."""
 
     subtask: int
-    handle: KeyedStateHandle
-    is_raw: bool
+    stored: StoredHandle
     key_groups: KeyGroupRange
 
     @property
     def size(self) -> int:
         """The approximate bytes of these key groups."""
-        sizes = key_group_sizes(self.handle)[self.key_groups.start - self.handle.key_groups.start :]
+        handle = self.stored.handle
+        sizes = key_group_sizes(handle)[self.key_groups.start - handle.key_groups.start :]
         return int(sizes[: len(self.key_groups)].sum())
 
 
@@ -112,13 +105,11 @@ class StoredKeyedRows:
 
     def state_chunks(self, split: StoredSplit) -> Iterator[StateChunk]:
         """The stored entries of the chosen keys in a split."""
-        record, kryo = self.operator.record, self.operator.kryo
-        stored = StoredStates(self.operator.directory, record, self.key, kryo)
-        state_chunks = stored.chunks_of(
-            split.handle, self.names, split.key_groups, is_raw=split.is_raw
-        )
+        settings = SourceSettings(self.operator.record.max_parallelism, self.operator.kryo)
+        source = split.stored.source(self.operator.directory, self.key, settings)
+        state_chunks = source.state_chunks(self.names, split.key_groups)
         for choice in self.choices:
-            state_chunks = choice.chosen(state_chunks, kryo)
+            state_chunks = choice.chosen(state_chunks, settings.kryo)
         return state_chunks
 
     def _reading(self, ids: Mapping[str, int], max_parallelism: int) -> _Reading:
@@ -146,8 +137,8 @@ def stored_chunks(operator: Operator, name: str) -> Iterator[StateChunk]:
     settings = SourceSettings(operator.record.max_parallelism, operator.kryo)
     key = StoredTypes.of(operator).key.layout()
     for split in _splits(operator):
-        if not split.is_raw:
-            source = keyed_source(operator.directory, split.handle, key, settings)
+        if not split.stored.is_raw:
+            source = split.stored.source(operator.directory, key, settings)
             yield from source.state_chunks(frozenset([name]), split.key_groups)
 
 
@@ -164,11 +155,10 @@ def _splits(operator: Operator) -> Iterator[StoredSplit]:
     with within(f"operator {operator.name}"):
         check_subtasks(operator.record, operator.directory.metadata_path)
     for subtask in operator.record.subtasks:
-        managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
-        for handle, is_raw in ((managed, False), (raw, True)):
-            if handle is not None:
-                for key_groups in ranges_of_handle(handle, handle.key_groups, SPLIT_SIZE):
-                    yield StoredSplit(subtask.index, handle, is_raw, key_groups)
+        for stored in keyed_handles(subtask):
+            handle = stored.handle
+            for key_groups in ranges_of_handle(handle, handle.key_groups, SPLIT_SIZE):
+                yield StoredSplit(subtask.index, stored, key_groups)
 
 
 @dataclass(frozen=True)
@@ -192,12 +182,8 @@ class _Reading:
                     yield of_subtask(rows, split.subtask) if self.is_local else rows
 
     def runs(self, split: StoredSplit) -> Iterator[pa.RecordBatch]:
-        directory, handle = self.operator.directory, split.handle
-        settings = SourceSettings(self.operator.record.max_parallelism, self.operator.kryo)
-        how = (settings, split.key_groups, self.target, self.hash_code)
+        directory, record = self.operator.directory, self.operator.record
+        settings = SourceSettings(record.max_parallelism, self.operator.kryo)
+        how = (self.key, settings, split.key_groups, self.target, self.hash_code)
         with within(f"operator {self.operator.name}"):
-            if split.is_raw:
-                assert isinstance(handle, KeyGroupsHandle)  # Flink writes no other there
-                yield from raw_timer_runs(directory, handle, *how)
-            else:
-                yield from stored_runs(directory, handle, self.key, *how)
+            yield from stored_runs(directory, split.stored, *how)

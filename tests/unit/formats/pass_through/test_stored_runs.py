@@ -36,6 +36,7 @@ from savepoint_formats.pass_through.stored_states import PassThrough, stored_run
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.sources.entry_source import SourceSettings
+from savepoint_formats.sources.keyed_source import StoredHandle
 from savepoint_formats.state_files.changelog import StateChangeOperation as Operation
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def test_states_that_are_not_named_are_left_out(sample: Sample) -> None:
         assert handle is not None
         target = PassThrough({"memos": 4, "average": 9}, record.max_parallelism)
         for batch in stored_runs(
-            savepoint.directory, handle, Text(), settings, handle.key_groups, target
+            savepoint.directory, StoredHandle(handle), Text(), settings, handle.key_groups, target
         ):
             for run in batch.column("run").to_pylist():
                 ids |= {state_id for state_id, _, _ in entries_in(run)}
@@ -217,7 +218,7 @@ def test_key_groups_that_are_not_asked_for_are_left_out(sample: Sample) -> None:
             {
                 row["key_group"]: row["run"]
                 for batch in stored_runs(
-                    savepoint.directory, handle, Text(), settings, groups, target
+                    savepoint.directory, StoredHandle(handle), Text(), settings, groups, target
                 )
                 for row in batch.to_pylist()
             }

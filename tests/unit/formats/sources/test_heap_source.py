@@ -30,6 +30,7 @@ from savepoint_formats.metadata import OperatorState, SubtaskState
 from savepoint_formats.pass_through.stored_states import PassThrough, stored_runs
 from savepoint_formats.scan.scan import TableScan
 from savepoint_formats.sources.entry_source import SourceSettings
+from savepoint_formats.sources.keyed_source import StoredHandle
 from savepoint_formats.tables.catalog import OperatorCatalog
 from savepoint_formats.tables.tables import tables_of
 
@@ -143,7 +144,9 @@ def test_entries_that_cannot_be_told_apart_are_no_obstacle_to_passing_on_others(
     def passed_on(name: str) -> list[bytes]:
         settings = SourceSettings(MAX_PARALLELISM)
         target, nowhere = PassThrough({name: 0}, MAX_PARALLELISM), SnapshotDirectory.of("/")
-        found = stored_runs(nowhere, handle, Text(), settings, handle.key_groups, target)
+        found = stored_runs(
+            nowhere, StoredHandle(handle), Text(), settings, handle.key_groups, target
+        )
         runs = (run for batch in found for run in batch["run"].to_pylist())
         return [value for run in runs for _, _, value in entries_in(run)]
 
