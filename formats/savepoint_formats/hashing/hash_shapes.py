@@ -49,6 +49,7 @@ from savepoint_formats.hashing.key_hash import (
 from savepoint_formats.hashing.unstable_hashes import check_field_of_case_class
 from savepoint_formats.key_groups.ranges import finish_words, mix_words
 from savepoint_formats.layout import rebuilt
+from savepoint_formats.token_reader import TokenReader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -213,7 +214,13 @@ class HashShape:
         Raises:
             ValueError: The text is no shape; the message says where, and lists the families.
         """
-        return _Parser(text).shape_to_end()
+        at_end = _BOOLEANS.search(text)
+        booleans = BOXED if at_end is None else (int(at_end[1]), int(at_end[2]))
+        own = text if at_end is None else text[: at_end.start()]
+        reader = TokenReader(own, _TOKEN, "shape of hashCode such as Objects.hash(id, name)")
+        shape = _read_shape(reader, booleans)
+        reader.expect_end()
+        return shape
 
     def __str__(self) -> str:
         return self._plain() + (
@@ -233,72 +240,29 @@ _TOKEN = re.compile(r"\s*([(),:]|[^\s(),:]+)")
 _BOOLEANS = re.compile(r"\s+with\s+booleans\s+(-?\d+)/(-?\d+)\s*$")
 
 
-class _Parser:
-    """Parses ``family(field, field: family(field))`` and the hash codes of booleans behind it."""
+def _read_shape(reader: TokenReader, booleans: tuple[int, int]) -> HashShape:
+    """Reads ``family(field, field: family(field))``."""
+    name = _read_name(reader, "a family")
+    family = next((family for family in FAMILIES if family.name == name), None)
+    if family is None:
+        known = ", ".join(family.name for family in FAMILIES)
+        raise ValueError(f"{reader.text!r} names no shape of hashCode: expected one of {known}")
+    if name == _PRODUCT and reader.take("of"):
+        family = product_of(_read_name(reader, "a class"))
+    reader.expect("(")
+    fields = reader.listed(lambda: _read_field(reader, booleans))
+    reader.expect(")")
+    return HashShape(family, tuple(fields), booleans)
 
-    def __init__(self, text: str) -> None:
-        self.text, self.position = text, 0
-        self.booleans = BOXED
-        at_end = _BOOLEANS.search(text)
-        if at_end is not None:
-            self.booleans = int(at_end[1]), int(at_end[2])
-            self.text = text[: at_end.start()]
 
-    def shape_to_end(self) -> HashShape:
-        """The whole text as a shape."""
-        shape = self._shape()
-        if self.text[self.position :].strip():
-            raise self._error("nothing more")
-        return shape
+def _read_field(reader: TokenReader, booleans: tuple[int, int]) -> tuple[str, HashShape | None]:
+    name = _read_name(reader, "a field")
+    return name, _read_shape(reader, booleans) if reader.take(":") else None
 
-    def _shape(self) -> HashShape:
-        name = self._name("a family")
-        family = next((family for family in FAMILIES if family.name == name), None)
-        if family is None:
-            known = ", ".join(family.name for family in FAMILIES)
-            raise ValueError(f"{self.text!r} names no shape of hashCode: expected one of {known}")
-        if name == _PRODUCT and self._next_is("of"):
-            family = product_of(self._name("a class"))
-        self._expect("(")
-        fields = [self._field()]
-        while self._next_is(","):
-            fields.append(self._field())
-        self._expect(")")
-        return HashShape(family, tuple(fields), self.booleans)
 
-    def _field(self) -> tuple[str, HashShape | None]:
-        name = self._name("a field")
-        return name, self._shape() if self._next_is(":") else None
-
-    def _token(self) -> str | None:
-        token = _TOKEN.match(self.text, self.position)
-        return None if token is None else token[1]
-
-    def _advance(self) -> None:
-        token = _TOKEN.match(self.text, self.position)
-        assert token is not None  # the token was looked at
-        self.position = token.end()
-
-    def _name(self, what: str) -> str:
-        token = self._token()
-        if token is None or token in "(),:":
-            raise self._error(what)
-        self._advance()
-        return token
-
-    def _next_is(self, sign: str) -> bool:
-        if self._token() != sign:
-            return False
-        self._advance()
-        return True
-
-    def _expect(self, sign: str) -> None:
-        if not self._next_is(sign):
-            raise self._error(repr(sign))
-
-    def _error(self, what: str) -> ValueError:
-        rest = self.text[self.position :].strip() or "its end"
-        return ValueError(
-            f"{self.text!r} is no shape of hashCode: expected {what} at {rest!r};"
-            " one is Objects.hash(id, name)"
-        )
+def _read_name(reader: TokenReader, what: str) -> str:
+    name = reader.peek()
+    if not name or name in "(),:":
+        raise reader.error(what)
+    reader.position += 1
+    return name

@@ -23,9 +23,10 @@ Flink: ``LogicalTypeParser``.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from savepoint_formats.layout import LogicalType
+from savepoint_formats.token_reader import TokenReader
 
 _MAX_LENGTH = 0x7FFF_FFFF
 _MAX_DECIMAL_PRECISION = 38
@@ -52,51 +53,13 @@ _PARAMETRIC = {"ARRAY": 1, "MULTISET": 1, "MAP": 2}
 
 def parse_logical_type(text: str) -> LogicalType:
     """The type of a text. Raises ``ValueError`` that says where the text is wrong."""
-    parser = _Parser(text, _tokens(text))
+    parser = _Parser(text, _TOKEN, "SQL type")
     logical_type = parser.read_type(0)
-    if parser.peek():
-        raise parser.error("the end")
+    parser.expect_end()
     return logical_type
 
 
-def _tokens(text: str) -> tuple[str, ...]:
-    tokens, position = [], 0
-    stripped = text.rstrip()
-    while position < len(stripped):
-        match = _TOKEN.match(stripped, position)
-        if match is None:
-            raise ValueError(f"{text!r} is no SQL type: {stripped[position:]!r} is not understood")
-        tokens.append(match.group().strip())
-        position = match.end()
-    return tuple(tokens)
-
-
-@dataclass(slots=True)
-class _Parser:
-    text: str
-    tokens: tuple[str, ...]
-    position: int = 0
-
-    def peek(self) -> str:
-        """The next token in capitals; empty at the end."""
-        return self.tokens[self.position].upper() if self.position < len(self.tokens) else ""
-
-    def error(self, expected: str) -> ValueError:
-        shown = repr(self.tokens[self.position]) if self.peek() else "the end"
-        return ValueError(f"{self.text!r} is no SQL type: {shown}, expected {expected}")
-
-    def take(self, *expected: str) -> bool:
-        """Passes by these tokens if they come next."""
-        end = self.position + len(expected)
-        is_next = tuple(token.upper() for token in self.tokens[self.position : end]) == expected
-        if is_next:
-            self.position = end
-        return is_next
-
-    def expect(self, token: str) -> None:
-        if not self.take(token):
-            raise self.error(repr(token))
-
+class _Parser(TokenReader):
     def read_type(self, depth: int) -> LogicalType:
         if depth > _MAX_DEPTH:
             raise ValueError(f"a SQL type that nests deeper than {_MAX_DEPTH}")
@@ -107,7 +70,7 @@ class _Parser:
         return logical_type
 
     def _read_root(self, depth: int) -> LogicalType:
-        name = self.peek()
+        name = self.peek().upper()
         self.position += 1
         if name in _PLAIN:
             return LogicalType(_PLAIN[name])
@@ -118,7 +81,8 @@ class _Parser:
         if name in _DECIMALS:
             return self._read_decimal()
         if name in _PARAMETRIC:
-            return LogicalType(name, children=self._read_children(_PARAMETRIC[name], depth + 1))
+            children = self.arguments(lambda: self.read_type(depth + 1), _PARAMETRIC[name])
+            return LogicalType(name, children=children)
         match name:
             case "DOUBLE":
                 self.take("PRECISION")
@@ -163,15 +127,6 @@ class _Parser:
         root = "TIMESTAMP_WITH_LOCAL_TIME_ZONE" if is_local else f"{name}_WITHOUT_TIME_ZONE"
         return LogicalType(root, precision=precision)
 
-    def _read_children(self, count: int, depth: int) -> tuple[LogicalType, ...]:
-        self.expect("<")
-        children = [self.read_type(depth)]
-        while len(children) < count:
-            self.expect(",")
-            children.append(self.read_type(depth))
-        self.expect(">")
-        return tuple(children)
-
     def _read_row(self, depth: int) -> LogicalType:
         opening = self.peek()
         if opening not in _CLOSING:
@@ -182,13 +137,6 @@ class _Parser:
         while not self.take(_CLOSING[opening]):
             if names:
                 self.expect(",")
-            names.append(self._read_name())
+            names.append(self.name("the name of a field"))
             children.append(self.read_type(depth))
         return LogicalType("ROW", names=tuple(names), children=tuple(children))
-
-    def _read_name(self) -> str:
-        if not re.match(r"[`\w]", self.peek()) or self.peek().isdecimal():
-            raise self.error("the name of a field")
-        token = self.tokens[self.position]
-        self.position += 1
-        return token[1:-1].replace("``", "`") if token.startswith("`") else token
