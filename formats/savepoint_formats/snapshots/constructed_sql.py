@@ -12,7 +12,8 @@ from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.basic import inner
 from savepoint_formats.snapshots.fields import JavaBytes
 from savepoint_formats.snapshots.logical_type import LogicalTypeObjects
-from savepoint_formats.snapshots.serializer_objects import SINGLETONS, SerializerObjects, count_type
+from savepoint_formats.snapshots.serializer_objects import SerializerObjects, count_type, singleton
+from savepoint_formats.snapshots.sql_classes import SQL_SERIALIZERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,14 +22,13 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import LogicalType
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
 
-_TABLE = "org.apache.flink.table.runtime.typeutils."
 _TIMESTAMP_VERSION = 1
 
 
 def row_data(types: Sequence[LogicalType]) -> TypeSerializerSnapshot:
     """Flink's internal row. Raises ``ValueError`` for types that new rows can't have."""
     return constructed.snapshot_of(
-        inner(f"{_TABLE}RowDataSerializer"),
+        inner(f"{SQL_SERIALIZERS}RowDataSerializer"),
         {"types": tuple(map(_type, types))},
         [internal(element_type) for element_type in types],
     )
@@ -41,7 +41,7 @@ def internal(logical_type: LogicalType) -> TypeSerializerSnapshot:
             return _decimal(logical_type)
         case "TIMESTAMP_WITHOUT_TIME_ZONE" | "TIMESTAMP_WITH_LOCAL_TIME_ZONE":
             return constructed.snapshot_of(
-                inner(f"{_TABLE}TimestampDataSerializer"),
+                inner(f"{SQL_SERIALIZERS}TimestampDataSerializer"),
                 {"precision": logical_type.precision},
                 version=_TIMESTAMP_VERSION,
             )
@@ -58,23 +58,23 @@ def internal(logical_type: LogicalType) -> TypeSerializerSnapshot:
                 inner("org.apache.flink.table.dataview.NullSerializer")
             )
             return constructed.snapshot_of(
-                inner(f"{_TABLE}RawValueDataSerializer"), nested=[nothing], outer_version=0
+                inner(f"{SQL_SERIALIZERS}RawValueDataSerializer"), nested=[nothing], outer_version=0
             )
-        case root if root in SINGLETONS:
-            return constructed.snapshot_of(inner(SINGLETONS[root]))
+        case root if name := singleton(root):
+            return constructed.snapshot_of(inner(name))
         case root:
             raise ValueError(f"a field of the SQL type {root}, which new rows cannot have")
 
 
 def _decimal(logical_type: LogicalType) -> TypeSerializerSnapshot:
     own = {"precision": logical_type.precision, "scale": logical_type.scale}
-    class_name = f"{_TABLE}DecimalDataSerializer$DecimalSerializerSnapshot"
+    class_name = f"{SQL_SERIALIZERS}DecimalDataSerializer$DecimalSerializerSnapshot"
     return constructed.snapshot_of(class_name, own)
 
 
 def _array(element: LogicalType) -> TypeSerializerSnapshot:
     own = {"element_type": _type(element), "element_serializer": _serializer(element)}
-    return constructed.snapshot_of(inner(f"{_TABLE}ArrayDataSerializer"), own)
+    return constructed.snapshot_of(inner(f"{SQL_SERIALIZERS}ArrayDataSerializer"), own)
 
 
 def _map(parts: tuple[LogicalType, ...]) -> TypeSerializerSnapshot:
@@ -85,7 +85,7 @@ def _map(parts: tuple[LogicalType, ...]) -> TypeSerializerSnapshot:
         "key_serializer": _serializer(key),
         "value_serializer": _serializer(value),
     }
-    return constructed.snapshot_of(inner(f"{_TABLE}MapDataSerializer"), own)
+    return constructed.snapshot_of(inner(f"{SQL_SERIALIZERS}MapDataSerializer"), own)
 
 
 def _type(logical_type: LogicalType) -> JavaBytes:

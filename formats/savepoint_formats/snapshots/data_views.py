@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.java.stream import SERIALIZABLE, JavaClass, JavaObject
+from savepoint_formats.java.stream import JavaClass, JavaObject
 from savepoint_formats.java.stream_writer import java_object_bytes
 from savepoint_formats.layout import LogicalType
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.basic import inner
 from savepoint_formats.snapshots.constructed_sql import internal
 from savepoint_formats.snapshots.fields import JavaBytes
-from savepoint_formats.snapshots.logical_type import DATA_VIEW, TYPE, LogicalTypeObjects
+from savepoint_formats.snapshots.logical_type import DATA_VIEW, LogicalTypeObjects
+from savepoint_formats.snapshots.sql_classes import SQL_CLASSES, TYPE, java_array, java_class
 
 if TYPE_CHECKING:
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
@@ -27,51 +28,19 @@ MAP_VIEW = LogicalType("RAW", class_name=f"{DATA_VIEW}MapView")
 
 _TYPES = "org.apache.flink.table.types."
 _EXTERNAL_VERSION = 1
-_NUMBER = JavaClass("java.lang.Number", SERIALIZABLE, (), uid=-8742448824652078965)
-
-
-def _box(name: str, kind: str, uid: int, *ancestors: JavaClass) -> JavaClass:
-    return JavaClass(f"java.lang.{name}", SERIALIZABLE, ((kind, "value"),), ancestors, uid)
-
-
-_INTEGER = _box("Integer", "I", 1360826667806852920, _NUMBER)
-_TEXT = JavaClass("org.apache.flink.table.data.StringData")
-_TIMESTAMP = JavaClass("org.apache.flink.table.data.TimestampData")
-_BYTES = JavaClass("[B", SERIALIZABLE, uid=-5984413125824719648)
-_LONGS = JavaClass("[J", SERIALIZABLE, uid=8655923659555304851)
-_CLASSES = {
-    "BOOLEAN": _box("Boolean", "Z", -3665804199014368530),
-    "TINYINT": _box("Byte", "B", -7183698231559129828, _NUMBER),
-    "SMALLINT": _box("Short", "S", 7515723908773894738, _NUMBER),
-    "INTEGER": _INTEGER,
-    "BIGINT": _box("Long", "J", 4290774380558885855, _NUMBER),
-    "FLOAT": _box("Float", "F", -2671257302660747028, _NUMBER),
-    "DOUBLE": _box("Double", "D", -9172774392245257468, _NUMBER),
-    "DATE": _INTEGER,
-    "TIME_WITHOUT_TIME_ZONE": _INTEGER,
-    "CHAR": _TEXT,
-    "VARCHAR": _TEXT,
-    "DECIMAL": JavaClass("org.apache.flink.table.data.DecimalData"),
-    "TIMESTAMP_WITHOUT_TIME_ZONE": _TIMESTAMP,
-    "TIMESTAMP_WITH_LOCAL_TIME_ZONE": _TIMESTAMP,
-    "BINARY": _BYTES,
-    "VARBINARY": _BYTES,
-}
-"""Root of a SQL type -> class of its internal values."""
-
-_DATA_TYPE = JavaClass(
+_LONGS = java_array("J", 8655923659555304851)
+_DATA_TYPE = java_class(
     f"{_TYPES}DataType",
-    SERIALIZABLE,
-    (("Ljava/lang/Class;", "conversionClass"), (TYPE, "logicalType")),
+    ("Ljava/lang/Class;", "conversionClass"),
+    (TYPE, "logicalType"),
     uid=-4138822262654336147,
 )
-_ATOMIC = JavaClass(f"{_TYPES}AtomicDataType", SERIALIZABLE, (), (_DATA_TYPE,), 1911869481579848498)
-_COLLECTION = JavaClass(
+_ATOMIC = java_class(f"{_TYPES}AtomicDataType", extends=_DATA_TYPE, uid=1911869481579848498)
+_COLLECTION = java_class(
     f"{_TYPES}CollectionDataType",
-    SERIALIZABLE,
-    (("Lorg/apache/flink/table/types/DataType;", "elementDataType"),),
-    (_DATA_TYPE,),
-    2464825922057708215,
+    ("Lorg/apache/flink/table/types/DataType;", "elementDataType"),
+    extends=_DATA_TYPE,
+    uid=2464825922057708215,
 )
 LONG_ARRAY = LogicalType("ARRAY", children=(LogicalType("BIGINT", is_nullable=False),))
 """Type of counts, one for each condition of a ``DISTINCT`` aggregate; ``long[]`` in Java."""
@@ -101,7 +70,8 @@ def _data_type(logical_type: LogicalType) -> JavaObject:
         long = {"conversionClass": JavaClass("long"), "logicalType": types.of(element)}
         array = {"conversionClass": _LONGS, "logicalType": types.of(logical_type)}
         return JavaObject(_COLLECTION, {**array, "elementDataType": JavaObject(_ATOMIC, long)})
-    if logical_type.root not in _CLASSES:
+    sql = SQL_CLASSES.get(logical_type.root)
+    if sql is None or sql.values is None:
         raise ValueError(f"the SQL type {logical_type.root} in a data view")
-    own = {"conversionClass": _CLASSES[logical_type.root], "logicalType": types.of(logical_type)}
+    own = {"conversionClass": sql.values, "logicalType": types.of(logical_type)}
     return JavaObject(_ATOMIC, own)

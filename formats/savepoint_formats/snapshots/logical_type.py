@@ -19,143 +19,75 @@ from savepoint_formats.java.stream import (
 )
 from savepoint_formats.layout import Layout, LogicalType, Opaque
 from savepoint_formats.snapshots.raw_serializers import UnknownSerializerError, serializer_layout
+from savepoint_formats.snapshots.sql_classes import (
+    LOGICAL,
+    LOGICAL_TYPE,
+    SINGLETON,
+    SQL_CLASSES,
+    TEXT,
+    TYPE,
+    java_class,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 UNKNOWN = "UNKNOWN"
-LOGICAL = "org.apache.flink.table.types.logical."
-TYPE = "Lorg/apache/flink/table/types/logical/LogicalType;"
 
-# The classes are the same in Flink 1.20 and 2.2.
-_KIND = ("Lorg/apache/flink/table/types/logical/TimestampKind;", "kind")
-_LENGTH, _PRECISION, _SCALE = ("I", "length"), ("I", "precision"), ("I", "scale")
-_ROOT = JavaClass(
-    f"{LOGICAL}LogicalType",
-    SERIALIZABLE,
-    (("Z", "isNullable"), ("Lorg/apache/flink/table/types/logical/LogicalTypeRoot;", "typeRoot")),
-    uid=1,
-)
-_CLASSES: dict[str, JavaClass] = {
-    root: JavaClass(f"{LOGICAL}{name}Type", SERIALIZABLE, fields, (_ROOT,), uid=1)
-    for root, name, fields in [
-        ("CHAR", "Char", (_LENGTH,)),
-        ("VARCHAR", "VarChar", (_LENGTH,)),
-        ("BOOLEAN", "Boolean", ()),
-        ("TINYINT", "TinyInt", ()),
-        ("SMALLINT", "SmallInt", ()),
-        ("INTEGER", "Int", ()),
-        ("BIGINT", "BigInt", ()),
-        ("FLOAT", "Float", ()),
-        ("DOUBLE", "Double", ()),
-        ("DECIMAL", "Decimal", (_PRECISION, _SCALE)),
-        ("DATE", "Date", ()),
-        ("TIME_WITHOUT_TIME_ZONE", "Time", (_PRECISION,)),
-        ("TIMESTAMP_WITHOUT_TIME_ZONE", "Timestamp", (_PRECISION, _KIND)),
-        ("TIMESTAMP_WITH_LOCAL_TIME_ZONE", "LocalZonedTimestamp", (_PRECISION, _KIND)),
-        ("BINARY", "Binary", (_LENGTH,)),
-        ("VARBINARY", "VarBinary", (_LENGTH,)),
-        ("ARRAY", "Array", ((TYPE, "elementType"),)),
-        ("MULTISET", "Multiset", ((TYPE, "elementType"),)),
-        ("MAP", "Map", ((TYPE, "keyType"), (TYPE, "valueType"))),
-        ("ROW", "Row", (("Ljava/util/List;", "fields"),)),
-    ]
-}
-_TEXT = "Ljava/lang/String;"
-_COMPARISON_TYPE = "Lorg/apache/flink/table/types/logical/StructuredType$StructuredComparison"
-_ROW_FIELD = JavaClass(
-    f"{LOGICAL}RowType$RowField",
-    SERIALIZABLE,
-    ((_TEXT, "description"), (_TEXT, "name"), (TYPE, "type")),
-    uid=1,
+_ROW_FIELD = java_class(
+    f"{LOGICAL}RowType$RowField", (TEXT, "description"), (TEXT, "name"), (TYPE, "type")
 )
 _ARRAY_LIST = JavaClass(
     "java.util.ArrayList", SERIALIZABLE | WRITE_METHOD, (("I", "size"),), uid=8683452581122892189
 )
-_UNMODIFIABLE_COLLECTION = JavaClass(
-    "java.util.Collections$UnmodifiableCollection",
-    SERIALIZABLE,
-    (("Ljava/util/Collection;", "c"),),
-    uid=1820017752578914078,
-)
-_UNMODIFIABLE_LIST = JavaClass(
+_UNMODIFIABLE_LIST = java_class(
     "java.util.Collections$UnmodifiableList",
-    SERIALIZABLE,
-    (("Ljava/util/List;", "list"),),
-    (_UNMODIFIABLE_COLLECTION,),
+    ("Ljava/util/List;", "list"),
+    extends=java_class(
+        "java.util.Collections$UnmodifiableCollection",
+        ("Ljava/util/Collection;", "c"),
+        uid=1820017752578914078,
+    ),
     uid=-283967356065247728,
-)
-
-DATA_VIEW = "org.apache.flink.table.api.dataview."
-"""Package of the views whose entries are in a state of their own; a row has a ``RAW`` null for each."""
-
-_SERIALIZER = JavaClass(
-    "org.apache.flink.api.common.typeutils.TypeSerializer", SERIALIZABLE, (), uid=1
-)
-_SINGLETON = JavaClass(
-    "org.apache.flink.api.common.typeutils.base.TypeSerializerSingleton",
-    SERIALIZABLE,
-    (),
-    (_SERIALIZER,),
-    uid=8766687317209282373,
-)
-_NULL_SERIALIZER = JavaClass(
-    "org.apache.flink.table.dataview.NullSerializer",
-    SERIALIZABLE,
-    (),
-    (_SERIALIZER, _SINGLETON),
-    uid=-5381596724707742625,
-)
-_RAW = JavaClass(
-    f"{LOGICAL}RawType",
-    SERIALIZABLE,
-    (
-        ("Ljava/lang/Class;", "clazz"),
-        ("Lorg/apache/flink/api/common/typeutils/TypeSerializer;", "serializer"),
-    ),
-    (_ROOT,),
-    uid=1,
-)
-
-_USER_DEFINED = JavaClass(
-    f"{LOGICAL}UserDefinedType",
-    SERIALIZABLE,
-    (
-        ("Z", "isFinal"),
-        (_TEXT, "description"),
-        ("Lorg/apache/flink/table/catalog/ObjectIdentifier;", "objectIdentifier"),
-    ),
-    (_ROOT,),
-    uid=1,
-)
-_STRUCTURED = JavaClass(
-    f"{LOGICAL}StructuredType",
-    SERIALIZABLE,
-    (
-        ("Z", "isInstantiable"),
-        ("Ljava/util/List;", "attributes"),
-        (_TEXT, "className"),
-        (f"{_COMPARISON_TYPE};", "comparison"),
-        ("Ljava/lang/Class;", "implementationClass"),
-        ("Lorg/apache/flink/table/types/logical/StructuredType;", "superType"),
-    ),
-    (_ROOT, _USER_DEFINED),
-    uid=1,
-)
-_STRUCTURED_WITHOUT_NAME = replace(
-    _STRUCTURED, fields=tuple(it for it in _STRUCTURED.fields if it[1] != "className")
-)
-_ATTRIBUTE = JavaClass(
-    f"{LOGICAL}StructuredType$StructuredAttribute",
-    SERIALIZABLE,
-    ((_TEXT, "description"), (_TEXT, "name"), (TYPE, "type")),
-    uid=1,
 )
 # The form of lists that ``List.of`` makes.
 _LIST_OF = JavaClass(
     "java.util.CollSer", SERIALIZABLE | WRITE_METHOD, (("I", "tag"),), uid=6309168927139932177
 )
 _LIST_TAG = 1
+
+DATA_VIEW = "org.apache.flink.table.api.dataview."
+"""Package of the views whose entries are in a state of their own; a row has a ``RAW`` null for each."""
+
+_NULL_SERIALIZER = java_class(
+    "org.apache.flink.table.dataview.NullSerializer", extends=SINGLETON, uid=-5381596724707742625
+)
+_RAW = java_class(
+    f"{LOGICAL}RawType",
+    ("Ljava/lang/Class;", "clazz"),
+    ("Lorg/apache/flink/api/common/typeutils/TypeSerializer;", "serializer"),
+    extends=LOGICAL_TYPE,
+)
+_STRUCTURED = java_class(
+    f"{LOGICAL}StructuredType",
+    ("Z", "isInstantiable"),
+    ("Ljava/util/List;", "attributes"),
+    (TEXT, "className"),
+    ("Lorg/apache/flink/table/types/logical/StructuredType$StructuredComparison;", "comparison"),
+    ("Ljava/lang/Class;", "implementationClass"),
+    ("Lorg/apache/flink/table/types/logical/StructuredType;", "superType"),
+    extends=java_class(
+        f"{LOGICAL}UserDefinedType",
+        ("Z", "isFinal"),
+        (TEXT, "description"),
+        ("Lorg/apache/flink/table/catalog/ObjectIdentifier;", "objectIdentifier"),
+        extends=LOGICAL_TYPE,
+    ),
+)
+_STRUCTURED_WITHOUT_NAME = replace(
+    _STRUCTURED, fields=tuple(it for it in _STRUCTURED.fields if it[1] != "className")
+)
+_ATTRIBUTE = replace(_ROW_FIELD, name=f"{LOGICAL}StructuredType$StructuredAttribute")
 
 _CHILDREN = {
     "ARRAY": ("elementType",),
@@ -288,19 +220,17 @@ class LogicalTypeObjects:
         """The object of a type. Raises ``ValueError`` for types that new rows can't have."""
         is_view = logical_type.root == "RAW" and logical_type.class_name.startswith(DATA_VIEW)
         is_structured = logical_type.root == "STRUCTURED_TYPE" and bool(logical_type.class_name)
-        if logical_type.root not in _CLASSES and not is_view and not is_structured:
-            raise ValueError(
-                f"the SQL type {logical_type.root}, expected one of {', '.join(sorted(_CLASSES))}"
-            )
+        if logical_type.root not in SQL_CLASSES and not is_view and not is_structured:
+            known = ", ".join(sorted(SQL_CLASSES))
+            raise ValueError(f"the SQL type {logical_type.root}, expected one of {known}")
         # By identity: in Java equal types are different objects.
         if id(logical_type) not in self._objects:
             self._objects[id(logical_type)] = logical_type, self._new(logical_type)
         return self._objects[id(logical_type)][1]
 
     def _new(self, logical_type: LogicalType) -> JavaObject:
-        java_class = _CLASSES.get(logical_type.root, _RAW)
-        if logical_type.root == "STRUCTURED_TYPE":
-            return self._structured(logical_type)
+        is_structured = logical_type.root == "STRUCTURED_TYPE"
+        own = self._structured(logical_type) if is_structured else self._parts(logical_type)
         facts: dict[str, Any] = {
             "isNullable": logical_type.is_nullable and logical_type.kind != "PROCTIME",
             "typeRoot": JavaEnum(f"{LOGICAL}LogicalTypeRoot", logical_type.root),
@@ -310,36 +240,30 @@ class LogicalTypeObjects:
             "kind": JavaEnum(f"{LOGICAL}TimestampKind", logical_type.kind),
             "clazz": JavaClass(logical_type.class_name, 0, (), uid=0),
             "serializer": JavaObject(_NULL_SERIALIZER, {}),
-            **self._parts(logical_type),
+            **own,
         }
-        names = [name for part in (_ROOT, java_class) for _, name in part.fields]
-        return JavaObject(java_class, {name: facts[name] for name in names})
+        own_class = _class_of(logical_type)
+        names = [name for part in (*own_class.ancestors, own_class) for _, name in part.fields]
+        return JavaObject(own_class, {name: facts[name] for name in names})
 
-    def _structured(self, logical_type: LogicalType) -> JavaObject:
+    def _structured(self, logical_type: LogicalType) -> dict[str, Any]:
         attributes = [
             JavaObject(_ATTRIBUTE, {"description": None, "name": name, "type": self.of(child)})
             for name, child in zip(logical_type.names, logical_type.children, strict=True)
         ]
         is_old = logical_type.kind == "NONE"
-        items = _unmodifiable(attributes) if is_old else _immutable(attributes)
         comparison = f"{LOGICAL}StructuredType$StructuredComparison"
-        facts = {
-            "isNullable": logical_type.is_nullable,
-            "typeRoot": JavaEnum(f"{LOGICAL}LogicalTypeRoot", "STRUCTURED_TYPE"),
+        return {
             "isFinal": True,
             "description": None,
             "objectIdentifier": None,
             "isInstantiable": True,
-            "attributes": items,
+            "attributes": _unmodifiable(attributes) if is_old else _immutable(attributes),
             "className": logical_type.class_name,
             "comparison": JavaEnum(comparison, logical_type.kind),
             "implementationClass": JavaClass(logical_type.class_name),
             "superType": None,
         }
-        java_class = _STRUCTURED_WITHOUT_NAME if is_old else _STRUCTURED
-        parts = (*java_class.ancestors, java_class)
-        names = [name for part in parts for _, name in part.fields]
-        return JavaObject(java_class, {name: facts[name] for name in names})
 
     def _parts(self, logical_type: LogicalType) -> dict[str, JavaObject]:
         children = [self.of(child) for child in logical_type.children]
@@ -350,6 +274,13 @@ class LogicalTypeObjects:
             for name, child in zip(logical_type.names, children, strict=True)
         ]
         return {"fields": _unmodifiable(fields)}
+
+
+def _class_of(logical_type: LogicalType) -> JavaClass:
+    if logical_type.root == "STRUCTURED_TYPE":
+        return _STRUCTURED_WITHOUT_NAME if logical_type.kind == "NONE" else _STRUCTURED
+    known = SQL_CLASSES.get(logical_type.root)
+    return _RAW if known is None else known.java_class
 
 
 def _unmodifiable(items: list[Any]) -> JavaObject:

@@ -5,87 +5,67 @@ Flink: ``InternalSerializers``.
 
 from __future__ import annotations
 
-from savepoint_formats.java.stream import SERIALIZABLE, JavaArray, JavaClass, JavaObject
+from savepoint_formats.java.stream import JavaArray, JavaClass, JavaObject
 from savepoint_formats.layout import LogicalType
-from savepoint_formats.snapshots.basic import BASE
 from savepoint_formats.snapshots.getter_objects import GetterObjects
-from savepoint_formats.snapshots.logical_type import TYPE, LogicalTypeObjects
+from savepoint_formats.snapshots.logical_type import LogicalTypeObjects
+from savepoint_formats.snapshots.sql_classes import (
+    SERIALIZER,
+    SINGLETON,
+    SQL_CLASSES,
+    SQL_SERIALIZERS,
+    TYPE,
+    TYPE_ARRAY,
+    java_array,
+    java_class,
+)
 
-_TABLE = "org.apache.flink.table.runtime.typeutils."
 _SERIALIZER = "Lorg/apache/flink/api/common/typeutils/TypeSerializer;"
 _ELEMENT_GETTER = "Lorg/apache/flink/table/data/ArrayData$ElementGetter;"
-_FIELD_GETTERS = "[Lorg/apache/flink/table/data/RowData$FieldGetter;"
+_FIELD_GETTER = "Lorg/apache/flink/table/data/RowData$FieldGetter;"
 
 
 def _class(
-    name: str, *fields: tuple[str, str], parents: tuple[JavaClass, ...] = (), uid: int = 1
+    name: str, *fields: tuple[str, str], extends: JavaClass = SERIALIZER, uid: int = 1
 ) -> JavaClass:
-    return JavaClass(name, SERIALIZABLE, fields, parents, uid)
+    return java_class(f"{SQL_SERIALIZERS}{name}", *fields, extends=extends, uid=uid)
 
 
-_ROOT = (_class("org.apache.flink.api.common.typeutils.TypeSerializer"),)
-_SINGLETON = (
-    *_ROOT,
-    _class(f"{BASE}TypeSerializerSingleton", parents=_ROOT, uid=8766687317209282373),
-)
-_PAGED = (*_ROOT, _class(f"{_TABLE}PagedTypeSerializer", parents=_ROOT))
-_ABSTRACT_ROW = (*_PAGED, _class(f"{_TABLE}AbstractRowDataSerializer", parents=_PAGED))
-
-SINGLETONS: dict[str, str] = {
-    "CHAR": f"{_TABLE}StringDataSerializer",
-    "VARCHAR": f"{_TABLE}StringDataSerializer",
-    "BOOLEAN": f"{BASE}BooleanSerializer",
-    "TINYINT": f"{BASE}ByteSerializer",
-    "SMALLINT": f"{BASE}ShortSerializer",
-    "INTEGER": f"{BASE}IntSerializer",
-    "BIGINT": f"{BASE}LongSerializer",
-    "FLOAT": f"{BASE}FloatSerializer",
-    "DOUBLE": f"{BASE}DoubleSerializer",
-    "DATE": f"{BASE}IntSerializer",
-    "TIME_WITHOUT_TIME_ZONE": f"{BASE}IntSerializer",
-    "BINARY": f"{BASE}array.BytePrimitiveArraySerializer",
-    "VARBINARY": f"{BASE}array.BytePrimitiveArraySerializer",
-}
-"""Root of a SQL type -> its serializer, which has no fields."""
-_DECIMAL = _class(
-    f"{_TABLE}DecimalDataSerializer", ("I", "precision"), ("I", "scale"), parents=_ROOT
-)
-_TIMESTAMP = _class(f"{_TABLE}TimestampDataSerializer", ("I", "precision"), parents=_ROOT)
+_ABSTRACT_ROW = _class("AbstractRowDataSerializer", extends=_class("PagedTypeSerializer"))
+_DECIMAL = _class("DecimalDataSerializer", ("I", "precision"), ("I", "scale"))
+_TIMESTAMP = _class("TimestampDataSerializer", ("I", "precision"))
 _ARRAY = _class(
-    f"{_TABLE}ArrayDataSerializer",
+    "ArrayDataSerializer",
     (_SERIALIZER, "eleSer"),
     (TYPE, "eleType"),
     (_ELEMENT_GETTER, "elementGetter"),
-    parents=_ROOT,
 )
 _MAP = _class(
-    f"{_TABLE}MapDataSerializer",
+    "MapDataSerializer",
     (_ELEMENT_GETTER, "keyGetter"),
     (_SERIALIZER, "keySerializer"),
     (TYPE, "keyType"),
     (_ELEMENT_GETTER, "valueGetter"),
     (_SERIALIZER, "valueSerializer"),
     (TYPE, "valueType"),
-    parents=_ROOT,
     uid=4073842523628732956,
 )
 _ROW = _class(
-    f"{_TABLE}RowDataSerializer",
+    "RowDataSerializer",
     ("Lorg/apache/flink/table/runtime/typeutils/BinaryRowDataSerializer;", "binarySerializer"),
-    (_FIELD_GETTERS, "fieldGetters"),
+    (f"[{_FIELD_GETTER}", "fieldGetters"),
     (f"[{_SERIALIZER}", "fieldSerializers"),
     (f"[{TYPE}", "types"),
-    parents=_ABSTRACT_ROW,
+    extends=_ABSTRACT_ROW,
 )
 _BINARY_ROW = _class(
-    f"{_TABLE}BinaryRowDataSerializer",
+    "BinaryRowDataSerializer",
     ("I", "fixedLengthPartSize"),
     ("I", "numFields"),
-    parents=_ABSTRACT_ROW,
+    extends=_ABSTRACT_ROW,
 )
-_GETTER_ARRAY = _class(_FIELD_GETTERS.replace("/", "."), uid=-7646304539732967285)
-_SERIALIZER_ARRAY = _class(f"[{_SERIALIZER}".replace("/", "."), uid=4143624638847974296)
-_TYPE_ARRAY = _class(f"[{TYPE}".replace("/", "."), uid=1744097763440828726)
+_GETTER_ARRAY = java_array(_FIELD_GETTER, -7646304539732967285)
+_SERIALIZER_ARRAY = java_array(_SERIALIZER, 4143624638847974296)
 
 
 class SerializerObjects:
@@ -117,10 +97,10 @@ class SerializerObjects:
                 return self._singleton(logical_type)
 
     def _singleton(self, logical_type: LogicalType) -> JavaObject:
-        if logical_type.root not in SINGLETONS:
+        name = singleton(logical_type.root)
+        if not name:
             raise ValueError(f"the SQL type {logical_type.root}, whose serializer is not known")
-        name = SINGLETONS[logical_type.root]
-        return self._singletons.setdefault(name, JavaObject(_class(name, parents=_SINGLETON)))
+        return self._singletons.setdefault(name, JavaObject(java_class(name, extends=SINGLETON)))
 
     def _array(self, element: LogicalType) -> JavaObject:
         return JavaObject(
@@ -154,9 +134,15 @@ class SerializerObjects:
                 "fieldSerializers": JavaArray(
                     _SERIALIZER_ARRAY, [self.of(field) for field in fields]
                 ),
-                "types": JavaArray(_TYPE_ARRAY, [self._types.of(field) for field in fields]),
+                "types": JavaArray(TYPE_ARRAY, [self._types.of(field) for field in fields]),
             },
         )
+
+
+def singleton(root: str) -> str:
+    """The class of the serializer of a SQL type, if it has no fields; empty for other types."""
+    known = SQL_CLASSES.get(root)
+    return "" if known is None else known.serializer
 
 
 def count_type() -> LogicalType:

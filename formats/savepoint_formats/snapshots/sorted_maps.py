@@ -12,12 +12,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.java.stream import SERIALIZABLE, JavaArray, JavaClass, JavaObject
+from savepoint_formats.java.stream import JavaArray, JavaObject
 from savepoint_formats.java.stream_writer import java_object_bytes
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.fields import JavaBytes
-from savepoint_formats.snapshots.logical_type import TYPE, LogicalTypeObjects
+from savepoint_formats.snapshots.logical_type import LogicalTypeObjects
+from savepoint_formats.snapshots.sql_classes import (
+    OBJECT_ARRAY,
+    SQL_CLASSES,
+    TEXT,
+    TYPE,
+    TYPE_ARRAY,
+    java_array,
+    java_class,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,57 +36,40 @@ if TYPE_CHECKING:
 
 _RUNTIME = "org.apache.flink.table.runtime."
 _CLASS_NAME = "HistoryOrder"
-_TEXT, _FLAGS, _NUMBERS = "Ljava/lang/String;", "[Z", "[I"
 _GENERATED = "Lorg/apache/flink/table/runtime/generated/GeneratedRecordComparator;"
 
-_COMPARATOR = JavaClass(
+_COMPARATOR = java_class(
     f"{_RUNTIME}operators.rank.ComparableRecordComparator",
-    SERIALIZABLE,
-    (
-        (_NUMBERS, "compareKeyPositions"),
-        (f"[{TYPE}", "compareKeyTypes"),
-        (_FLAGS, "compareOrders"),
-        (_GENERATED, "generatedRecordComparator"),
-        (_FLAGS, "nullsIsLast"),
-    ),
+    ("[I", "compareKeyPositions"),
+    (f"[{TYPE}", "compareKeyTypes"),
+    ("[Z", "compareOrders"),
+    (_GENERATED, "generatedRecordComparator"),
+    ("[Z", "nullsIsLast"),
     uid=4386377835781068140,
 )
-_GENERATED_CLASS = JavaClass(
-    f"{_RUNTIME}generated.GeneratedClass",
-    SERIALIZABLE,
-    (
-        (_TEXT, "className"),
-        (_TEXT, "code"),
+_GENERATED_COMPARATOR = java_class(
+    f"{_RUNTIME}generated.GeneratedRecordComparator",
+    extends=java_class(
+        f"{_RUNTIME}generated.GeneratedClass",
+        (TEXT, "className"),
+        (TEXT, "code"),
         ("[Ljava/lang/Object;", "references"),
-        (_TEXT, "splitCode"),
+        (TEXT, "splitCode"),
+        uid=7897406074992879593,
     ),
-    uid=7897406074992879593,
+    uid=2,
 )
-_GENERATED_COMPARATOR = JavaClass(
-    f"{_RUNTIME}generated.GeneratedRecordComparator", SERIALIZABLE, (), (_GENERATED_CLASS,), 2
-)
-_INT_ARRAY = JavaClass(_NUMBERS, SERIALIZABLE, uid=5600894804908749477)
-_BOOLEAN_ARRAY = JavaClass(_FLAGS, SERIALIZABLE, uid=6309297032502205922)
-_OBJECT_ARRAY = JavaClass("[Ljava.lang.Object;", SERIALIZABLE, uid=-8012369246846506644)
-_TYPE_ARRAY = JavaClass(f"[{TYPE}".replace("/", "."), SERIALIZABLE, uid=1744097763440828726)
+_INT_ARRAY = java_array("I", 5600894804908749477)
+_BOOLEAN_ARRAY = java_array("Z", 6309297032502205922)
 
-_NUMBER_GETTERS = {
-    "TINYINT": "getByte",
-    "SMALLINT": "getShort",
-    "INTEGER": "getInt",
-    "BIGINT": "getLong",
-    "FLOAT": "getFloat",
-    "DOUBLE": "getDouble",
-    "DATE": "getInt",
-    "TIME_WITHOUT_TIME_ZONE": "getInt",
+_ORDERED = tuple("BSIJFD")
+"""Types of Java that are compared by ``>``."""
+_FACTS = {
+    "getString": "{index}",
+    "getDecimal": "{index}, {precision}, {scale}",
+    "getTimestamp": "{index}, {precision}",
 }
-_OBJECT_GETTERS = {
-    "CHAR": "getString({index})",
-    "VARCHAR": "getString({index})",
-    "DECIMAL": "getDecimal({index}, {precision}, {scale})",
-    "TIMESTAMP_WITHOUT_TIME_ZONE": "getTimestamp({index}, {precision})",
-    "TIMESTAMP_WITH_LOCAL_TIME_ZONE": "getTimestamp({index}, {precision})",
-}
+"""Method of rows that gives an object with an order -> its arguments."""
 
 _CLASS = """\
 public class HistoryOrder implements org.apache.flink.table.runtime.generated.RecordComparator {
@@ -130,7 +122,7 @@ def _comparator(columns: Sequence[SortColumn]) -> JavaObject:
     generated: dict[str, Any] = {
         "className": _CLASS_NAME,
         "code": code,
-        "references": JavaArray(_OBJECT_ARRAY),
+        "references": JavaArray(OBJECT_ARRAY),
         "splitCode": code,
     }
     ascending = [column.is_ascending for column in columns]
@@ -139,7 +131,7 @@ def _comparator(columns: Sequence[SortColumn]) -> JavaObject:
         _COMPARATOR,
         {
             "compareKeyPositions": JavaArray(_INT_ARRAY, list(range(len(columns)))),
-            "compareKeyTypes": JavaArray(_TYPE_ARRAY, [types.of(it.type) for it in columns]),
+            "compareKeyTypes": JavaArray(TYPE_ARRAY, [types.of(it.type) for it in columns]),
             "compareOrders": JavaArray(_BOOLEAN_ARRAY, ascending),
             "generatedRecordComparator": JavaObject(_GENERATED_COMPARATOR, generated),
             "nullsIsLast": JavaArray(_BOOLEAN_ARRAY, null_last),
@@ -148,16 +140,16 @@ def _comparator(columns: Sequence[SortColumn]) -> JavaObject:
 
 
 def _compared(index: int, column: SortColumn) -> str:
-    root = column.type.root
-    if root in _NUMBER_GETTERS:
-        a, b = (f"{row}.{_NUMBER_GETTERS[root]}({index})" for row in "ab")
+    sql = SQL_CLASSES.get(column.type.root)
+    if sql is not None and sql.result in _ORDERED:
+        a, b = (f"{row}.{sql.getter}({index})" for row in "ab")
         compared = f"{a} > {b} ? 1 : ({a} < {b} ? -1 : 0)"
-    elif root in _OBJECT_GETTERS:
+    elif sql is not None and sql.getter in _FACTS:
         precision, scale = column.type.precision, column.type.scale
-        getter = _OBJECT_GETTERS[root].format(index=index, precision=precision, scale=scale)
-        compared = f"a.{getter}.compareTo(b.{getter})"
+        facts = _FACTS[sql.getter].format(index=index, precision=precision, scale=scale)
+        compared = f"a.{sql.getter}({facts}).compareTo(b.{sql.getter}({facts}))"
     else:
-        raise ValueError(f"an order by the SQL type {root}")
+        raise ValueError(f"an order by the SQL type {column.type.root}")
     null = 1 if column.is_null_last else -1
     sign = "" if column.is_ascending else "-"
     return _COLUMN % {"index": index, "null": null, "compared": compared, "sign": sign}
