@@ -166,7 +166,6 @@ class FaultLine:
 
     @classmethod
     def of(cls, fault: Fault) -> Self:
-        """Describes a fault."""
         subtask = "" if fault.subtask is None else str(fault.subtask)
         offset = "" if fault.offset is None else f" at byte {fault.offset}"
         parts = {

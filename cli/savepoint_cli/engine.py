@@ -35,7 +35,6 @@ class Engine:
 
     @property
     def is_spark(self) -> bool:
-        """Whether it is Spark."""
         return self.engine == "spark"
 
     def load(self, opening: Opening, opened: Savepoint) -> SparkSavepoint:
@@ -45,7 +44,6 @@ class Engine:
         return Savepoint.load(spark, opened.path, **{**opening.settings, "uids": uids})
 
     def open(self, opening: Opening) -> Savepoint:
-        """Opens a savepoint for this engine."""
         opened = opening.open()
         return self.load(opening, opened) if self.is_spark else opened
 

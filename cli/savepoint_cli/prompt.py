@@ -97,7 +97,6 @@ class Prompt:
         self._output = Output(OutputFormat.TEXT)
 
     def run(self) -> None:
-        """Reads and answers."""
         session: PromptSession[str] = PromptSession(
             "savepoint> ",
             multiline=True,

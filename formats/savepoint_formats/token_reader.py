@@ -42,7 +42,6 @@ class TokenReader:
         return self._tokens[place] if place < len(self._tokens) else ""
 
     def error(self, expected: str) -> ValueError:
-        """The error for the next token."""
         shown = repr(self.peek()) if self.peek() else "the end"
         return ValueError(f"{self.text!r} is no {self._what}: {shown}, expected {expected}")
 

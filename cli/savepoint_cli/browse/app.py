@@ -106,7 +106,6 @@ class SavepointBrowser(App[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Begins to read the savepoint."""
         watch_compilation(partial(compiling, tell=self._say_compiling))
         self._tree.focus()
         self._go(self._describe)
@@ -186,7 +185,6 @@ class SavepointBrowser(App[None]):
 
     @on(RecordsTable.RowSelected, "#rows")
     def choose_row(self, event: RecordsTable.RowSelected) -> None:
-        """Shows all of the row."""
         page, title = self._page, str(self._place.content)
         if page is not None:
             row = page.rows.slice(event.cursor_row, 1)
@@ -235,7 +233,6 @@ class SavepointBrowser(App[None]):
 
     @on(Heavy.KeyChosen)
     def show_heavy_key(self, event: Heavy.KeyChosen) -> None:
-        """Shows all state of a heavy key."""
         self._go(partial(self._show_key, event.key.key, event.key.operator))
 
     async def _show_key(self, key: str, operator: str | None = None) -> None:

@@ -91,7 +91,6 @@ class TableRows:
         return RowsPage(names, cells, shown, rows.num_rows > PAGE_ROWS)
 
     def write(self, sql: str, form: FileForm, folder: Path) -> Path:
-        """Writes all rows to a file in a folder."""
         path = folder / f"rows.{form}"
         with self._limited() as database:
             rows = database.query(sql).with_distinct_names()

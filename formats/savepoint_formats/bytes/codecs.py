@@ -53,7 +53,6 @@ class Record:
         return record
 
     def to_bytes(self) -> bytes:
-        """The bytes of the record."""
         view = DataOutputView()
         self.write(view)
         return view.to_bytes()
@@ -74,7 +73,6 @@ class FormRecord:
 
     @classmethod
     def codec(cls, form: Any) -> Codec:
-        """Reads and writes records of a form."""
         fields = tuple(cls.fields(form).items())
 
         def write(view: DataOutputView, record: Self) -> None:

@@ -83,12 +83,10 @@ class DataInputView:
         return self.read_bytes(self.remaining)
 
     def read_byte(self) -> int:
-        """An i8."""
         value = self.read_unsigned_byte()
         return value - 256 if value > 127 else value
 
     def read_unsigned_byte(self) -> int:
-        """A u8."""
         return self.buffer[self._advance(1)]
 
     def read_bool(self) -> bool:
@@ -104,15 +102,12 @@ class DataInputView:
         return value == 1
 
     def read_short(self) -> int:
-        """An i16."""
         return int(_SHORT.unpack_from(self.buffer, self._advance(2))[0])
 
     def read_unsigned_short(self) -> int:
-        """A u16."""
         return int(_UNSIGNED_SHORT.unpack_from(self.buffer, self._advance(2))[0])
 
     def read_int(self) -> int:
-        """An i32."""
         return int(_INT.unpack_from(self.buffer, self._advance(4))[0])
 
     def peek_int(self) -> int:
@@ -122,7 +117,6 @@ class DataInputView:
         return value
 
     def read_long(self) -> int:
-        """An i64."""
         return int(_LONG.unpack_from(self.buffer, self._advance(8))[0])
 
     def read_float(self) -> float:
@@ -130,11 +124,9 @@ class DataInputView:
         return float(_FLOAT.unpack_from(self.buffer, self._advance(4))[0])
 
     def read_double(self) -> float:
-        """An IEEE double."""
         return float(_DOUBLE.unpack_from(self.buffer, self._advance(8))[0])
 
     def read_longs(self, count: int) -> tuple[int, ...]:
-        """``count`` i64."""
         start = self._advance(8 * count)
         return struct.unpack_from(f">{count}q", self.buffer, start)
 
@@ -228,31 +220,24 @@ class DataOutputView:
         return bytes(self._buffer)
 
     def write_bytes(self, data: bytes | memoryview) -> None:
-        """Raw bytes."""
         self._buffer += data
 
     def write_byte(self, value: int) -> None:
-        """An i8 or u8."""
         self._buffer.append(value & 0xFF)
 
     def write_bool(self, value: bool) -> None:
-        """One byte, 0 or 1."""
         self._buffer.append(1 if value else 0)
 
     def write_short(self, value: int) -> None:
-        """An i16."""
         self._buffer += _SHORT.pack(value)
 
     def write_unsigned_short(self, value: int) -> None:
-        """A u16."""
         self._buffer += _UNSIGNED_SHORT.pack(value)
 
     def write_int(self, value: int) -> None:
-        """An i32."""
         self._buffer += _INT.pack(value)
 
     def write_long(self, value: int) -> None:
-        """An i64."""
         self._buffer += _LONG.pack(value)
 
     def write_float(self, value: float) -> None:
@@ -260,11 +245,9 @@ class DataOutputView:
         self._buffer += _FLOAT.pack(value)
 
     def write_double(self, value: float) -> None:
-        """An IEEE double."""
         self._buffer += _DOUBLE.pack(value)
 
     def write_longs(self, values: Iterable[int]) -> None:
-        """Several i64."""
         for value in values:
             self.write_long(value)
 

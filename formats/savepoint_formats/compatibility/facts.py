@@ -84,7 +84,6 @@ class SerializerUse:
 
     @property
     def snapshot_class(self) -> str:
-        """The class of the snapshot."""
         return self.snapshot.class_name
 
 

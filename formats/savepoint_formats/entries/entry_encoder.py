@@ -56,7 +56,6 @@ class KeyColumns:
         return cls(keys, namespaces, Encoder(Struct(names, fields)).encode(both))
 
     def take(self, rows: Rows) -> KeyColumns:
-        """Chooses rows."""
         if len(rows) == len(self.keys) and bool((rows == np.arange(len(rows))).all()):
             return self
         indices = pa.array(rows)

@@ -97,7 +97,6 @@ class JavaObject:
 
     @property
     def class_name(self) -> str:
-        """The name of its class."""
         return self.java_class.name
 
 

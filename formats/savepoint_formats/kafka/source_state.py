@@ -152,7 +152,6 @@ class KafkaSplit(Record):
         return replace(moved, stopping_offset=_offset(stopping_offset, self.topic))
 
     def to_bytes(self) -> bytes:
-        """The element of the state."""
         return self.to_versioned().to_bytes()
 
     def to_versioned(self) -> Versioned:

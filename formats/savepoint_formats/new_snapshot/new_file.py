@@ -139,7 +139,6 @@ class NewFile:
 
     @property
     def handle(self) -> RelativeFile:
-        """The handle of the file."""
         return RelativeFile(self.path, self.size)
 
     def write(self, data: bytes | bytearray | memoryview | pa.Buffer) -> None:

@@ -48,7 +48,6 @@ class NodeRows:
 
     @property
     def calls(self) -> AggregateCalls:
-        """The aggregate calls of the node."""
         return AggregateCalls.of(self.node, self.aggregated or self.input(), self.call_origins)
 
     def named(self, state: State) -> State:
@@ -83,7 +82,6 @@ class NodeRows:
         return None if row_of is None else row_of(self, count)
 
     def key(self) -> Row | None:
-        """Columns of the key."""
         return _KINDS.get(self.node.kind, _NO_KIND).key(self, 0)
 
     def ttl(self, state: str) -> str | None:

@@ -208,12 +208,10 @@ class WaitingChanges:
         return key_group in self._unread or key_group in self._read
 
     def add(self, state: State, change: KeyedChange) -> None:
-        """Adds a change."""
         self.states[state.name] = state
         self._unread.setdefault(change.key_group, []).append((state, change))
 
     def of(self, key_groups: Collection[int]) -> list[KeyGroupChanges]:
-        """Waiting changes of some key groups."""
         for key_group in key_groups:
             changes = self._unread.pop(key_group, None)
             if changes:

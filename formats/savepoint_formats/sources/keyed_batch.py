@@ -149,7 +149,6 @@ class JoinedRows:
 
     @property
     def key_groups(self) -> NDArray[np.int32]:
-        """Key group of each row."""
         return self.batch.key_groups_at(self.starts)
 
 

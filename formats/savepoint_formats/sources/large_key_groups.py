@@ -43,7 +43,6 @@ class Memory:
         self._used = 0
 
     def take(self, size: int) -> NDArray[np.uint8]:
-        """Takes bytes of it."""
         taken = self._memory[self._used : self._used + size]
         if len(taken) < size:
             return np.empty(size, np.uint8)

@@ -220,7 +220,6 @@ class EntryDecoders:
         return KeyedBatch(chunk, identity, rows, prefix_size=self.prefix_size)
 
     def timers(self, part: Part) -> Iterator[TimerRows]:
-        """Timers of each queue."""
         chunk, by_state = part
         for name, spans in by_state.items():
             with self._in_entries(name, chunk, spans):

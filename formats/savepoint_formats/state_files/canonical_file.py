@@ -159,7 +159,6 @@ class CanonicalFile:
         return self.groups.offsets
 
     def handle(self, stream: PlainStream) -> KeyGroupsHandle:
-        """Handle of the file for ``_metadata``."""
         return KeyGroupsHandle(KeyedHandleType.CANONICAL_SAVEPOINT, self.groups, stream)
 
     @classmethod

@@ -69,14 +69,12 @@ class HeaderBytes:
 
     @classmethod
     def of_keyed_state(cls, directory: SnapshotDirectory, handle: BaseHandle) -> Self:
-        """Header of managed keyed state."""
         stream, end = header_of(handle)
         file = directory.file(stream, head=end or MAX_KEPT_SIZE)
         return cls(_read_head(file, end), file.path)
 
     @classmethod
     def of_operator_state(cls, directory: SnapshotDirectory, handle: OperatorStateHandle) -> Self:
-        """Header of managed operator state."""
         end = handle.header_end
         file = directory.file(handle.stream, head=end or MAX_KEPT_SIZE)
         data = _read_head(file, end)
@@ -178,7 +176,6 @@ class StateMetaInfo:
         return cls(name, BackendStateType.BROADCAST, options, serializers)
 
     def option(self, key: str, default: str = "") -> str:
-        """Value of an option."""
         return dict(self.options).get(key, default)
 
     def serializer(self, role: str) -> TypeSerializerSnapshot | None:

@@ -217,7 +217,6 @@ class DoubtfulStates:
 
 
 def _entry(state: State) -> layouts.Struct:
-    """Layout of an entry of a heap file."""
     if state.kind is StateKind.TIMERS:
         return layouts.Struct(("entry",), (state.stored,))
     value = with_open_pojos(state.stored)

@@ -255,7 +255,6 @@ class OperatorStateFile:
     size: int
 
     def handle(self, stream: PlainStream) -> OperatorStateHandle:
-        """Handle of the file for ``_metadata``."""
         return OperatorStateHandle(self.states, stream)
 
     @classmethod

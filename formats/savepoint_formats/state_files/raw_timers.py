@@ -83,7 +83,6 @@ class TimerService:
 
     @property
     def timer(self) -> layouts.Struct:
-        """Layout of a timer."""
         return layouts.Struct(
             ("key", "namespace", "timestamp"), (self.key, self.namespace, layouts.Long())
         )

@@ -137,7 +137,6 @@ class State:
 
     @property
     def job_name(self) -> str:
-        """Name of the state in the job."""
         return job_name(self.name)
 
     @property

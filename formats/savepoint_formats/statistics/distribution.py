@@ -73,7 +73,6 @@ class SizeCounts:
             self._merge(*_counted(sizes))
 
     def merge(self, other: SizeCounts) -> None:
-        """Adds other counts."""
         if len(other.sizes):
             self._merge(other.sizes, other.counts)
 
@@ -84,7 +83,6 @@ class SizeCounts:
 
     @property
     def total(self) -> int:
-        """The sum of all sizes."""
         return int(self.sizes @ self.counts)
 
     def distribution(self) -> Distribution | None:
@@ -130,7 +128,6 @@ class TimeCounts:
         self._merge(int(times.min()), int(times.max()), buckets, counts)
 
     def merge(self, other: TimeCounts) -> None:
-        """Adds other counts."""
         if other.earliest is None or other.latest is None:
             return
         shift = max(self.shift, other.shift)

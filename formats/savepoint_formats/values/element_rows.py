@@ -51,7 +51,6 @@ class Collections:
 
     @property
     def keys(self) -> pa.Array:
-        """The keys of maps."""
         return self._taken(self.column.keys)
 
     @property

@@ -134,7 +134,6 @@ class _RenamingWalk(ValueWalk):
         return may_name_classes(layout)
 
     def recode(self, old: Layout, new: Layout) -> None:
-        """The next value."""
         if not isinstance(old, layouts.JavaObject | layouts.Opaque):
             super().recode(old, new)
             return
@@ -143,7 +142,6 @@ class _RenamingWalk(ValueWalk):
         self._expect_not_in(start, self.view.position)
 
     def kryo(self, old: layouts.Kryo, new: Layout) -> None:  # noqa: ARG002  # it is the same
-        """An object of Kryo."""
         graph, start = _NamedGraph(old, self.view, self.reads), self.view.position
         graph.read_class_and_object()
         for begin, end in graph.streams:

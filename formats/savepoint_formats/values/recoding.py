@@ -122,7 +122,6 @@ class ValueWalk:
         self.reads, self._writes = reads, writes
 
     def recode(self, old: Layout, new: Layout) -> None:  # noqa: PLR0912  # the table of layouts
-        """The next value."""
         if old == new and not self.enters(old):
             self.copy(old)
             return
@@ -161,7 +160,6 @@ class ValueWalk:
         return holds_kryo(layout)
 
     def kryo(self, old: layouts.Kryo, new: Layout) -> None:
-        """An object of Kryo."""
         node = self._read(old)
         try:
             if isinstance(new, Probe):

@@ -116,7 +116,6 @@ class EntryReader(ValueReader):
     """The general path, with the nodes of entries."""
 
     def read(self, layout: Layout) -> Value:
-        """The next value."""
         view = self.view
         match layout:
             case KeyPrefix(size):
@@ -170,7 +169,6 @@ class EntryWriter(ValueWriter):
     """The mirror of ``EntryReader``."""
 
     def write(self, layout: Layout, value: Value) -> None:
-        """Writes the next value."""
         view = self.view
         match layout:
             case KeyPrefix(size):

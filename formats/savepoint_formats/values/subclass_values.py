@@ -75,7 +75,6 @@ class _LookingWalk(ValueWalk):
         return holds_pojo(layout) or holds_kryo(layout)
 
     def subclass(self, old: layouts.Pojo, new: layouts.Pojo, flags: int) -> None:
-        """A value of a subclass."""
         start = self.view.position
         if flags == IS_SUBCLASS:
             name = self.view.read_utf()

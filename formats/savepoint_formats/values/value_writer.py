@@ -45,7 +45,6 @@ class ValueWriter:
         self.is_lost = False
 
     def write(self, layout: Layout, value: Value) -> None:
-        """Writes the next value."""
         scalar = SCALARS.get(type(layout))
         if scalar is None:
             self._write_composite(layout, value)

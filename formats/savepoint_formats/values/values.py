@@ -90,7 +90,6 @@ class ValueReader:
         self.distrusted: Container[int] = frozenset()
 
     def read(self, layout: Layout) -> Value:
-        """The next value."""
         scalar = SCALARS.get(type(layout))
         if scalar is not None:
             return scalar.read(self.view)
@@ -244,7 +243,6 @@ class ValueReader:
         return [(entry["key"], entry["value"]) for entry in entries]
 
     def bounded(self, inner: Layout, size: int) -> Value:
-        """A value of ``size`` bytes."""
         return self._inside(inner, self.view.read_view(size))
 
     def _inside(self, inner: Layout, content: DataInputView) -> Value:

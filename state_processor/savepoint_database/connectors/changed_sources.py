@@ -165,7 +165,6 @@ class _Source:
         return self if self.cdc is None else replace(self, cdc=change(self.cdc))
 
     def record(self) -> OperatorState:
-        """The operator's record."""
         if self.cdc is None:
             return with_byte_elements(self.operator, self.elements)
         splits = [

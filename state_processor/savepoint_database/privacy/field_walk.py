@@ -113,7 +113,6 @@ class FieldWalk:
         return self._struct(array, path, is_timed=is_timed)
 
     def entries(self, array: pa.MapArray, key: str, value: str) -> pa.MapArray:
-        """The map with new keys and values."""
         old = array.keys
         keys, items = self.values(old, key), self.values(array.items, value)
         if keys is not old:

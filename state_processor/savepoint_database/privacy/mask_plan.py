@@ -89,7 +89,6 @@ class MaskPlan:
         return cls(operator, planned)
 
     def without(self, states: Collection[str]) -> MaskPlan:
-        """The plan without some states."""
         fields = tuple(pair for pair in self.fields if pair[0].state not in states)
         return replace(self, fields=fields)
 

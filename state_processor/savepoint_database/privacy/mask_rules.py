@@ -88,7 +88,6 @@ class Rule:
         return self.place
 
     def fits(self, place: MaskField) -> bool:
-        """Whether the rule is for a field."""
         return all(
             any(fnmatchcase(getattr(place, name), glob) for glob in globs)
             for name, globs in self.globs

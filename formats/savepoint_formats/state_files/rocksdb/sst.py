@@ -272,7 +272,6 @@ class Sst:
         return value
 
     def read_index(self) -> BlockIndex:
-        """Reads the index of the data blocks."""
         index = self._read_index(self.footer.index)
         if self._index_type == BINARY_INDEX:
             return index

@@ -177,7 +177,6 @@ class StoredBlocks:
         return len(self.starts)
 
     def error(self, index: int, message: str, kind: type[FormatError] = FormatError) -> FormatError:
-        """An error about one of the blocks."""
         return kind(message, self.path, self.offset + int(self.starts[index]))
 
     def compressions(self) -> NDArray[np.uint8]:
