@@ -14,6 +14,7 @@ import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.checks.faults import Check, Fault, Severity
+from savepoint_formats.checks.odd_entries import expect_flags, expect_windows
 from savepoint_formats.entries.entry_spans import EntrySpans
 from savepoint_formats.entries.stored_entries import StoredEntries, distinct_hashes
 from savepoint_formats.errors import FormatError, SavepointError, UnstableHashError
@@ -223,7 +224,8 @@ class EntryChecks:
 
         def read(entries: StoredEntries) -> None:
             data, keys = spans_in(entries.keys)
-            decode(timer, Chunk(data, "a timer"), keys.starts, keys.ends)
+            chunk = Chunk(data, "a timer")
+            expect_windows(decode(timer, chunk, keys.starts, keys.ends), chunk, keys.starts)
 
         return read
 
@@ -233,7 +235,10 @@ class EntryChecks:
         def read(entries: StoredEntries) -> None:
             chunk, spans = joined(entries)
             rows = decoder.rows(chunk, spans)
-            decode(decoder.identity, chunk, rows.starts, rows.ends)
+            identities = decode(decoder.identity, chunk, rows.starts, rows.ends)
+            expect_windows(identities, chunk, rows.starts)
+            if state.kind is StateKind.MAP:
+                expect_flags(chunk, spans.value_starts)
 
         return read
 

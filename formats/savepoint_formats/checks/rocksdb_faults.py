@@ -1,4 +1,4 @@
-"""Faults of RocksDB files: checksums, and tables that are missing or left over."""
+"""Faults of RocksDB files: checksums, and files that are missing or left over."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from savepoint_formats.checks.faults import Check, Fault
 from savepoint_formats.errors import FormatError, SavepointError
+from savepoint_formats.printable import printable
 from savepoint_formats.state_files.rocksdb.manifest import live_tables
 from savepoint_formats.state_files.rocksdb.sst import BlockHandle, Sst
 from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks, StoredBlocks
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _TABLE = ".sst"
 _TABLE_NAME = re.compile(r"\d+\.sst")
 _MANIFEST = "MANIFEST"
+_CURRENT = "CURRENT"
+_LONGEST_NAME = 100
 _READ_SIZE = 16 << 20
 _NOT_OPENED = "all keyed state of the subtask: RocksDB does not open"
 
@@ -101,21 +104,43 @@ def _stored(table: Sst, handle: BlockHandle) -> StoredBlocks:
     return StoredBlocks.read(table.table, table.footer.checksum_type, *place)
 
 
-def foreign_tables(directory: SnapshotDirectory, handle: IncrementalHandle) -> Iterator[Fault]:
-    """Tables that only a handle or only its manifest has; none if the manifest is damaged."""
+def directory_faults(directory: SnapshotDirectory, handle: IncrementalHandle) -> Iterator[Fault]:
+    """Files that RocksDB misses, or does not look at; damaged files are no matter of this check."""
     files = {file.name: directory.file(file.stream) for file in (*handle.shared, *handle.private)}
-    manifests = [file for name, file in files.items() if name.startswith(_MANIFEST)]
+    manifest = None
+    if (current := files.get(_CURRENT)) is None:
+        yield _lacking(f"the handle has no {_CURRENT}, by which RocksDB finds its manifest", "")
+    elif (name := _name_in(current)) is not None:
+        manifest = files.get(name)
+        if manifest is None:
+            message = f"{_CURRENT} names {name!r}, which the handle does not have"
+            yield _lacking(message, current.path)
+    live = None if manifest is None else _live_tables(manifest)
+    if manifest is not None and live is not None:
+        yield from _foreign_tables(files, manifest, live)
+
+
+def _name_in(current: StateFile) -> str | None:
+    """The file that ``CURRENT`` names; None if it can't be read."""
+    try:
+        name = bytes(current.head(_LONGEST_NAME))
+    except SavepointError:
+        return None
+    return printable(name.decode("utf-8", "replace").rstrip("\n"))
+
+
+def _lacking(message: str, path: str) -> Fault:
+    return Fault.of(Check.FILES, FormatError(message, path, -1), cost=_NOT_OPENED)
+
+
+def _foreign_tables(
+    files: dict[str, StateFile], manifest: StateFile, live: frozenset[int]
+) -> Iterator[Fault]:
+    """Tables that only a handle or only its manifest has."""
     tables = {int(name[: -len(_TABLE)]): name for name in files if _TABLE_NAME.fullmatch(name)}
-    live = _live_tables(manifests[0]) if len(manifests) == 1 else None
-    if live is None:
-        return
     for number in sorted(live - tables.keys()):
-        error = FormatError(
-            f"the manifest lists {number:06}{_TABLE}, which the handle does not have",
-            manifests[0].path,
-            -1,
-        )
-        yield Fault.of(Check.FILES, error, cost=_NOT_OPENED)
+        message = f"the manifest lists {number:06}{_TABLE}, which the handle does not have"
+        yield _lacking(message, manifest.path)
     for number in sorted(tables.keys() - live):
         name = tables[number]
         message = f"the handle has {name}, which the manifest does not list"

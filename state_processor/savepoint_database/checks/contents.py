@@ -18,7 +18,7 @@ from savepoint_formats.checks.entry_faults import (
     key_group_faults,
 )
 from savepoint_formats.checks.faults import Check, Fault
-from savepoint_formats.checks.rocksdb_faults import foreign_tables, rocksdb_faults
+from savepoint_formats.checks.rocksdb_faults import directory_faults, rocksdb_faults
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.metadata import IncrementalHandle
 from savepoint_formats.metadata.references import keyed_streams
@@ -171,7 +171,7 @@ class _ContentChecks:
                 file = directory.file(stream)
                 return CheckedEntries(faults=list(rocksdb_faults(file, name, stream.size)))
             case RocksDbTables(handle):
-                return CheckedEntries(faults=list(foreign_tables(directory, handle)))
+                return CheckedEntries(faults=list(directory_faults(directory, handle)))
             case Elements():
                 return self._elements(part.subtask)
             case KeyedEntries(place, key_groups):

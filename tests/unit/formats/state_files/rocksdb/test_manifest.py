@@ -9,7 +9,7 @@ import pytest
 from rocksdict import Rdict
 from support.rocksdb_databases import Files, files_of, table_options
 
-from savepoint_formats.checks.rocksdb_faults import foreign_tables
+from savepoint_formats.checks.rocksdb_faults import directory_faults
 from savepoint_formats.errors import FormatError
 from savepoint_formats.state_files.rocksdb.manifest import live_tables, version_edits
 from savepoint_formats.state_files.rocksdb.states import SstFiles
@@ -67,7 +67,7 @@ def test_tables_that_are_not_listed_or_not_there_are_told(
 ) -> None:
     folder, numbers = database
     files = files_of(folder)
-    told = {fault.problem for fault in foreign_tables(files.directory, files.handle)}
+    told = {fault.problem for fault in directory_faults(files.directory, files.handle)}
     obsolete = {one.name for one in files.handle.shared} - {f"{one:06}.sst" for one in numbers}
     assert told == {f"the handle has {one}, which the manifest does not list" for one in obsolete}
 

@@ -1,0 +1,1 @@
+"""Faults that are planted in real samples, and what the commands must say of each."""
