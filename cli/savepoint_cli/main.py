@@ -200,7 +200,7 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
         modify.merge_local: "Merge local keyed state into ordinary state",
     },
     "Carry rows": {
-        transfer.export_table: "Export a table to Parquet, Avro, CSV or JSON lines",
+        transfer.export_table: "Export a table to a file, DuckDB, Delta or Iceberg",
         transfer.import_table: "Import such a file as the state of an operator",
     },
 }

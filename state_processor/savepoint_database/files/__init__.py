@@ -1,4 +1,4 @@
-"""Files of rows in the formats of other programs: Parquet, Avro, CSV, JSON lines."""
+"""Files of rows in the formats of other programs, and tables of databases."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,8 @@ from savepoint_database.types.lazy_names import lazy_names
 if TYPE_CHECKING:
     from savepoint_database.files.exported_table import export_table, write_table_file
     from savepoint_database.files.table_format import TableFormat
+    from savepoint_database.files.table_targets import TableTarget
 
-__all__ = ["TableFormat", "export_table", "write_table_file"]
+__all__ = ["TableFormat", "TableTarget", "export_table", "write_table_file"]
 
 __getattr__ = lazy_names(__name__)[0]

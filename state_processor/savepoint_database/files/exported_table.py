@@ -1,4 +1,4 @@
-"""Export of rows to files for other programs, without Spark."""
+"""Export of rows to files and databases of other programs, without Spark."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from savepoint_database.files.table_files import FORMATS
 from savepoint_database.files.table_format import TableFormat
+from savepoint_database.files.table_targets import TableTarget, write_to_target
 from savepoint_database.files.text_files import without_formulas
 from savepoint_database.types.spark_values import EXPORTED
 from savepoint_formats.errors import TableFileError
@@ -31,11 +32,11 @@ _TABLE_ROWS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ExportedTable:
-    """A written file.
+    """A written file, or table of a database.
 
     Attributes:
-        path: Path of the file.
-        format: Format of the file.
+        path: Path of the file, or place of the table.
+        format: Format of the file, or the database.
         columns: Names of the columns.
         rows: Number of rows.
         size: In bytes.
@@ -53,27 +54,29 @@ class ExportedTable:
 def export_table(
     scan: TableScan,
     path: PathText,
-    table_format: TableFormat | str,
+    table_format: TableFormat | TableTarget | str,
     *,
     overwrite: bool = False,
     escape_formulas: bool = False,
     on_split: Callable[[], None] = lambda: None,
 ) -> ExportedTable:
-    """Writes a table to a file; holds only a few batches in memory.
+    """Writes a table to a file or a database; holds only a few batches in memory.
 
     Args:
         scan: The table and the selection of it; see ``Savepoint.scan``.
-        path: A local path, or a URI of a file system that pyarrow knows. The file appears when it is
-            complete.
-        table_format: ``parquet``, ``avro``, ``csv`` or ``jsonl``.
-        overwrite: Whether an existing file is replaced.
+        path: A local path, or a URI of a file system that pyarrow knows. For ``duckdb`` a local file, in which
+            the table is ``operator.table``; for ``delta`` the directory of the table; for ``iceberg`` the
+            table, ``catalog.namespace.table``. What is written appears when it is complete.
+        table_format: ``parquet``, ``avro``, ``csv``, ``jsonl``, ``duckdb``, ``delta`` or ``iceberg``.
+        overwrite: Whether an existing file, or table of a database, is replaced.
         escape_formulas: Whether texts in CSV that a spreadsheet would take as formulas get a quote
             in front.
         on_split: Called after each split of the scan.
 
     Raises:
         ValueError: Formulas are escaped in another format than CSV.
-        TableFileError: The file exists and ``overwrite`` is false, or a value can't be written.
+        TableFileError: The file or table exists and ``overwrite`` is false, or a value can't be written.
+        MissingPackageError: The extra ``delta`` or ``iceberg`` is not installed.
         InexactTimeError: A time has nanoseconds, for which neither Parquet and Avro nor
             ``nanoseconds`` of the scan's options have room.
         SavepointError: The table can't be read, or the file system refuses the file.
@@ -82,12 +85,13 @@ def export_table(
         >>> export_table(savepoint.scan("summarize.keyed_state"), "totals.parquet", "parquet")
     """
     start, path = perf_counter(), path_text(path)
-    table_format = TableFormat(table_format)
-    if escape_formulas and table_format is not TableFormat.CSV:
+    is_database = table_format in set(TableTarget)
+    form = TableTarget(table_format) if is_database else TableFormat(table_format)
+    if escape_formulas and form is not TableFormat.CSV:
         raise ValueError(f"formulas are escaped in CSV alone, not in {table_format}")
     # Texts have all digits anyway.
     asked = checked_nanoseconds(scan.options.nanoseconds)
-    nanoseconds = asked if table_format.has_types else "text"
+    nanoseconds = asked if is_database or TableFormat(form).has_types else "text"
     rows = 0
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -99,12 +103,17 @@ def export_table(
                 yield without_formulas(exported) if escape_formulas else exported
             on_split()
 
-    expect_free(path, is_overwritten=overwrite)
+    if isinstance(form, TableFormat):
+        expect_free(path, is_overwritten=overwrite)
     splits: tuple[Split, ...] = tuple(scan.splits())
     schema = EXPORTED[nanoseconds].schema(scan.schema)
-    size = write_table_file(path, table_format, schema, batches(), is_overwritten=overwrite)
+    if isinstance(form, TableFormat):
+        size = write_table_file(path, form, schema, batches(), is_overwritten=overwrite)
+    else:
+        tables = _tables(schema, batches())
+        size = write_to_target(form, scan, path, schema, tables, is_overwritten=overwrite)
     seconds = round(perf_counter() - start, 3)
-    return ExportedTable(path, table_format, tuple(scan.schema.names), rows, size, seconds)
+    return ExportedTable(path, form, tuple(scan.schema.names), rows, size, seconds)
 
 
 def write_table_file(

@@ -26,6 +26,7 @@ from savepoint_database.types.sql_names import unused
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import StateTypeError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated
+from savepoint_formats.plans.wider_types import type_text
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.arrow_types import spark_type_name
 
@@ -187,6 +188,24 @@ def _assignment(name: str, text: str | None, layout: Layout) -> str:
     return (
         f"{name} = {text}" if text else f"# {name}: PyFlink has no type for {_class_name(layout)}"
     )
+
+
+def flink_type(layout: Layout) -> str:
+    """The type of a value in Flink, such as ``MAP<STRING, com.acme.Order>``."""
+    match layout:
+        case Nullable(inner) | layouts.Framed(inner) | layouts.Varying(inner):
+            return flink_type(inner)
+        case Repeated(element) | layouts.MaskedRepeated(element):
+            return f"LIST<{flink_type(element)}>"
+        case MapOf(key, value):
+            return f"MAP<{flink_type(key)}, {flink_type(value)}>"
+        case layouts.Struct(_, fields) | layouts.MaskedStruct(_, fields):
+            word = "TUPLE" if isinstance(layout, layouts.Struct) else "ROW"
+            return f"{word}<{', '.join(map(flink_type, fields))}>"
+        case layouts.BinaryRow(names, types):
+            named = zip(names, types, strict=True)
+            return f"ROW<{', '.join(f'{name} {type_text(kind)}' for name, kind in named)}>"
+    return _PYFLINK_TYPES.get(type(layout)) or _class_name(layout)
 
 
 def _class_name(layout: Layout) -> str:
