@@ -10,7 +10,7 @@ RUN pip install --no-cache-dir "$(ls /tmp/*.whl)[s3]" \
 USER savepoint
 WORKDIR /home/savepoint
 # Machine code that the first large table compiles.
-ENV NUMBA_CACHE_DIR=/home/savepoint/.cache/numba
+ENV SAVEPOINT_CACHE_DIR=/home/savepoint/.cache/savepoint
 ENTRYPOINT ["savepoint"]
 CMD ["--help"]
 

@@ -40,7 +40,7 @@ Taken = tuple[float, float]
 def taken(*arguments: str, cache: str) -> Taken:
     """Time of a Python process from its start to its end."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    environment = os.environ | {"NUMBA_CACHE_DIR": cache}
+    environment = os.environ | {"SAVEPOINT_CACHE_DIR": cache}
     subprocess.run(
         [sys.executable, *arguments],
         check=True,

@@ -183,10 +183,10 @@ def report(flink: Flink, savepoint: BenchmarkSavepoint, options: argparse.Namesp
 def report_first_use(savepoint: BenchmarkSavepoint) -> None:
     """Compile time of the kernel, once per machine and once per process."""
     with tempfile.TemporaryDirectory() as cache:
-        os.environ["NUMBA_CACHE_DIR"] = cache
+        os.environ["SAVEPOINT_CACHE_DIR"] = cache
         for what in ("nothing cached", "cached"):
             print(f"first use, {what}: {in_fresh_process(first_use, savepoint)}", flush=True)
-        del os.environ["NUMBA_CACHE_DIR"]
+        del os.environ["SAVEPOINT_CACHE_DIR"]
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     TextColumn,
+    TimeElapsedColumn,
     TransferSpeedColumn,
 )
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from savepoint_formats.program.kernel.machine_code import Compilation
     from savepoint_spark.session.session import TaskCount
 
 _POLL_SECONDS = 0.25
@@ -77,34 +77,24 @@ def _bar(
 
 
 def compiling(
-    compilation: Compilation, tell: Callable[[str], None] | None = None
+    function: str, tell: Callable[[str], None] | None = None
 ) -> AbstractContextManager[None]:
-    """Shows the progress of machine code if it takes longer than a person waits silently.
+    """Says that machine code is made if that takes longer than a person waits silently.
 
-    ``tell`` gets it as a text, again and again, in another thread; by default a bar shows it.
+    ``tell`` gets it as a text in another thread; by default a bar shows it.
     """
+    title = f"Compiling machine code once per machine ({function})"
 
     def show(is_over: Event) -> None:
-        while not is_over.wait(_PATIENCE_SECONDS):
-            if compilation.has_begun:
-                _show_compilation(compilation, is_over, tell)
+        if is_over.wait(_PATIENCE_SECONDS):
+            return
+        if tell is not None:
+            tell(f"{title} ...")
+            return
+        with _bar(title, None, TimeElapsedColumn()):
+            is_over.wait()
 
     return _meanwhile(show)
-
-
-def _show_compilation(
-    compilation: Compilation, is_over: Event, tell: Callable[[str], None] | None
-) -> None:
-    title = f"Compiling machine code once per machine ({compilation.function})"
-    if tell is not None:
-        while not is_over.wait(_POLL_SECONDS):
-            tell(f"{title}: {compilation.done} of {compilation.total} functions ...")
-        return
-    done = 0
-    with _bar(title, compilation.total, MofNCompleteColumn(), TextColumn("functions")) as advance:
-        while not is_over.wait(_POLL_SECONDS):
-            advance(compilation.done - done)
-            done = compilation.done
 
 
 @contextmanager

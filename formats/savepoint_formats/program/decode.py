@@ -23,10 +23,10 @@ from savepoint_formats.program.kernel import (
     REFUSED,
     Graphs,
     Walk,
-    kryo_walk,
     powers_of_ten,
     walk,
     walk_fixed,
+    walk_kryo,
     walk_texts,
 )
 from savepoint_formats.program.program import Storage
@@ -35,8 +35,6 @@ from savepoint_formats.values.state_entries import EntryReader
 from savepoint_formats.values.undecoded import hidden_advice
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     import numpy.typing as npt
 
     from savepoint_formats.bytes.chunk import Chunk
@@ -131,10 +129,9 @@ def decode_sequence(
 
 
 class GraphMemory:
-    """Memory for object graphs of Kryo, and the walk that knows the values beside them."""
+    """Memory for object graphs of Kryo."""
 
-    def __init__(self, classes: GraphClasses, ops: Collection[int]) -> None:
-        self.walk = kryo_walk(ops)
+    def __init__(self, classes: GraphClasses) -> None:
         self._tables = TableMemory(classes.tables)
         self._memory = np.empty(GRAPH_SIZE, np.uint8)
         self._powers = powers_of_ten()
@@ -167,12 +164,12 @@ class _Decoding:
         self.refused: list[int] = []
         self.refused_values: list[Any] = []
         classes = program.graph_classes
-        self._graphs = None if classes is None else GraphMemory(classes, program.ops[:, 0].tolist())
+        self._graphs = None if classes is None else GraphMemory(classes)
 
     def run(self, size: int) -> pa.Array:
         """Decodes all records, which have ``size`` bytes at most."""
         has_no_end = self.spans is None and self.program.needs_end
-        kernel = walk if self._graphs is None else self._graphs.walk
+        kernel = walk if self._graphs is None else walk_kryo
         if has_no_end or kernel.is_spared(size + _RECORD_WORK * self.count):
             while self.record < self.count:
                 self._read_refused()
@@ -222,7 +219,7 @@ class _Decoding:
 
     def _take(self, job: Walk) -> tuple[int, int, int, int]:
         if self._graphs is not None:
-            return self._graphs.walk(job, self._graphs.job)
+            return walk_kryo(job, self._graphs.job)
         return walk_texts(job) if self.spans and self.program.is_text else walk(job)
 
     def _job(self, buffers: Buffers, row: int) -> Walk:

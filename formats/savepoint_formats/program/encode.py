@@ -39,8 +39,6 @@ from savepoint_formats.values.plain_values import comparable, plain_values
 from savepoint_formats.values.state_entries import EntryWriter, knows_null
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from numpy.typing import NDArray
 
     from savepoint_formats.layout import Layout
@@ -145,10 +143,9 @@ def encode_what_fits(prepared: Program, column: pa.Array) -> tuple[pa.LargeBinar
 
 
 class _WrittenGraphs:
-    """Memory for objects of Kryo, and the kernel that knows the values beside them."""
+    """Memory for objects of Kryo."""
 
-    def __init__(self, classes: GraphClasses, ops: Collection[int]) -> None:
-        self.write = write_graphs(ops)
+    def __init__(self, classes: GraphClasses) -> None:
         self._tables = TableMemory(classes.tables)
         self._memory = np.zeros(NAME_TABLE + 8 * classes.most_classes, np.uint8)
         self._memory[:16].view(np.int64)[:] = 1  # so that no class has a name of this graph
@@ -166,9 +163,7 @@ class _Encoding:
         self.data = np.empty(capacity(prepared, self.sources) + _SLACK, np.uint8)
         self.refused: dict[int, bytes] = {}
         classes = prepared.graph_classes
-        self.graphs = (
-            None if classes is None else _WrittenGraphs(classes, prepared.ops[:, 0].tolist())
-        )
+        self.graphs = None if classes is None else _WrittenGraphs(classes)
 
     def run(self) -> pa.LargeBinaryArray:
         """Encodes all values on both paths."""
@@ -200,8 +195,8 @@ class _Encoding:
 
     def _write(self, job: RecordsJob) -> tuple[int, int, int]:
         if self.graphs is None:
-            return write_records(job, None)
-        return self.graphs.write(job, self.graphs.job)
+            return write_records(job)
+        return write_graphs(job, self.graphs.job)
 
     def _write_refused(self, record: int, number: int) -> None:
         (value,) = plain_values(self.column[record : record + 1])

@@ -16,12 +16,10 @@ from savepoint_formats.program.graph_tables import GraphTables, TableMemory, is_
 from savepoint_formats.program.kernel import (
     GRAPH_SIZE,
     KRYO_OPS,
-    OTHER_OPS,
     PASSED,
     Graphs,
     Walk,
     survey_graphs,
-    survey_graphs_among_others,
 )
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 from savepoint_formats.values.kryo.input import KryoInput
@@ -87,9 +85,7 @@ def _ended(program: Program, tables: GraphTables, chunk: Chunk, spans: Spans) ->
         position=0,
     )
     graphs = Graphs(held.address, memory.ctypes.data)
-    has_others = not OTHER_OPS.isdisjoint(program.ops[:, 0].tolist())
-    survey = survey_graphs_among_others if has_others else survey_graphs
-    survey(job, graphs, ended.ctypes.data)
+    survey_graphs(job, graphs, ended.ctypes.data)
     return ended
 
 

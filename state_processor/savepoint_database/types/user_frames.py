@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 _INSTALLED = "site-packages"
-_LIBRARIES = frozenset({"pyspark", "pyarrow", "numpy", "numba", "pandas"})
+_LIBRARIES = frozenset({"pyspark", "pyarrow", "numpy", "llvmlite", "pandas"})
 _OURS = (
     f"{Path(savepoint_formats.__file__).parent}/",
     *(

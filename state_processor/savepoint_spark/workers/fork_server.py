@@ -46,7 +46,7 @@ _MODULES = (
 _DAEMONS_BEFORE_ROWS = 2
 
 # Variables that Python and its libraries read once, at their start; Spark sets the others itself.
-_ASKED = (b"PYTHON", b"LANG", b"LC_", b"NUMBA_", b"ARROW_", b"OMP_", b"OPENBLAS_", b"MKL_")
+_ASKED = (b"PYTHON", b"LANG", b"LC_", b"SAVEPOINT_", b"ARROW_", b"OMP_", b"OPENBLAS_", b"MKL_")
 _OF_SPARK = (b"PYTHON_", b"PYTHONPATH", b"PYTHONUNBUFFERED")
 
 

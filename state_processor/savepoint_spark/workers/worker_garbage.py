@@ -15,7 +15,7 @@ class _Kept:
 def keep_what_is_imported() -> None:
     """Excludes imported modules from garbage collection, at the end of a task.
 
-    Spark has a worker collect garbage after each task. With numba, Pandas and Arrow imported, that
+    Spark has a worker collect garbage after each task. With LLVM, Pandas and Arrow imported, that
     takes 0.1 s, as long as half a million rows, and finds nothing. Unused objects are still freed.
     """
     if len(sys.modules) > _Kept.modules:

@@ -52,7 +52,7 @@ import sys
 
 def test_nothing_heavy_is_loaded():
     assert "state_processor.pytest_plugin" in sys.modules
-    heavy = {"pyspark", "pyarrow", "duckdb", "numba", "numpy", "click"}
+    heavy = {"pyspark", "pyarrow", "duckdb", "llvmlite", "numpy", "click"}
     assert not heavy & set(sys.modules)
 """
 

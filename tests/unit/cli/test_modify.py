@@ -145,6 +145,6 @@ def test_no_command_that_copies_loads_spark(
     program = (
         "import sys; from savepoint_cli.main import main;"
         f"main({arguments!r}, standalone_mode=False);"
-        "assert 'pyspark' not in sys.modules and 'numba' not in sys.modules"
+        "assert 'pyspark' not in sys.modules and 'llvmlite' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)

@@ -1,11 +1,11 @@
-"""The kernel: everything about columns that is compiled. ``compiler`` alone imports numba.
+"""The kernel: everything about columns that is compiled.
 
-``walk`` runs a program over records, ``walk_fixed`` over records of one size, ``walk_texts`` over
-texts, those that ``kryo_walk`` gives over objects of Kryo. ``write_records`` goes the other way. ``find_frames`` finds
-the records of a key-group section, ``assign_rows`` their rows; ``find_portions`` and
-``copy_portions`` divide large work. Each takes a job, a named tuple of addresses and numbers. They
-allocate nothing, raise nothing and touch no Python object. The first number that they return is a
-status.
+``translation`` tells LLVM what it means, ``compiler`` makes machine code of that. ``walk`` runs a program
+over records, ``walk_fixed`` over records of one size, ``walk_texts`` over texts, ``walk_kryo`` over objects
+of Kryo. ``write_records`` and ``write_graphs`` go the other way. ``find_frames`` finds the records of a
+key-group section, ``assign_rows`` their rows; ``find_portions`` and ``copy_portions`` divide large work.
+Each takes a job, a named tuple of addresses and numbers. They allocate nothing, raise nothing and touch
+no Python object. The first number that they return is a status.
 """
 
 from savepoint_formats.program.kernel.columns import ENTRY_SIZE, SLACK
@@ -16,14 +16,11 @@ from savepoint_formats.program.kernel.json_numbers import powers_of_ten
 from savepoint_formats.program.kernel.key_lookup import EMPTY, KeyRowsJob, assign_rows
 from savepoint_formats.program.kernel.kryo_objects import GRAPH_SIZE, NAME_TABLE, POWERS
 from savepoint_formats.program.kernel.kryo_walk import (
-    DIGIT_OPS,
     KRYO_OPS,
-    OTHER_OPS,
     PASSED,
     Graphs,
-    kryo_walk,
     survey_graphs,
-    survey_graphs_among_others,
+    walk_kryo,
 )
 from savepoint_formats.program.kernel.portions import (
     PortionsJob,

@@ -138,12 +138,11 @@ def walk_graph(  # noqa: PLR0912, PLR0915 - a case per kind
     is_5: int,
     depth: int,
     json: int | None,
-    skips: int | None,
 ) -> int:
     """Walks over an object; returns where the next value is, or REFUSED or FULL.
 
     ``lead`` is what leads it, ``number`` its class if the lead does not tell. At most ``depth``
-    objects may be in each other. ``json`` is None if nothing is written, ``skips`` if it is.
+    objects may be in each other. ``json`` is None if nothing is written.
     """
     classes, fields = load_native_long(table), load_native_long(table + 24)
     bottom = graph + STACK
@@ -177,7 +176,7 @@ def walk_graph(  # noqa: PLR0912, PLR0915 - a case per kind
                 if json is not None:
                     put_text(graph, table, load_native_long(field + 16))
                 if kind >= 0:
-                    if skips is not None:
+                    if json is None:
                         position = skip_part(kind, position, end, is_5)
                     if json is not None:
                         position = json_of_part(kind, graph, position, end, is_5)
@@ -231,7 +230,8 @@ def walk_graph(  # noqa: PLR0912, PLR0915 - a case per kind
                 entry = classes + CLASS_SIZE * number
                 flags = load_native_long(entry + 24)
                 position = load_native_long(again + 8)
-                if number < 0 or load_native_long(entry + 32) not in (NUMBERS, ENUM):
+                kind = load_native_long(entry + 32)
+                if number < 0 or (kind != NUMBERS and kind != ENUM):
                     return REFUSED
             elif json is None:
                 store_long(graph + OBJECTS, objects + 1)
@@ -259,7 +259,7 @@ def walk_graph(  # noqa: PLR0912, PLR0915 - a case per kind
             place = load_native_long(table + 16) + _PART_SIZE * first
             last = place + _PART_SIZE * second
             while place < last and position >= 0:
-                if skips is not None:
+                if json is None:
                     position = skip_part(load_native_long(place), position, end, is_5)
                 if json is not None:
                     put_text(graph, table, load_native_long(place + 8))
@@ -285,7 +285,7 @@ def walk_graph(  # noqa: PLR0912, PLR0915 - a case per kind
                     put(graph, _OPEN_LIST, 1)
             left = count
             while count > 1 and position >= 0:
-                if skips is not None:
+                if json is None:
                     position = skip_part(first, position, end, is_5)
                 if json is not None:
                     if count < left:

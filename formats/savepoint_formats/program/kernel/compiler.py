@@ -1,204 +1,160 @@
-"""How numba compiles the kernel. Only this module imports it, when machine code must run."""
+"""Machine code of functions of the kernel, kept for other processes. LLVM makes it."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from itertools import count
+import os
+import platform
+import tempfile
+import zlib
+from array import array
+from contextlib import suppress
+from ctypes import CFUNCTYPE, c_int64
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils, event
-from numba.core.caching import Cache
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
-from numba.core.typing.templates import infer_global
-from numba.extending import lower_builtin, type_callable
+import llvmlite
+from llvmlite import binding as llvm
 
-from savepoint_formats.program.kernel.machine_code import INLINED_PARTS, PARTS
-from savepoint_formats.program.kernel.memory import LOADS, STORES, copy, wrapped
-from savepoint_formats.program.kernel.revision import with_revision
+from savepoint_formats.program.kernel.expressions import results_of
+from savepoint_formats.program.kernel.revision import PACKAGE_FOLDER, REVISION
+from savepoint_formats.program.kernel.translation import translate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from savepoint_formats.program.kernel.machine_code import Compilation
-    from savepoint_formats.program.kernel.memory import Access
+CACHE = "SAVEPOINT_CACHE_DIR"
+"""The variable that names the folder of machine code."""
 
-_BYTE = ir.IntType(8)
-_LONG = ir.IntType(64)
-_Cache: Any = Cache
-_JITCodeLibrary: Any = JITCodeLibrary
-_Compiler: Any = Compiler
-_NUMBERS = count()
-_infer_global: Any = infer_global
-_lower_builtin: Any = lower_builtin
-_KNOWN: dict[Callable[..., Any], Any] = {}
+_CHECKSUM_SIZE = 4
+_OPTIMIZATION = 3
+_HELD: list[Any] = []
+"""What owns the memory of machine code, for as long as the process lives."""
 
 
-class _NoCode:
-    """Takes the place of what would make machine code of a part."""
+class MachineCode:
+    """A function as machine code: loaded, or compiled when it is first called."""
 
-    @staticmethod
-    def set_env(name: str, env: Any) -> None:
-        """Python's environment of a function, which only Python's objects need."""
+    def __init__(self, function: Callable[..., Any], name: str) -> None:
+        self._function = function
+        self._name = name
+        results = results_of(function)
+        self._is_tuple = results is not None
+        self._results = [function.__annotations__["return"]] if results is None else results
+        self._room = array("q", bytes(8 * len(self._results)))
+        self._call: Callable[[int, int], None] | None = None
+        self.was_compiled = False
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can be called."""
+        return self._call is not None
 
-class _PartLibrary(_JITCodeLibrary):  # type: ignore[misc]  # numba has no types
-    """A part before it is optimized, because its callers are optimized with it."""
+    def __call__(self, *arguments: Any) -> Any:
+        """Calls the machine code, which has been loaded or compiled."""
+        assert self._call is not None
+        given = array("q", _numbers(arguments))
+        results = self._room[:]
+        self._call(given.buffer_info()[0], results.buffer_info()[0])
+        if self._is_tuple:
+            return tuple(map(_of_type, self._results, results))
+        return _of_type(self._results[0], results[0])
 
-    codegen = _NoCode()
-
-    def _optimize_final_module(self) -> None:
-        pass
-
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
-        self._verify_declare_only_symbols()
-        self._finalized = True
-
-    def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002 - numba's
-        """No address: only other functions call it."""
-        return 0
-
-
-class _PartCompiler(_Compiler):  # type: ignore[misc]  # numba has no types
-    """Compiles a function that is part of others."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        if self.state.library is None:
-            codegen = self.state.targetctx.codegen()
-            self.state.library = _PartLibrary(codegen, f"part_{next(_NUMBERS)}")
-            self.state.library.enable_object_caching()
-
-
-# No C code calls these functions, and Python calls no part: wrappers would cost a sixth of the time.
-_RULES: Any = {
-    "nogil": True,
-    "error_model": "numpy",
-    "no_cfunc_wrapper": True,
-}
-_RULES_OF_PARTS: Any = {**_RULES, "no_cpython_wrapper": True, "pipeline_class": _PartCompiler}
-
-
-def compiled(function: Callable[..., Any]) -> Any:
-    """Numba's dispatcher of a function that Python calls.
-
-    Its machine code lies beside the sources or in the user's cache folder. If neither can be
-    written, every process compiles for itself.
-    """
-    for called in PARTS:
-        if called not in _KNOWN:
-            # Numba takes this dispatcher for the function, but holds no reference to it.
-            inlines = called in INLINED_PARTS
-            dispatcher = njit(**_RULES_OF_PARTS, forceinline=inlines)(called)
-            _KNOWN[called] = _for_any_number(dispatcher)
-            _infer_global(called, types.Dispatcher(_KNOWN[called]))
-    try:
-        return njit(**_RULES, cache=True)(with_revision(function))
-    except RuntimeError:
-        return njit(**_RULES)(function)
-
-
-def _for_any_number(dispatcher: Any) -> Any:
-    """Compiles a function once for all numbers, instead of again for each literal."""
-    template = dispatcher.get_call_template
-    dispatcher.get_call_template = lambda arguments, named: template(
-        tuple(map(types.unliteral, arguments)), named
-    )
-    return dispatcher
-
-
-def load_kept(dispatcher: Any) -> bool:
-    """Loads a function's stored machine code for all types of calls; whether there is any."""
-    cache = dispatcher._cache  # numba has no public list of stored code
-    if not isinstance(cache, _Cache):
+    def load(self) -> bool:
+        """Loads what another process has kept; whether it can be called."""
+        if self.is_ready:
+            return True
+        for folder in _folders():
+            with suppress(OSError):
+                stored = (folder / self._file).read_bytes()
+                code = stored[_CHECKSUM_SIZE:]
+                if zlib.crc32(code).to_bytes(_CHECKSUM_SIZE, "big") == stored[:_CHECKSUM_SIZE]:
+                    self._use(code)
+                    return True
         return False
-    code = dispatcher.targetctx.codegen()
-    stored = cache._cache_file._load_index()
-    types_of_calls = [key[0] for key in stored if key == cache._index_key(key[0], code)]
-    for types_of_call in types_of_calls:
-        dispatcher.compile(types_of_call)
-    return bool(types_of_calls)
+
+    def compile(self, arguments: Sequence[Any]) -> None:
+        """Makes machine code for arguments of these kinds, and keeps it where that can be."""
+        code = _optimized(str(translate(self._function, arguments, self._name)))
+        for folder in _folders():
+            with suppress(OSError):
+                _write(folder / self._file, zlib.crc32(code).to_bytes(_CHECKSUM_SIZE, "big") + code)
+                break
+        self._use(code)
+        self.was_compiled = True
+
+    @property
+    def _file(self) -> str:
+        return f"{self._name}-{REVISION:08x}-{_machine():08x}.o"
+
+    def _use(self, code: bytes) -> None:
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        _HELD.append(engine)
+        address = engine.get_function_address(self._name)
+        self._call = CFUNCTYPE(None, c_int64, c_int64)(address)
 
 
-@contextmanager
-def following(compilation: Compilation, parts: Collection[Callable[..., Any]]) -> Iterator[None]:
-    """Updates a compilation whenever numba has compiled one of its parts."""
-    install: Any = event.install_listener
-    with install("numba:compile", _Follower(compilation, parts)):
-        yield
+def _numbers(arguments: Sequence[Any]) -> Iterator[int]:
+    for argument in arguments:
+        if isinstance(argument, tuple):
+            yield from argument
+        elif argument is not None:
+            yield argument
 
 
-class _Follower(event.Listener):
-    """Counts the functions that are compiled, each once."""
-
-    def __init__(self, compilation: Compilation, parts: Collection[Callable[..., Any]]) -> None:
-        self._compilation, self._parts = compilation, parts
-        self._compiled: set[Callable[..., Any]] = set()
-
-    def on_start(self, event: event.Event) -> None:  # noqa: ARG002  # numba's
-        """Called before a function is compiled."""
-        self._compilation.has_begun = True
-
-    def on_end(self, event: event.Event) -> None:
-        """Called when a function is compiled."""
-        function = event.data["dispatcher"].py_func
-        if function in self._parts:
-            self._compiled.add(function)
-            self._compilation.done = len(self._compiled)
+def _of_type(name: str, number: int) -> Any:
+    return None if name == "None" else bool(number) if name == "bool" else number
 
 
-def _lower(function: Callable[..., Any], result: Any, code: Callable[..., Any]) -> None:
-    count = function.__code__.co_argcount
-    numbers = (types.int64,) * count
-    signature = result(*numbers)
-    if count == 1:
-        type_callable(function)(lambda _: lambda number: signature)  # noqa: ARG005 - names it
-    elif count == 2:
-        type_callable(function)(lambda _: lambda address, number: signature)  # noqa: ARG005
-    else:
-        type_callable(function)(lambda _: lambda target, source, size: signature)  # noqa: ARG005
-    _lower_builtin(function, *numbers)(code)
+def _optimized(assembly: str) -> bytes:
+    """The machine code of a module."""
+    module = llvm.parse_assembly(assembly)
+    tuning = llvm.create_pipeline_tuning_options(speed_level=_OPTIMIZATION)
+    tuning.loop_vectorization = False  # loops are short: half of the speed of writing Kryo
+    passes = llvm.create_pass_builder(_target(), tuning)
+    passes.getModulePassManager().run(module, passes)
+    code: bytes = _target().emit_object(module)
+    return code
 
 
-def _lower_load(access: Access) -> None:
-    def code(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        pointer = builder.inttoptr(arguments[0], ir.IntType(access.bits).as_pointer())
-        number = builder.load(pointer, align=1)
-        number = builder.bswap(number) if access.is_big else number
-        if access.bits == _LONG.width:
-            return number
-        return (builder.sext if access.is_signed else builder.zext)(number, _LONG)
-
-    _lower(access.function, types.int64, code)
-
-
-def _lower_store(access: Access) -> None:
-    def code(context: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        pointer = builder.inttoptr(arguments[0], ir.IntType(access.bits).as_pointer())
-        number = arguments[1]
-        if access.bits < _LONG.width:
-            number = builder.trunc(number, ir.IntType(access.bits))
-        number = builder.bswap(number) if access.is_big else number
-        builder.store(number, pointer, align=1)
-        return context.get_dummy_value()
-
-    _lower(access.function, types.void, code)
+@cache
+def _target() -> Any:
+    """The machine that runs this process."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=_OPTIMIZATION,
+        jit=True,
+    )
 
 
-def _copy(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
-    memcpy: Any = cgutils.raw_memcpy
-    target = builder.inttoptr(arguments[0], _BYTE.as_pointer())
-    source = builder.inttoptr(arguments[1], _BYTE.as_pointer())
-    memcpy(builder, target, source, arguments[2], 1)
-    return context.get_dummy_value()
+@cache
+def _machine() -> int:
+    """A number of what machine code depends on beside its sources."""
+    names = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    versions = llvmlite.__version__, platform.python_version()
+    return zlib.crc32(" ".join((*names, *versions)).encode())
 
 
-for _access in LOADS:
-    _lower_load(_access)
-for _access in STORES:
-    _lower_store(_access)
-_lower(copy, types.void, _copy)
-_lower(wrapped, types.int64, lambda _, __, ___, arguments: arguments[0])
+def _folders() -> Iterator[Path]:
+    """The folders where machine code may lie: one that is asked for, or the usual ones."""
+    if CACHE in os.environ:
+        yield Path(os.environ[CACHE])
+        return
+    if PACKAGE_FOLDER is not None:
+        yield PACKAGE_FOLDER / "program" / "kernel" / "__pycache__"
+    with suppress(RuntimeError):
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "savepoint"
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Writes a file at once, so that nobody reads the beginning of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(content)
+    Path(draft).replace(path)

@@ -221,7 +221,6 @@ def _read_name(
 def read_elements(  # noqa: PLR0912 - the forms of collections
     graph: int,
     table: int,
-    json: int | None,
     kept: int,
     at: int,
     ops: int,
@@ -231,7 +230,7 @@ def read_elements(  # noqa: PLR0912 - the forms of collections
 ) -> tuple[int, int]:
     """The number of elements, -1 if there is no list; and where they are, or REFUSED.
 
-    The lead of the elements goes into registers. ``json`` is None if no element is JSON.
+    The lead of the elements goes into registers.
     """
     form = load_native_int(at + 4)
     kind = form & _COUNTED
@@ -255,9 +254,7 @@ def read_elements(  # noqa: PLR0912 - the forms of collections
         return count, REFUSED
     if kind == CLASSED_LIST:
         inner = ops + OP_SIZE * load_native_int(at + 8)
-        if json is None:
-            position = _skip_class(graph, load_native_long(table), inner, position, end)
-        elif load_native_int(inner) == Op.JSON:
+        if load_native_int(inner) == Op.JSON:
             _, position = any_class(graph, table, position, end)
         else:
             position = _skip_class(graph, load_native_long(table), inner, position, end)
@@ -266,9 +263,7 @@ def read_elements(  # noqa: PLR0912 - the forms of collections
             lead = OR_NULL if flag else NEVER_NULL
         elif flag:
             inner = ops + OP_SIZE * load_native_int(at + 8)
-            if json is None:
-                case, position = _class_of_elements(graph, table, inner, position, end)
-            elif load_native_int(inner) == Op.JSON:
+            if load_native_int(inner) == Op.JSON:
                 case, position = any_class(graph, table, position, end)
                 case += 1
             else:

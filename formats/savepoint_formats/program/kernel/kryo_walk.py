@@ -7,8 +7,7 @@ lacks instructions that never occur beside objects of Kryo: ``KRYO_OPS`` are tho
 
 from __future__ import annotations
 
-from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from savepoint_formats.program.kernel.any_graphs import lead_of_element, walk_graph
 from savepoint_formats.program.kernel.columns import (
@@ -40,7 +39,7 @@ from savepoint_formats.program.kernel.kryo_single_values import (
     read_single,
     store_part,
 )
-from savepoint_formats.program.kernel.machine_code import Kernel, entry, part, variant
+from savepoint_formats.program.kernel.machine_code import entry, part
 from savepoint_formats.program.kernel.memory import (
     load_byte,
     load_int,
@@ -57,9 +56,6 @@ from savepoint_formats.program.kernel.other_values import case_of, expect_suffix
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 from savepoint_formats.program.kernel.walk import REGISTERS_SIZE, Walk
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
 _NO_CLASS, _NULL_IS_TEXT = -1, -2
 PASSED = 1 << 32
 """The end of a record whose classes are all known."""
@@ -71,19 +67,6 @@ KRYO_OPS = frozenset(Op) - {
 }
 """Instructions of this walk."""
 
-OTHER_OPS = KRYO_OPS - {
-    *(Op.END, Op.GOTO, Op.REFUSE, Op.CASE, Op.NEXT, Op.DELIMITED, Op.NEXT_DELIMITED),
-    *(Op.NULL, Op.PRESENT, Op.NULL_REST, Op.VALID, Op.ABSENT, Op.ZERO, Op.PAD, Op.KEY),
-    *range(Op.GRAPH, max(Op) + 1),
-}
-"""Instructions that have nothing to do with graphs."""
-
-DIGIT_OPS = frozenset({Op.WHOLE_NUMBER, Op.EXACT_NUMBER, Op.MOMENT_TEXT})
-JSON_OPS = frozenset({Op.JSON, Op.GRAPH_BYTES})
-_OBJECT_OPS = frozenset(op for op in Op if op > Op.GRAPH) - JSON_OPS - {Op.SKIP_GRAPH, Op.CLASS}
-_RARE_OPS = (OTHER_OPS, _OBJECT_OPS, DIGIT_OPS, JSON_OPS)
-"""Instructions that only some walks have, because each takes a second or more to compile."""
-
 _MOST_DEPTH = 128
 
 
@@ -94,12 +77,10 @@ class Graphs(NamedTuple):
     memory: int  # of the current graph, see ``kryo_objects``
 
 
-_WALKS: dict[tuple[bool, ...], Kernel[[Walk, Graphs], tuple[int, int, int, int]]] = {}
-
-
-def kryo_walk(ops: Collection[int]) -> Kernel[[Walk, Graphs], tuple[int, int, int, int]]:
-    """The walk that has these instructions of a program, and as little else as possible."""
-    return _WALKS[tuple(not rare.isdisjoint(ops) for rare in _RARE_OPS)]
+@entry
+def walk_kryo(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:
+    """Walks as ``walk`` does, over programs with ``KRYO_OPS``."""
+    return _walk(job, graphs)
 
 
 @entry
@@ -109,17 +90,6 @@ def survey_graphs(job: Walk, graphs: Graphs, ended: int) -> int:
     ``ended`` gets two numbers per record: what ended its graph, as ``FOUND`` in ``kryo_objects``, or
     ``PASSED``, or -1 if it is no class; and where its name is.
     """
-    return _survey(job, graphs, None, ended)
-
-
-@entry
-def survey_graphs_among_others(job: Walk, graphs: Graphs, ended: int) -> int:
-    """Surveys records that may have ``OTHER_OPS``; takes longer to compile."""
-    return _survey(job, graphs, 0, ended)
-
-
-@part
-def _survey(job: Walk, graphs: Graphs, others: int | None, ended: int) -> int:
     for record in range(job.total):
         alone = Walk(
             job.ops,
@@ -136,7 +106,7 @@ def _survey(job: Walk, graphs: Graphs, others: int | None, ended: int) -> int:
             0,
         )
         store_long(graphs.memory + FOUND, -1)
-        status, _, _, _ = _walk(alone, graphs, others, None, None, None, 0)
+        status, _, _, _ = _walk(alone, graphs)
         what = PASSED if status == DONE else load_native_long(graphs.memory + FOUND)
         store_long(ended + 16 * record, what)
         store_long(ended + 16 * record + 8, load_native_long(graphs.memory + FOUND + 8) - job.data)
@@ -145,25 +115,8 @@ def _survey(job: Walk, graphs: Graphs, others: int | None, ended: int) -> int:
 
 @part
 def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
-    job: Walk,
-    graphs: Graphs,
-    others: int | None,
-    objects: int | None,
-    digits: int | None,
-    json: int | None,
-    skips: int | None,
+    job: Walk, graphs: Graphs
 ) -> tuple[int, int, int, int]:
-    """Walks; code that needs an argument that is None is not compiled.
-
-    Args:
-        job: Records to walk.
-        graphs: Memory for objects of Kryo.
-        others: None if there are no ``OTHER_OPS``.
-        objects: None if no graph is read into columns.
-        digits: None if there are no ``DIGIT_OPS``.
-        json: None if there are no ``JSON_OPS``.
-        skips: None if no graph is passed over.
-    """
     ops, columns, registers = job.ops, job.columns, job.registers
     graph, table = graphs.memory, graphs.tables
     record, first_row = job.record, job.row
@@ -197,45 +150,32 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
                     table = graphs.tables + TABLE_SIZE * number
                     is_5 = argument
                 elif op == Op.SKIP_GRAPH:
-                    if skips is None:
-                        position = REFUSED
-                    else:
-                        begin_graph(graph, position)
-                        table = graphs.tables + TABLE_SIZE * number
-                        position = walk_graph(
-                            graph,
-                            table,
-                            BY_CLASS,
-                            _NO_CLASS,
-                            position,
-                            end,
-                            argument,
-                            _MOST_DEPTH,
-                            None,
-                            skips,
-                        )
+                    begin_graph(graph, position)
+                    table = graphs.tables + TABLE_SIZE * number
+                    position = walk_graph(
+                        graph,
+                        table,
+                        BY_CLASS,
+                        _NO_CLASS,
+                        position,
+                        end,
+                        argument,
+                        _MOST_DEPTH,
+                        None,
+                    )
                 elif op == Op.JSON:
-                    if json is None:
-                        position = REFUSED
-                    else:
-                        lead, class_ = load_native_int(at + 4), load_native_int(at + 8)
-                        at += OP_SIZE
-                        if lead >= BY_LIST:
-                            kept = registers + REGISTERS_SIZE * (lead - BY_LIST)
-                            lead, class_ = lead_of_element(kept, class_)
-                        begin_json(graph, column, row)
-                        position = walk_graph(
-                            graph, table, lead, class_, position, end, is_5, argument, json, None
-                        )
-                        is_text = class_ == _NULL_IS_TEXT
-                        position = end_json(graph, column, row, position, is_text)
+                    lead, class_ = load_native_int(at + 4), load_native_int(at + 8)
+                    at += OP_SIZE
+                    if lead >= BY_LIST:
+                        kept = registers + REGISTERS_SIZE * (lead - BY_LIST)
+                        lead, class_ = lead_of_element(kept, class_)
+                    begin_json(graph, column, row)
+                    position = walk_graph(
+                        graph, table, lead, class_, position, end, is_5, argument, 1
+                    )
+                    position = end_json(graph, column, row, position, class_ == _NULL_IS_TEXT)
                 elif op == Op.GRAPH_BYTES:
-                    if json is None:
-                        position = REFUSED
-                    else:
-                        position = append_graph_bytes(graph, column, row, position)
-                elif objects is None:
-                    position = REFUSED
+                    position = append_graph_bytes(graph, column, row, position)
                 elif op == Op.OBJECT:
                     lead = load_native_int(at + 4)
                     if lead >= BY_LIST:
@@ -254,11 +194,7 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
                     at = ops + OP_SIZE * following
                 elif op >= Op.NUMBER:
                     behind = load_native_long(graph + BEHIND)
-                    if digits is None:
-                        position = read_single(
-                            op, graph, column, seconds, row, argument, position, end, is_5
-                        )
-                    elif op == Op.WHOLE_NUMBER or op == Op.EXACT_NUMBER:
+                    if op == Op.WHOLE_NUMBER or op == Op.EXACT_NUMBER:
                         position = read_digits(op, column, row, position, end)
                     elif op == Op.MOMENT_TEXT:
                         position = append_moment_text(graph, column, row, argument, position, end)
@@ -270,9 +206,7 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
                         store_long(graph + BEHIND, 0)
                         position = behind if position >= 0 else position
                 elif op == Op.PART:
-                    if digits is None:
-                        part_of_it, position = read_number(argument, position, end, is_5)
-                    elif argument == OFFSET:
+                    if argument == OFFSET:
                         part_of_it, position = read_offset(position, end, is_5)
                     else:
                         part_of_it, position = read_number(argument, position, end, is_5)
@@ -289,7 +223,7 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
                 elif op == Op.ELEMENTS:
                     first = used(column, row)
                     count, position = read_elements(
-                        graph, table, json, kept, at, ops, position, end, is_5
+                        graph, table, kept, at, ops, position, end, is_5
                     )
                     if position >= 0:
                         if count > capacity(column) - first:
@@ -370,8 +304,6 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
                     at = target
 
             # --- what is beside them
-            elif others is None:
-                position = REFUSED
             elif op == Op.POJO:
                 flags = load_byte(position) if position < end else 0
                 position += 1
@@ -457,9 +389,3 @@ def _walk(  # noqa: PLR0912, PLR0915 - a case per opcode
         record += 1
         first_row += 1
     return DONE, record, first_row, start - job.data
-
-
-_WALKS.update(
-    (flags, variant("walk_kryo", _walk, *(0 if flag else None for flag in flags), None))
-    for flags in product((False, True), repeat=len(_RARE_OPS))
-)

@@ -1,6 +1,6 @@
 """Runs functions of the kernel as Python until machine code is worth it.
 
-Numba takes half a second to import, and the walk several seconds to compile. A few rows of a small
+LLVM takes a tenth of a second to load, and the walk a second to compile. A few rows of a small
 savepoint need neither: the same functions run as plain Python, over the same memory. ``ALLOWANCE``
 bounds that work of a process. Machine code does the rest, and any single larger job. If machine code
 must be compiled first, the bound is higher: ``UNCOMPILED_WORK``.
@@ -8,10 +8,9 @@ must be compiled first, the bound is higher: ``UNCOMPILED_WORK``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import nullcontext
 from functools import cached_property
 from threading import Lock
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -19,6 +18,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
+
+    from savepoint_formats.program.kernel.compiler import MachineCode
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,7 +35,7 @@ KERNELS: list[Kernel[..., Any]] = []
 """The functions that Python calls, of all modules that are imported."""
 
 SMALL_WORK = 1 << 18
-"""Bytes that a process works on without machine code: about the time of numba's import."""
+"""Bytes that a process works on without machine code."""
 
 UNCOMPILED_WORK = 1 << 21
 """More such bytes while there is no machine code yet: about two seconds of work."""
@@ -64,31 +65,14 @@ ALLOWANCE = Allowance(SMALL_WORK)
 """The allowance of this process."""
 
 
-@dataclass
-class Compilation:
-    """Progress of compiling a function.
-
-    Attributes:
-        function: Its name.
-        total: Number of functions that are compiled into it, itself included.
-        done: Number of them that are compiled; 0 while stored code is loaded.
-        has_begun: Whether anything is compiled.
-    """
-
-    function: str
-    total: int
-    done: int = 0
-    has_begun: bool = False
-
-
 class _Watch:
-    """The context around the first call of each function's machine code."""
+    """The context around each compilation."""
 
-    around: Callable[[Compilation], AbstractContextManager[Any]] | None = None
+    around: Callable[[str], AbstractContextManager[Any]] = nullcontext
 
 
-def watch_compilation(around: Callable[[Compilation], AbstractContextManager[Any]]) -> None:
-    """Enters the context that ``around`` gives whenever machine code is compiled or loaded."""
+def watch_compilation(around: Callable[[str], AbstractContextManager[Any]]) -> None:
+    """Enters the context that ``around`` gives for a function's name whenever it is compiled."""
     _Watch.around = staticmethod(around)
 
 
@@ -96,19 +80,12 @@ class Kernel(Generic[P, R]):
     """A function that Python calls, interpreted or compiled.
 
     ``size`` computes the bytes of work from the arguments. Without it, the function is always
-    compiled. ``flags`` are the last arguments, which decide about what is compiled.
+    compiled.
     """
 
-    def __init__(
-        self,
-        function: Callable[P, R],
-        size: Callable[..., int] | None = None,
-        flags: tuple[int | None, ...] = (),
-    ) -> None:
+    def __init__(self, function: Callable[P, R], size: Callable[..., int] | None = None) -> None:
         self.function = function
         self._size = size
-        self._flags: Any = flags
-        self._is_called = False
         self._is_loaded = self._is_sought = False
         self.__doc__ = function.__doc__
         KERNELS.append(self)
@@ -119,11 +96,12 @@ class Kernel(Generic[P, R]):
             # Sums of hashes wrap around, as in machine code.
             with np.errstate(over="ignore"):
                 return self.function(*arguments, **named)
-        if self._is_called:
-            return cast("R", self.machine(*arguments, *self._flags, **named))
-        result = self._watched(*arguments, **named)
-        self._is_called = True
-        return cast("R", result)
+        if not self.machine.is_ready:
+            with _LOCK:
+                if not self.machine.load():
+                    with _Watch.around(self.function.__name__):
+                        self.machine.compile(arguments)
+        return cast("R", self.machine(*arguments))
 
     def is_spared(self, size: int) -> bool:
         """Whether to work on ``size`` bytes without machine code; they count as done."""
@@ -131,55 +109,29 @@ class Kernel(Generic[P, R]):
             return False
         if ALLOWANCE.takes(size):
             return True
-        if self._is_called or not ALLOWANCE.has(size, UNCOMPILED_WORK):
+        if not ALLOWANCE.has(size, UNCOMPILED_WORK):
             return False
         if not self._is_sought:
             self.load()
-        return not self._is_loaded and ALLOWANCE.takes(size, UNCOMPILED_WORK)
+        return not self.machine.is_ready and ALLOWANCE.takes(size, UNCOMPILED_WORK)
 
     def load(self) -> None:
         """Loads the machine code that other processes have stored; compiles nothing."""
-        from savepoint_formats.program.kernel.compiler import load_kept  # noqa: PLC0415  # slow
-
-        self._is_loaded, self._is_sought = load_kept(self.machine), True
-
-    def _watched(self, *arguments: P.args, **named: P.kwargs) -> Any:
-        if _Watch.around is None:
-            return self.machine(*arguments, *self._flags, **named)
-        from savepoint_formats.program.kernel.compiler import following  # noqa: PLC0415  # slow
-
-        parts = _parts_of(self.function)
-        compilation = Compilation(self.function.__name__, 1 + len(parts))
-        with _Watch.around(compilation), following(compilation, parts):
-            return self.machine(*arguments, *self._flags, **named)
+        with _LOCK:
+            self._is_loaded, self._is_sought = self.machine.load(), True
 
     @cached_property
-    def machine(self) -> Any:
-        """Numba's dispatcher of the function; it compiles when it is first called."""
-        with _LOCK:
-            from savepoint_formats.program.kernel.compiler import compiled  # noqa: PLC0415  # slow
+    def machine(self) -> MachineCode:
+        """The machine code of the function."""
+        from savepoint_formats.program.kernel.compiler import MachineCode  # noqa: PLC0415  # slow
 
-            return compiled(self.function)
+        return MachineCode(self.function, self.function.__qualname__)
 
 
 def load_kernels() -> None:
     """Loads stored machine code of all imported functions, for the forks of this process."""
     for kernel in KERNELS:
         kernel.load()
-
-
-def _parts_of(function: Callable[..., Any]) -> set[Callable[..., Any]]:
-    """Functions that are compiled into a function."""
-    known, parts = set(PARTS), cast("set[Callable[..., Any]]", set())
-    callers = [function]
-    while callers:
-        caller = callers.pop()
-        named = map(caller.__globals__.get, caller.__code__.co_names)
-        functions = {value for value in named if isinstance(value, FunctionType)}
-        called = functions & known - parts
-        parts |= called
-        callers += called
-    return parts
 
 
 def part(function: FunctionT) -> FunctionT:
@@ -197,18 +149,6 @@ def inlined_part(function: FunctionT) -> FunctionT:
 def entry(function: Callable[P, R]) -> Kernel[P, R]:
     """Marks a function that Python calls; its machine code is stored for other processes."""
     return Kernel(function)
-
-
-def variant(name: str, function: Callable[..., R], *flags: int | None) -> Kernel[..., R]:
-    """A function that Python calls, with its last arguments; code behind those of None is left out.
-
-    ``name`` is what users see while it compiles.
-    """
-    own = FunctionType(function.__code__, function.__globals__, name)
-    own.__doc__ = function.__doc__
-    own.__module__ = function.__module__
-    own.__qualname__ = f"{name}_" + "".join("0" if flag is None else "1" for flag in flags)
-    return Kernel(own, flags=flags)
 
 
 def light_entry(size: Callable[..., int]) -> Callable[[Callable[P, R]], Kernel[P, R]]:

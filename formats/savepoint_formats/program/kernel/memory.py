@@ -1,6 +1,6 @@
 """Bare memory: addresses are integers, and numbers lie at any address.
 
-Numba checks arrays for negative indexes at every access, and counts references at every call.
+Arrays are checked for negative indexes at every access, and references to them counted at every call.
 Addresses need neither. Nothing is checked here: readers have compared the address with the end of
 the bytes before, writers with the end of the buffer.
 

@@ -1,23 +1,19 @@
 """Keeps machine code and sources in step.
 
-Numba stores the machine code of a function until the file of that function changes. It does not
-look at files that are compiled into the function. So each function is stored under a name with the
-revision of all compiled sources: machine code of another revision is never loaded.
+Each function is stored under a name with the revision of all compiled sources, because functions are
+compiled into each other: machine code of another revision is never loaded.
 """
 
 from __future__ import annotations
 
 import zlib
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
+from pathlib import Path
 
 # A cluster may have the package as an archive, which has no paths.
 _PACKAGE = files("savepoint_formats")
+PACKAGE_FOLDER = _PACKAGE if isinstance(_PACKAGE, Path) else None
+"""Where the package lies; None in an archive."""
 
 _ROOMS = {
     _PACKAGE / "program" / "kernel": ".py",
@@ -40,10 +36,4 @@ def _revision() -> int:
     return checksum
 
 
-_REVISION = _revision()
-
-
-def with_revision(function: FunctionT) -> FunctionT:
-    """Names a function for numba with the revision of the sources."""
-    function.__qualname__ += f"_{_REVISION:08x}"
-    return function
+REVISION = _revision()

@@ -16,13 +16,12 @@ Registers are those of ``walk``, with two differences:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from savepoint_formats.program.kernel.columns import ENTRY_SIZE, boolean, is_null, used, values
 from savepoint_formats.program.kernel.kryo_objects import BY_LIST, TABLE_SIZE
 from savepoint_formats.program.kernel.kryo_single_values import load_part
-from savepoint_formats.program.kernel.kryo_walk import DIGIT_OPS, KRYO_OPS, OTHER_OPS
-from savepoint_formats.program.kernel.machine_code import Kernel, variant
+from savepoint_formats.program.kernel.machine_code import entry, part
 from savepoint_formats.program.kernel.memory import (
     clear,
     copy,
@@ -63,10 +62,6 @@ from savepoint_formats.program.kernel.written_singles import (
 from savepoint_formats.program.kernel.written_texts import write_varint
 from savepoint_formats.program.kernel.written_values import alternative, class_case, write_value
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-_GRAPH_OPS = KRYO_OPS - OTHER_OPS
 _MIN_LONG = -(1 << 63)
 _MAX_INT = (1 << 31) - 1
 _DELIMITER = 0x2C
@@ -91,15 +86,25 @@ class WrittenGraphs(NamedTuple):
     memory: int  # of the current graph, see ``written_kryo``
 
 
-def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
-    job: RecordsJob, graphs: WrittenGraphs | None, others: int | None, digits: int | None
-) -> tuple[int, int, int]:
+@entry
+def write_records(job: RecordsJob) -> tuple[int, int, int]:
+    """Writes records without objects of Kryo: see ``write_graphs``."""
+    return _write(job, None)
+
+
+@entry
+def write_graphs(job: RecordsJob, graphs: WrittenGraphs) -> tuple[int, int, int]:
     """Writes until the records end, or a record is refused.
 
-    ``others`` is None if there are no instructions of other values, ``digits`` if there are no
-    ``DIGIT_OPS``; code that needs an argument that is None is not compiled. Returns the status, its
-    record, and the column of the instruction that refused.
+    Returns the status, its record, and the column of the instruction that refused.
     """
+    return _write(job, graphs)
+
+
+@part
+def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
+    job: RecordsJob, graphs: WrittenGraphs | None
+) -> tuple[int, int, int]:
     ops, columns, registers = job.ops, job.columns, job.registers
     position = job.data + load_native_long(job.offsets + 8 * job.record)
     mask = section = slot = next_slot = slot_size = next_bit = is_5 = classes = 0
@@ -288,10 +293,6 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
                 elif op == Op.NEW:
                     store_byte(position, 1)
                     position += 1
-                elif digits is None:
-                    position = write_single(
-                        op, graphs.memory, column, seconds, row, argument, position, is_5
-                    )
                 elif op == Op.WHOLE_NUMBER or op == Op.EXACT_NUMBER:
                     position = write_kryo_digits(op, column, row, position, is_5)
                 else:
@@ -303,8 +304,6 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
             elif op == Op.CONSTANT:
                 if load_native_int(values(column) + 4 * row) != argument:
                     position = REFUSED
-            elif others is None:
-                pass
             elif op == Op.BIT:
                 if is_null(column, row):
                     store_byte(mask >> 3, load_byte(mask >> 3) | 0x80 >> (mask & 7))
@@ -407,20 +406,3 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
             return position, record, number
         store_long(job.offsets + 8 * record + 8, position - job.data)
     return DONE, job.total, 0
-
-
-write_records = variant("write_records", _write, 0, None)
-"""Writes records without graphs, which are None."""
-
-_WRITES = {
-    (has_others, has_digits): variant(
-        "write_graphs", _write, 0 if has_others else None, 0 if has_digits else None
-    )
-    for has_others in (False, True)
-    for has_digits in (False, True)
-}
-
-
-def write_graphs(ops: Collection[int]) -> Kernel[..., tuple[int, int, int]]:
-    """The kernel that writes these instructions of a program, with objects of Kryo among them."""
-    return _WRITES[not _GRAPH_OPS.issuperset(ops), not DIGIT_OPS.isdisjoint(ops)]

@@ -138,18 +138,19 @@ class BlockIndex:
     @classmethod
     def read(cls, block: NDArray[np.uint8], *, has_deltas: bool, has_trailers: bool) -> Self | None:
         """Index in a block; None if it has none."""
-        nothing = np.empty(0, np.uint8), np.empty(0, np.int64), np.empty((2, 0), np.int64)
-        status, count, size = sst_kernel.read_index(block, has_deltas, *nothing)
+        stored = block.ctypes.data, len(block), has_deltas
+        status, count, size = sst_kernel.read_index(sst_kernel.IndexBlock(*stored, 0, 0, 0, 0, 0))
         if status != sst_kernel.OK:
             return None
         keys, ends = np.empty(size, np.uint8), np.zeros(count, np.int64)
-        handles = np.empty((2, count), np.int64)
-        if size:
-            sst_kernel.read_index(block, has_deltas, keys, ends, handles)
+        offsets, sizes = np.empty((2, count), np.int64)
+        targets = (array.ctypes.data for array in (keys, ends, offsets, sizes))
+        if count:
+            sst_kernel.read_index(sst_kernel.IndexBlock(*stored, count, *targets))
         starts = np.concatenate([np.zeros(1, np.int64), ends])[:count]
         trailer = _TRAILER if has_trailers else 0
         separators = Separators(keys, starts, np.maximum(ends - trailer, starts))
-        return cls(separators, handles[0], handles[1])
+        return cls(separators, offsets, sizes)
 
     def blocks_between(self, lower: bytes, upper: bytes) -> tuple[int, int]:
         """First block, and end, of those that may hold keys from ``lower`` to before ``upper``."""

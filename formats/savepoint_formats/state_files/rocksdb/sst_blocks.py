@@ -193,7 +193,10 @@ class StoredBlocks:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Uncompressed size of each block, and where its compressed bytes begin."""
         sizes, starts = self.ends - self.starts, self.starts.copy()
-        damaged = sst_kernel.read_content_sizes(self.data, kinds, starts, self.ends, sizes)
+        arrays = (self.data, kinds, starts, np.ascontiguousarray(self.ends, np.int64), sizes)
+        addresses = [array.ctypes.data for array in arrays]
+        job = sst_kernel.ContentSizes._make([*addresses, len(sizes)])
+        damaged = sst_kernel.read_content_sizes(job)
         if damaged >= 0:
             raise self.error(damaged, "a compressed block without its size")
         stored = self.ends - self.starts

@@ -1,4 +1,4 @@
-"""Loops over the entries of SST blocks, compiled by numba.
+"""Loops over the entries of SST blocks, compiled.
 
 A block holds entries in key order, then a table of restart points:
 
@@ -20,19 +20,17 @@ they return a status, which ``sst_blocks`` turns into an error.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from savepoint_formats.program.kernel.machine_code import light_entry, part
 from savepoint_formats.program.kernel.memory import (
     copy,
     load_byte,
+    load_native_long,
     load_native_unsigned_int,
     load_native_unsigned_short,
+    store_long,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 UNCOMPRESSED = 0
 SNAPPY = 1
@@ -91,25 +89,34 @@ def read_entry_sizes(data: int, position: int, end: int) -> tuple[int, int, int,
     return read_long_sizes(data, position, end)
 
 
-@light_entry(lambda _, __, starts, ___, ____: ENTRY_WORK * len(starts))
-def read_content_sizes(
-    data: NDArray[np.uint8],
-    kinds: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-) -> int:
+class ContentSizes(NamedTuple):
+    """Blocks whose sizes are to be read; all but the number are addresses."""
+
+    data: int  # the bytes of the blocks
+    kinds: int  # u8 per block: its compression
+    starts: int  # i64 per block
+    ends: int
+    sizes: int
+    total: int  # number of blocks
+
+
+@light_entry(lambda job: ENTRY_WORK * job.total)
+def read_content_sizes(job: ContentSizes) -> int:
     """Reads the size in front of each compressed block, and moves the block's start behind it.
 
     Returns the first block without a size; -1 if there is none.
     """
-    for block in range(len(starts)):
-        if kinds[block] != UNCOMPRESSED:
-            sizes[block], position = read_varint(data.ctypes.data, starts[block], ends[block])
+    for block in range(job.total):
+        kind = load_byte(job.kinds + block)
+        if kind != UNCOMPRESSED:
+            start = load_native_long(job.starts + 8 * block)
+            end = load_native_long(job.ends + 8 * block)
+            size, position = read_varint(job.data, start, end)
             if position < 0:
                 return block
-            if kinds[block] != SNAPPY:
-                starts[block] = position
+            store_long(job.sizes + 8 * block, size)
+            if kind != SNAPPY:
+                store_long(job.starts + 8 * block, position)
     return -1
 
 
@@ -129,27 +136,32 @@ def entries_end(data: int, start: int, end: int) -> tuple[int, int]:
     return (OK, limit) if limit >= start else (DAMAGED, start)
 
 
-@light_entry(lambda block, *_: block.size)
-def read_index(
-    block: NDArray[np.uint8],
-    has_deltas: bool,
-    keys: NDArray[np.uint8],
-    key_ends: NDArray[np.int64],
-    handles: NDArray[np.int64],
-) -> tuple[int, int, int]:
+class IndexBlock(NamedTuple):
+    """An index block to read; all but the numbers are addresses."""
+
+    data: int
+    size: int
+    has_deltas: int
+    room: int  # number of entries to fill in: all, or 0 to count them
+    keys: int  # where the keys go
+    key_ends: int  # i64 per entry: where its key ends
+    offsets: int  # i64 per entry: where its block begins
+    sizes: int  # i64 per entry
+
+
+@light_entry(lambda block: block.size)
+def read_index(block: IndexBlock) -> tuple[int, int, int]:
     """Reads an index block: a key that no key of a data block exceeds, and the block's place.
 
-    With empty ``keys`` it only counts. With deltas, an entry has no value size. The handle of an
-    entry that shares no key bytes is complete. Another handle is the difference of the size, and
-    its block follows the one before.
+    With deltas, an entry has no value size. The handle of an entry that shares no key bytes is
+    complete. Another handle is the difference of the size, and its block follows the one before.
 
     Returns a status, the number of entries, and the bytes of their keys.
     """
-    data, target = block.ctypes.data, keys.ctypes.data
-    status, limit = entries_end(data, 0, len(block))
+    data, target = block.data, block.keys
+    status, limit = entries_end(data, 0, block.size)
     if status != OK:
         return status, 0, 0
-    is_counting = len(keys) == 0
     position = count = at = 0
     key_size = 0
     offset = size = 0
@@ -160,17 +172,17 @@ def read_index(
         unshared, position = read_varint(data, position, limit)
         if position < 0:
             return DAMAGED, 0, 0
-        if not has_deltas:
+        if not block.has_deltas:
             _, position = read_varint(data, position, limit)
         if position < 0 or shared > key_size or unshared > limit - position:
             return DAMAGED, 0, 0
-        if not is_counting:
+        if block.room:
             copy(target + at, target + at - key_size, shared)
             copy(target + at + shared, data + position, unshared)
         position += unshared
         key_size = shared + unshared
         at += key_size
-        if has_deltas and shared > 0:
+        if block.has_deltas and shared > 0:
             zigzag, position = read_varint(data, position, limit)
             offset += size + BLOCK_TRAILER_SIZE
             size += (zigzag >> 1) ^ -(zigzag & 1)
@@ -181,9 +193,9 @@ def read_index(
             size, position = read_varint(data, position, limit)
         if position < 0 or offset < 0 or size < 0:
             return DAMAGED, 0, 0
-        if not is_counting:
-            key_ends[count] = at
-            handles[0, count] = offset
-            handles[1, count] = size
+        if block.room:
+            store_long(block.key_ends + 8 * count, at)
+            store_long(block.offsets + 8 * count, offset)
+            store_long(block.sizes + 8 * count, size)
         count += 1
     return OK, count, at

@@ -1,4 +1,4 @@
-"""Merges the entries of tables, compiled by numba.
+"""Merges the entries of tables, compiled.
 
 Each table has a cursor, at one of its entries. Cursors are sorted by their keys; of equal keys
 the newest comes first. The entry of the first cursor is written, unless a newer one hid it, and

@@ -38,10 +38,10 @@ tell(copy_spans.function, SpansJob(*[0] * len(SpansJob._fields)))
 """
 TELL = """
 import numpy as np
-from savepoint_formats.program.kernel.compiler import compiled
+from savepoint_formats.program.kernel.machine_code import Kernel
 def tell(function, *arguments):
-    kernel = compiled(function)
-    print(kernel(*arguments), sum(kernel.stats.cache_hits.values()))
+    kernel = Kernel(function)
+    print(kernel(*arguments), int(not kernel.machine.was_compiled))
 """
 
 KEPT = """
@@ -49,15 +49,16 @@ from savepoint_formats.program.kernel.machine_code import KERNELS, load_kernels
 from savepoint_formats.program.kernel.portions import SpansJob, copy_spans
 load_kernels()
 loaded = [kernel.function.__name__ for kernel in KERNELS if not kernel.is_spared(0)]
-copy_spans.machine(SpansJob(*[0] * len(SpansJob._fields)))
-print(loaded, copy_spans.machine.stats.cache_misses.total())
+if not copy_spans.machine.is_ready:
+    copy_spans.machine.compile([SpansJob(*[0] * len(SpansJob._fields))])
+print(loaded, copy_spans.machine.was_compiled)
 """
 
 
 def ran(package: Path, script: str) -> tuple[list[str], list[int]]:
     """Results of kernels with the sources of a folder, and how often each used cached code."""
     environment = os.environ | {
-        "NUMBA_CACHE_DIR": str(package / "cache"),
+        "SAVEPOINT_CACHE_DIR": str(package / "cache"),
         "PYTHONPATH": str(package),
     }
     printed = subprocess.run(
@@ -103,13 +104,13 @@ def test_an_edit_of_what_kernels_share_is_what_runs(package: Path) -> None:
 @pytest.mark.usefixtures("slow")
 def test_what_is_kept_is_loaded_without_a_call(tmp_path: Path) -> None:
     """The first process finds nothing, and compiles when it calls; the second has it before."""
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = os.environ | {"SAVEPOINT_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", KEPT]
     printed = [
         subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout
         for _ in range(2)
     ]
-    assert printed == [b"[] 1\n", b"['copy_spans'] 0\n"]
+    assert printed == [b"[] True\n", b"['copy_spans'] False\n"]
 
 
 def test_the_revision_is_that_of_all_that_is_compiled() -> None:
@@ -130,13 +131,13 @@ def test_the_revision_is_that_of_all_that_is_compiled() -> None:
 def test_an_archive_of_the_package_has_the_same_revision(package: Path) -> None:
     archive = shutil.make_archive(str(package / "archive"), "zip", package, PACKAGE.name)
     script = (
-        "from savepoint_formats.program.kernel import revision as r; print(r.__file__, r._REVISION)"
+        "from savepoint_formats.program.kernel import revision as r; print(r.__file__, r.REVISION)"
     )
     environment = os.environ | {"PYTHONPATH": archive}
     command = [sys.executable, "-c", script]
     printed = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     assert printed.stdout.startswith(archive)
-    assert printed.stdout.split()[-1] == str(revision._REVISION)
+    assert printed.stdout.split()[-1] == str(revision.REVISION)
 
 
 def imported(path: Path) -> set[str]:
@@ -163,14 +164,16 @@ def test_a_process_that_can_keep_nothing_compiles_once(package: Path) -> None:
         "ALLOWANCE.left = float('-inf')\n"
         "chunk = Chunk(np.frombuffer(b'\\xff' * 2, np.uint8))\n"
         "found = [FramesTable(chunk, 1).add(FramesStart(0), 2).is_end for _ in range(2)]\n"
-        "print(*found, len(find_frames.machine.signatures))\n"
+        "print(*found, find_frames.machine.was_compiled)\n"
     )
     # A folder cannot be made where a file lies; that holds for root too.
     kernel = package / PACKAGE.name / "program" / "kernel"
     blocked = package / "file"
     blocked.touch()
     (kernel / "__pycache__").touch()
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "SAVEPOINT_CACHE_DIR"
+    }
     environment |= {
         "HOME": str(blocked),
         "XDG_CACHE_HOME": str(blocked),
@@ -179,5 +182,5 @@ def test_a_process_that_can_keep_nothing_compiles_once(package: Path) -> None:
     printed = subprocess.run(
         [sys.executable, "-c", script], env=environment, check=True, capture_output=True, text=True
     ).stdout
-    assert printed.split() == ["True", "True", "1"]
-    assert not list(package.rglob("*.nbi"))
+    assert printed.split() == ["True", "True", "True"]
+    assert not list(package.rglob("*.o"))

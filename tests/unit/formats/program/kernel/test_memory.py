@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 import pytest
-from numba import njit
 
-import savepoint_formats.program.kernel.compiler  # noqa: F401  # tells numba of memory
+from savepoint_formats.program.kernel.compiler import MachineCode
 from savepoint_formats.program.kernel.memory import LOADS, STORES, Access, copy, wrapped
 
+LOADED = [*(access.function for access in (*LOADS, *STORES)), copy, wrapped]
 NUMBERS = [0, 1, -1, 0x7F, 0x80, 0x0102030405060708, -0x0102030405060708, (1 << 63) - 1, -(1 << 63)]
 
 
@@ -21,11 +22,33 @@ def name(access: Access) -> str:
     return f"{access.bits}-{end}-{'signed' if access.is_signed else 'unsigned'}"
 
 
+function: Any = None
+"""The function of memory that is called, in each copy of the three below."""
+
+
+def call_one(first: int) -> int:
+    result: int = function(first)
+    return result
+
+
+def call_two(first: int, second: int) -> None:
+    function(first, second)
+
+
+def call_three(first: int, second: int, third: int) -> None:
+    function(first, second, third)
+
+
 @cache
-def machine(function: Any) -> Any:
+def machine(called: Any) -> MachineCode:
     """Calls a function of memory out of machine code."""
-    arguments = ", ".join(inspect.signature(function).parameters)
-    return njit(eval(f"lambda {arguments}: function({arguments})", {"function": function}))
+    count = len(inspect.signature(called).parameters)
+    caller = (call_one, call_two, call_three)[count - 1]
+    own = FunctionType(caller.__code__, {**globals(), "function": called})
+    own.__annotations__, own.__module__ = caller.__annotations__, __name__
+    code = MachineCode(own, f"call_{LOADED.index(called)}")
+    code.compile([0] * count)
+    return code
 
 
 @pytest.mark.parametrize("load", LOADS, ids=name)
@@ -61,6 +84,6 @@ def test_a_copy() -> None:
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("factor", [1, 31, -0x61C8864680B583EB])
 def test_a_product_wraps_around(number: int, factor: int) -> None:
-    product = machine(wrapped)(np.int64(number)) and wrapped(number * factor)
+    product = machine(wrapped)(number) and wrapped(number * factor)
     with np.errstate(over="ignore"):
         assert product == int(np.int64(number) * np.int64(factor))
