@@ -217,7 +217,8 @@ class NewSnapshot:
             present = self._present()
             self._expect_all(needed, present)
             self._remove(path for path in present.keys() - needed if self._is_spare(path))
-            referred = self._referred(present)
+            # A damaged ``_metadata`` may be the reason to replace it.
+            referred = self._referred(present) or frozenset()
             self._write_metadata(view.to_bytes())
         # The savepoint is complete, even if something can't be removed.
         with suppress(OSError):
@@ -226,11 +227,15 @@ class NewSnapshot:
         return {METADATA_FILE: view.position, **{path: present[path].size for path in needed}}
 
     def abort(self) -> None:
-        """Removes all files of this write, unless ``_metadata`` refers to them."""
+        """Removes all files of this write, unless ``_metadata`` refers to them, or may do so."""
         with writing_errors(self.uri):
             present = self._present()
-            spare = present.keys() - self._referred(present)
-            self._remove(path for path in spare if self._is_spare(path))
+            # The ``_metadata`` of before this write refers to none of its files.
+            is_before = _version(self.location) == self.replaced
+            referred = frozenset() if is_before else self._referred(present)
+            if referred is not None:
+                spare = present.keys() - referred
+                self._remove(path for path in spare if self._is_spare(path))
 
     def _expect_unchanged(self) -> str | None:
         """The version of ``_metadata``. Raises ``SavepointExistsError`` if it has changed."""
@@ -272,7 +277,8 @@ class NewSnapshot:
                 " something else removes files there"
             )
 
-    def _referred(self, present: Mapping[str, fs.FileInfo]) -> frozenset[str]:
+    def _referred(self, present: Mapping[str, fs.FileInfo]) -> frozenset[str] | None:
+        """Files that ``_metadata`` refers to; None if it can't be read."""
         if METADATA_FILE not in present:
             return frozenset()
         directory = self._directory
@@ -281,8 +287,7 @@ class NewSnapshot:
             files = map(directory.file, streams_of(CheckpointMetadata.read(view)))
             paths = {directory.relative(file.location) for file in files if file.location}
         except SavepointError:
-            # It is damaged, which may be the reason to replace it.
-            return frozenset()
+            return None
         return frozenset(paths & present.keys())
 
     def _remove(self, paths: Iterable[str]) -> None:

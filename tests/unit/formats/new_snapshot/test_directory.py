@@ -136,6 +136,31 @@ def test_what_fails_after_the_commit_does_no_harm(out: Path) -> None:
     assert read(str(out)) == [b"data"]
 
 
+def test_a_complete_savepoint_whose_metadata_can_not_be_read_loses_no_file(out: Path) -> None:
+    target, kept = NewSnapshot.at(str(out)), out.with_name("kept")
+
+    def fail_unreadable() -> None:
+        with target.begun():
+            target.commit(metadata_of(file_of(target, b"data")))
+            (out / "_metadata").rename(kept)
+            (out / "_metadata").write_bytes(b"damaged")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_unreadable()
+    kept.replace(out / "_metadata")
+    assert read(str(out)) == [b"data"]
+
+
+def test_a_failed_write_over_damaged_metadata_leaves_no_file(out: Path) -> None:
+    write(str(out), b"old")
+    (out / "_metadata").write_bytes(b"damaged")
+    before = names(out)
+    with pytest.raises(RuntimeError):
+        fail(NewSnapshot.at(str(out), OVERWRITE), b"new")
+    assert names(out) == before
+
+
 def test_a_savepoint_that_lacks_a_file_is_not_committed(out: Path) -> None:
     target = NewSnapshot.at(str(out))
     handle = file_of(target, b"data")
