@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from faults.commands import COMMANDS
+from faults.commands import COMMANDS, PLAIN
 from faults.points import Points
 from faults.rounds import CLUSTER, LOCAL, Rounds
 from faults.strikes import ACTIONS
@@ -43,10 +43,13 @@ def main() -> int:
     parser.add_argument(
         "--action", action="append", choices=ACTIONS, help="of a call; all by default"
     )
+    parser.add_argument("--in-turn", action="store_true", help="each call gets one of the actions")
     parser.add_argument("--every", type=int, help="strikes each k-th call that changes a file")
     options = parser.parse_args()
     if options.every:
-        return _strike(options.way or [*COMMANDS], options.action or [*ACTIONS], options.every)
+        actions = options.action or [*ACTIONS]
+        in_turn = [actions] if options.in_turn else [[action] for action in actions]
+        return _strike(options.way or [*PLAIN], in_turn, options.every)
     pairs = [
         (way, death)
         for way, deaths in (CLUSTER if options.cluster else LOCAL).items()
@@ -70,23 +73,29 @@ def main() -> int:
     return min(100, sum(bool(ended.faults) for ended in done))
 
 
-def _strike(ways: Sequence[str], actions: Sequence[str], every: int) -> int:
+def _strike(ways: Sequence[str], in_turn: Sequence[Sequence[str]], every: int) -> int:
     """Strikes calls; returns how many of the strikes had faults."""
+    master = _MASTER if any((WAYS | COMMANDS)[way].needs_spark for way in ways) else ""
     faulty = 0
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        points = Points(Path(folder), "" if COMMANDS.keys() >= set(ways) else _MASTER)
+        points = Points(Path(folder), master)
         try:
-            for way, action in product(ways, actions):
-                done = list(points.strikes(way, action, every))
+            for way, actions in product(ways, in_turn):
+                start = time.monotonic()
+                done = list(points.strikes(way, actions, every))
                 counts = Counter(strike.end for strike in done)
                 struck = sum(bool(strike.call) for strike in done)
                 ends = ", ".join(f"{number} {end}" for end, number in sorted(counts.items()))
+                name = actions[0] if len(actions) == 1 else "in turn"
+                seconds = time.monotonic() - start
                 print(
-                    f"{way:20} {action:7} {struck:3} of {done[0].points} struck: {ends}", flush=True
+                    f"{way:20} {name:7} {struck:3} of {done[0].points} struck: {ends};"
+                    f" {seconds:.0f} s",
+                    flush=True,
                 )
                 for strike in done:
                     for fault in strike.faults:
-                        where = f"{way}, {action} at {strike.point}, {strike.call}"
+                        where = f"{way}, {strike.action} at {strike.point}, {strike.call}"
                         print(f"  {where}: {strike.end}: {fault}", flush=True)
                 faulty += sum(bool(strike.faults) for strike in done)
         finally:

@@ -1,8 +1,10 @@
-"""Commands that write without Spark, as ways to write."""
+"""Commands, as ways to write; those that need Spark take the session of the driver."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,22 +35,76 @@ if TYPE_CHECKING:
 
 _SAMPLES = Path(__file__).parents[2] / "sample_savepoints"
 _OLD = "currency-2.2.1-hashmap-canonical"
-_SAMPLE = _SAMPLES / "currency-2.2.1-hashmap-native"
+_NATIVE = "currency-2.2.1-hashmap-native"
+_CORPUS = Path(os.environ.get("SAVEPOINT_CORPUS", _SAMPLES.parents[1] / "shared" / "corpus"))
+_SQL = "stream-exec-group-aggregate_1/group-aggregate-simple"
+_CONNECTORS = "connectors"
+_ALONE = {
+    _NATIVE: "summarize",
+    "currency-2.2.1-rocksdb-native": "summarize",
+    "objects-1.20.5-hashmap-canonical": "payments",
+}
+"""Sample -> its operator that commands get alone, because each call for the others is struck by ``copy``."""
+
 _ROWS = "rows.csv"
 _UIDS = ("orders", "mysql", "sink", "committer")
 _FORM = CdcForm(False, 4)
 
 
+_DESCRIPTION = """\
+uid: totals
+parallelism: 2
+max_parallelism: 8
+keyed_state:
+  key: account
+  key_type: LONG
+  states: [{name: total, type: DOUBLE}]
+"""
+
+
 def make_sources(folder: Path) -> None:
-    """Makes a savepoint with sources and a pending commit of Kafka, and older results."""
+    """Makes what commands read, and older results."""
     result_of("copy", _SAMPLES / _OLD, folder / "old")
     (folder / "old-file").mkdir()
     (folder / "old-file" / _ROWS).write_text("old\n")
+    (folder / "rules.yaml").write_text("rules: [{type: text, method: hash}]\n")
+    accounts = (f"{account},{account / 2}\n" for account in range(99))
+    (folder / "accounts.csv").write_text("account,total\n" + "".join(accounts))
+    (folder / "accounts.yaml").write_text(_DESCRIPTION)
+    for sample, uid in _ALONE.items():
+        _make_alone(_SAMPLES / sample, uid, folder / f"{uid}-of-{sample}")
+    _make_connectors(folder)
+    if _CORPUS.is_dir():
+        _make_plans(folder)
+
+
+def _make_alone(sample: Path, uid: str, target: Path) -> None:
+    """Copies an operator of a sample without the others."""
+    savepoint = Savepoint.open(sample, uids=[uid])
+    writer = savepoint.writer()
+    for operator in savepoint.operators():
+        if operator.uid != uid:
+            writer = writer.remove_operator(operator.uid or operator.id)
+    writer.write(str(target))
+
+
+def _make_plans(folder: Path) -> None:
+    """Makes a plan of a job, and that of the same without its last aggregate."""
+    plan = json.loads((_CORPUS / "sql-plans" / f"{_SQL}.json").read_text())
+    (folder / "before.json").write_text(json.dumps(plan))
+    aggregation = next(node for node in plan["nodes"] if node["id"] == 4)
+    for calls in ("aggCalls", "aggCallNeedRetractions"):
+        aggregation[calls].pop()
+    (folder / "after.json").write_text(json.dumps(plan))
+
+
+def _make_connectors(folder: Path) -> None:
+    """Makes a savepoint with sources and a pending commit of Kafka."""
     tables = {"orders": [10, 20]}
     snapshot = CoordinatorState(1, enumerator(5, _FORM, tables).to_versioned())
     (folder / "offsets.csv").write_text("topic,partition,offset\norders,3,120000\n")
     bytes_savepoint(
-        folder / "connectors",
+        folder / _CONNECTORS,
         {
             "orders": {"SourceReaderState": [SPLIT]},
             "mysql": {"SourceReaderState": [element(stream(_FORM, 30, tables, ""), _FORM)]},
@@ -65,31 +121,44 @@ class Command(Way):
 
     Attributes:
         words: Its words; ``SOURCE``, ``OUT`` and ``FOLDER`` stand for paths.
-        has_connectors: Whether its source is that of connectors, not a sample.
+        sample: The savepoint that it reads: below the folder of the run, or a sample.
     """
 
     words: Sequence[str] = ()
-    has_connectors: bool = False
+    sample: Path = Path(_NATIVE)
     expected: dict[str, Counter[str]] = field(default_factory=dict, compare=False)
 
     @classmethod
-    def of(cls, *words: str, has_connectors: bool = False, marker: str = METADATA_FILE) -> Command:
+    def of(
+        cls,
+        *words: str,
+        sample: str | Path = _NATIVE,
+        marker: str = METADATA_FILE,
+        needs_spark: bool = False,
+    ) -> Command:
         """A command that writes to a free place."""
-        uids = [word for uid in _UIDS for word in ("--uid", uid)] if has_connectors else []
+        uids = [word for uid in _UIDS for word in ("--uid", uid)] if sample == _CONNECTORS else []
         words = (*words, *uids)
 
         def write(_: SparkSession, place: Place, mode: str) -> None:
-            folder = Path(place.source).parent
-            paths = {"SOURCE": place.source, "OUT": place.target, "FOLDER": str(folder)}
+            folder = str(Path(place.target).parents[1])
+            paths = {"SOURCE": place.source, "OUT": place.target, "FOLDER": folder}
             named = [_with_paths(word, paths) for word in words]
             result = result_of(*named, *(["--overwrite"] if mode == "overwrite" else []))
             if result.exit_code:
                 raise SavepointError(result.stderr.strip())
 
-        return cls(write, lambda _: 0, words=words, has_connectors=has_connectors, marker=marker)
+        return cls(
+            *(write, lambda _: 0),
+            words=words,
+            sample=Path(sample),
+            marker=marker,
+            needs_spark=needs_spark,
+        )
 
     def source(self, folder: Path) -> Path:
-        return folder / "connectors" if self.has_connectors else _SAMPLE
+        made = folder / self.sample
+        return made if made.exists() else _SAMPLES / self.sample
 
     def old(self, folder: Path) -> Path:
         return folder / ("old-file" if self.marker == _ROWS else "old")
@@ -139,21 +208,61 @@ _FREE = {
     "remove-operator": Command.of("remove-operator", "SOURCE", "summarize", "OUT"),
     "kafka": Command.of(
         "kafka", "SOURCE", "--set-offsets", "FOLDER/offsets.csv", "--operator", "orders", "--out", "OUT",
-        has_connectors=True,
+        sample=_CONNECTORS,
     ),
     "sinks": Command.of(
-        "sinks", "SOURCE", "--drop", "kind = 'commit'", "--out", "OUT", has_connectors=True
+        "sinks", "SOURCE", "--drop", "kind = 'commit'", "--out", "OUT", sample=_CONNECTORS
     ),
     "sources": Command.of(
         "sources", "SOURCE", "--set", f"binlog-split={position(99, is_base=False)}", "--out", "OUT",
-        has_connectors=True,
+        sample=_CONNECTORS,
     ),
     "export": Command.of(
         "export", "SOURCE", "summarize.keyed_state", f"OUT/{_ROWS}", "--format", "csv", marker=_ROWS
     ),
 }  # fmt: skip
 
-COMMANDS = _FREE | {
-    f"{name}-over": replace(command, is_replacing=True) for name, command in _FREE.items()
-}
-"""Name -> command; those with ``-over`` replace an older result."""
+_SMALL = "small"
+
+
+def _on_spark(*words: str, sample: str | Path = _SMALL) -> Command:
+    return Command.of(*words, sample=sample, needs_spark=True)
+
+
+SHRINK = "rehash"
+
+_FREE_ON_SPARK = {
+    SHRINK: _on_spark(
+        "rescale", "SOURCE", "OUT", "--max-parallelism", "4", "--parallelism", "2", sample=f"summarize-of-{_NATIVE}"
+    ),
+    "convert": _on_spark("convert", "SOURCE", "OUT", sample="summarize-of-currency-2.2.1-rocksdb-native"),
+    "migrate": _on_spark(
+        "migrate", "SOURCE", "OUT", "--uid", "payments", "--skip-state", "payments/payment",
+        sample="payments-of-objects-1.20.5-hashmap-canonical",
+    ),
+    "import": _on_spark(
+        "import", "FOLDER/accounts.csv", "OUT", "--description", "FOLDER/accounts.yaml"
+    ),
+    "mask": _on_spark("mask", "SOURCE", "FOLDER/rules.yaml", "OUT"),
+    "sample": _on_spark("sample", "SOURCE", "OUT", "--fraction", "0.5"),
+    "remove-state": _on_spark("remove-state", "SOURCE", "summarize", "count", "OUT"),
+    "update-state": _on_spark(
+        "update-state", "SOURCE", "summarize", "count", "OUT", "--set", "count + 1"
+    ),
+    "sql-migrate": _on_spark(
+        "sql-migrate", "FOLDER/before.json", "FOLDER/after.json", "SOURCE", "OUT", "--allow-loss",
+        sample=_CORPUS / "sql" / _SQL,
+    ),
+}  # fmt: skip
+
+
+def _with_over(commands: dict[str, Command]) -> dict[str, Command]:
+    over = {f"{name}-over": replace(one, is_replacing=True) for name, one in commands.items()}
+    return commands | over
+
+
+PLAIN = _with_over(_FREE)
+"""Name -> command that needs no Spark; those with ``-over`` replace an older result."""
+
+COMMANDS = PLAIN | _with_over(_FREE_ON_SPARK)
+"""Name -> command, with Spark or without."""

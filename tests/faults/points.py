@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from faults.commands import COMMANDS, make_sources
+from support.masks import SECRET
+
+from faults.commands import COMMANDS, SHRINK, make_sources
 from faults.process import Driver
 from faults.rounds import faults_after
 from faults.strikes import Control, library
@@ -18,7 +21,7 @@ from faults.ways import SOURCE_FACTOR, WAYS, Place, digests
 from savepoint_formats.locations.file_io import METADATA_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _WAYS = WAYS | COMMANDS
 _KILLED = "killed"
@@ -64,20 +67,29 @@ class Points:
         loaded = {
             "LD_PRELOAD": str(library(folder)),
             "STRIKE_CONTROL": str(folder / "control"),
+            "SAVEPOINT_MASK_SECRET": SECRET,
         }
         self._driver = Driver(master, folder, **loaded)
-        if master:
-            self._write("bootstrap", "here", Place("", str(folder / "source"), SOURCE_FACTOR))
         make_sources(folder)
+        if master:
+            self._make("bootstrap", Path(), folder / "source")
+            self._make(SHRINK, _WAYS[SHRINK].source(folder), folder / "small")
+
+    def _make(self, name: str, source: Path, target: Path) -> None:
+        end, message = self._write(name, "here", Place(str(source), str(target), SOURCE_FACTOR))
+        if end != "done":
+            raise RuntimeError(f"{name} fails, though nothing strikes: {end}: {message}")
 
     def close(self) -> None:
         """Ends the driver."""
         self._driver.kill()
 
-    def strikes(self, name: str, action: str, every: int = 1, first: int = 1) -> Iterator[Strike]:
-        """Strikes each call of a way to write, or some of them."""
+    def strikes(
+        self, name: str, actions: Sequence[str], every: int = 1, first: int = 1
+    ) -> Iterator[Strike]:
+        """Strikes each call of a way to write, or some of them, by the actions in turn."""
         points = self.count(name)
-        for point in range(first, points + 1, every):
+        for point, action in zip(range(first, points + 1, every), cycle(actions), strict=False):
             yield self._strike(name, action, point, points)
 
     def count(self, name: str) -> int:

@@ -31,6 +31,9 @@ SOURCE_FACTOR = 3
 _TEXT = "x" * 40
 _PARTITIONS = 2
 
+# Few key groups, because each of them is a call of its own where ranges of files are copied.
+_KEY_GROUPS = 8
+
 
 @dataclass(frozen=True)
 class Place:
@@ -57,6 +60,7 @@ class Way:
         is_replacing: Whether a savepoint lies in the target already, and is replaced.
         is_of_runs: Whether each try has a directory of its own below the target.
         marker: Name of the file that is there when the write is complete.
+        needs_spark: Whether a session writes.
     """
 
     write: Callable[[Any, Place, str], object]
@@ -64,6 +68,7 @@ class Way:
     is_replacing: bool = False
     is_of_runs: bool = False
     marker: str = METADATA_FILE
+    needs_spark: bool = True
 
     def fault(self, place: Place) -> str:
         """Faults of the savepoint that the write left; empty if there are none."""
@@ -132,7 +137,8 @@ def expected_rows(factor: int) -> pa.Table:
 def _bootstrap(spark: SparkSession, place: Place, mode: str) -> None:
     keyed = _keyed(spark, place.factor)
     keyed = keyed.with_state(Value("n", Types.LONG())).with_state(Value("text", Types.STRING()))
-    Savepoint.create(spark, parallelism=2).with_operator(UID, keyed).write(place.target, mode)
+    created = Savepoint.create(spark, parallelism=2, max_parallelism=_KEY_GROUPS)
+    created.with_operator(UID, keyed).write(place.target, mode)
 
 
 def _keyed(spark: SparkSession, factor: int) -> KeyedStateTransformation:
@@ -147,13 +153,13 @@ def _loaded(spark: SparkSession, path: str) -> SparkSavepoint:
 
 def _rescale(spark: SparkSession, place: Place, mode: str) -> None:
     savepoint = _loaded(spark, place.source)
-    savepoint.rescale(max_parallelism=256, parallelism=3).write(place.target, mode)
+    savepoint.rescale(max_parallelism=2 * _KEY_GROUPS, parallelism=3).write(place.target, mode)
 
 
 def _double(spark: SparkSession, place: Place, mode: str) -> None:
     # Of four subtasks two make a family, so that tasks write the files of subtasks as they read.
     savepoint = _loaded(spark, place.source)
-    savepoint.rescale(max_parallelism=256, parallelism=4).write(place.target, mode)
+    savepoint.rescale(max_parallelism=2 * _KEY_GROUPS, parallelism=4).write(place.target, mode)
 
 
 def _change(spark: SparkSession, place: Place, mode: str) -> None:

@@ -31,7 +31,7 @@ def points(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Points]:
 def struck(points: Points, name: str, action: str, every: int) -> list[Strike]:
     """Strikes, each action from another call on."""
     first = 1 + list(ACTIONS).index(action) % every
-    return list(points.strikes(name, action, every, first))
+    return list(points.strikes(name, [action], every, first))
 
 
 @pytest.mark.parametrize("action", ACTIONS)
@@ -43,7 +43,7 @@ def test_nothing_is_lost_at_any_call(points: Points, action: str) -> None:
 
 
 def test_a_complete_savepoint_whose_directory_is_not_synced_is_told(points: Points) -> None:
-    (one,) = points.strikes("copy", "EIO", every=1000, first=points.count("copy") - 2)
+    (one,) = points.strikes("copy", ["EIO"], every=1000, first=points.count("copy") - 2)
     assert (one.call, one.faults) == ("fsync", ())
     assert "is complete, but a loss of power may undo it" in one.message
 
