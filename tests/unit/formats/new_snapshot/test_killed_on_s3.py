@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from support.killing_proxy import KillingProxy
+from support.striking_proxy import StrikingProxy
 from support.slow_cases import slow_unless
 from support.two_writers import read, write
 
@@ -39,12 +39,12 @@ def _write(uri: str, mode: str, may_begin: Event) -> None:
 
 
 @pytest.fixture(scope="module")
-def proxy(s3_server: S3Server) -> Iterator[KillingProxy]:
-    with KillingProxy.running(s3_server.address) as running:
+def proxy(s3_server: S3Server) -> Iterator[StrikingProxy]:
+    with StrikingProxy.running(s3_server.address) as running:
         yield running
 
 
-def killed(proxy: KillingProxy, uri: str, mode: str, last: int, *, is_answer_lost: bool) -> None:
+def killed(proxy: StrikingProxy, uri: str, mode: str, last: int, *, is_answer_lost: bool) -> None:
     """Has another process write, and die at a request."""
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["support.two_writers"])
@@ -73,7 +73,7 @@ def refused(uri: str) -> str:
 @pytest.mark.parametrize("has_old", [True, False], ids=["replaced", "first"])
 def test_the_next_write_takes_its_place_or_says_when(
     s3_server: S3Server,
-    proxy: KillingProxy,
+    proxy: StrikingProxy,
     monkeypatch: pytest.MonkeyPatch,
     last: int,
     *,
@@ -105,7 +105,7 @@ def test_the_next_write_takes_its_place_or_says_when(
 
 
 def test_a_write_that_only_slept_does_not_complete_any_more(
-    s3_server: S3Server, proxy: KillingProxy, monkeypatch: pytest.MonkeyPatch
+    s3_server: S3Server, proxy: StrikingProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It sleeps before its last step, where another one takes it for dead."""
     bucket = s3_server.bucket("slept")

@@ -18,7 +18,7 @@ _HOP = {"connection", "transfer-encoding", "keep-alive", "content-length"}
 
 
 @dataclass
-class KillingProxy:
+class StrikingProxy:
     """Passes requests on, and kills a process at one of them.
 
     Attributes:
@@ -41,7 +41,7 @@ class KillingProxy:
 
     @classmethod
     @contextmanager
-    def running(cls, store: str) -> Iterator[KillingProxy]:
+    def running(cls, store: str) -> Iterator[StrikingProxy]:
         """A proxy until the context is left."""
         proxy = cls(store)
         handler = type("Handler", (_Handler,), {"proxy": proxy})
@@ -74,7 +74,7 @@ class KillingProxy:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    proxy: KillingProxy
+    proxy: StrikingProxy
 
     def _pass_on(self) -> None:
         proxy, body = self.proxy, self._body()
