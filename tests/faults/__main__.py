@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import random
 import sys
 import tempfile
 import time
 from collections import Counter
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from support.s3_server import S3Server
+from support.striking_proxy import STRIKES, StrikingProxy
+
 from faults.commands import COMMANDS, PLAIN
 from faults.points import Points
+from faults.requests import Requests
 from faults.rounds import CLUSTER, LOCAL, Rounds
 from faults.strikes import ACTIONS
 from faults.ways import WAYS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from faults.rounds import Round
 
@@ -40,16 +46,25 @@ def main() -> int:
     parser.add_argument("--way", action="append", choices=[*WAYS, *COMMANDS], help="to write")
     parser.add_argument("--death", action="append", help="what dies; all by default")
     parser.add_argument("--cluster", action="store_true", help="executors are processes, and die")
+    actions = [*dict.fromkeys([*ACTIONS, *STRIKES])]
     parser.add_argument(
-        "--action", action="append", choices=ACTIONS, help="of a call; all by default"
+        "--action", action="append", choices=actions, help="of a call; all by default"
     )
+    parser.add_argument("--s3", action="store_true", help="strikes requests to a store of S3")
     parser.add_argument("--in-turn", action="store_true", help="each call gets one of the actions")
     parser.add_argument("--every", type=int, help="strikes each k-th call that changes a file")
     options = parser.parse_args()
     if options.every:
-        actions = options.action or [*ACTIONS]
+        actions = options.action or [*(STRIKES if options.s3 else ACTIONS)]
         in_turn = [actions] if options.in_turn else [[action] for action in actions]
-        return _strike(options.way or [*PLAIN], in_turn, options.every)
+        ways = options.way or [*PLAIN]
+        if not options.s3:
+            return _strike(Points, ways, in_turn, options.every)
+        # The store tells each request.
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)
+        with S3Server.running() as server, StrikingProxy.running(server.address) as proxy:
+            made = partial(Requests, server=server, proxy=proxy)
+            return _strike(made, ways, in_turn, options.every)
     pairs = [
         (way, death)
         for way, deaths in (CLUSTER if options.cluster else LOCAL).items()
@@ -73,12 +88,17 @@ def main() -> int:
     return min(100, sum(bool(ended.faults) for ended in done))
 
 
-def _strike(ways: Sequence[str], in_turn: Sequence[Sequence[str]], every: int) -> int:
+def _strike(
+    made: Callable[[Path, str], Points],
+    ways: Sequence[str],
+    in_turn: Sequence[Sequence[str]],
+    every: int,
+) -> int:
     """Strikes calls; returns how many of the strikes had faults."""
     master = _MASTER if any((WAYS | COMMANDS)[way].needs_spark for way in ways) else ""
     faulty = 0
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        points = Points(Path(folder), master)
+        points = made(Path(folder), master)
         try:
             for way, actions in product(ways, in_turn):
                 start = time.monotonic()

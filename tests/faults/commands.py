@@ -39,9 +39,10 @@ _NATIVE = "currency-2.2.1-hashmap-native"
 _CORPUS = Path(os.environ.get("SAVEPOINT_CORPUS", _SAMPLES.parents[1] / "shared" / "corpus"))
 _SQL = "stream-exec-group-aggregate_1/group-aggregate-simple"
 _CONNECTORS = "connectors"
+SUMS = "summarize"
 _ALONE = {
-    _NATIVE: "summarize",
-    "currency-2.2.1-rocksdb-native": "summarize",
+    _NATIVE: SUMS,
+    "currency-2.2.1-rocksdb-native": SUMS,
     "objects-1.20.5-hashmap-canonical": "payments",
 }
 """Sample -> its operator that commands get alone, because each call for the others is struck by ``copy``."""
@@ -233,9 +234,9 @@ SHRINK = "rehash"
 
 _FREE_ON_SPARK = {
     SHRINK: _on_spark(
-        "rescale", "SOURCE", "OUT", "--max-parallelism", "4", "--parallelism", "2", sample=f"summarize-of-{_NATIVE}"
+        "rescale", "SOURCE", "OUT", "--max-parallelism", "4", "--parallelism", "2", sample=f"{SUMS}-of-{_NATIVE}"
     ),
-    "convert": _on_spark("convert", "SOURCE", "OUT", sample="summarize-of-currency-2.2.1-rocksdb-native"),
+    "convert": _on_spark("convert", "SOURCE", "OUT", sample=f"{SUMS}-of-currency-2.2.1-rocksdb-native"),
     "migrate": _on_spark(
         "migrate", "SOURCE", "OUT", "--uid", "payments", "--skip-state", "payments/payment",
         sample="payments-of-objects-1.20.5-hashmap-canonical",

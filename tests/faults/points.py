@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _WAYS = WAYS | COMMANDS
 _KILLED = "killed"
-_REMOVING = frozenset({"unlink", "unlinkat", "remove", "rmdir"})
+_REMOVING = frozenset({"unlink", "unlinkat", "remove", "rmdir", "DELETE"})
 
 
 @dataclass(frozen=True)
@@ -97,41 +97,59 @@ class Points:
         # What is loaded once is there for all that is forked.
         self._write(name, "here", self._place(name))
         place = self._place(name)
-        self._control.arm(Path(place.target).parent)
+        self._arm(place)
         end, message = self._write(
             name, "overwrite" if _WAYS[name].is_replacing else "error", place
         )
-        self._control.disarm()
+        points, _ = self._disarm()
         if end != "done" or (fault := _WAYS[name].fault(place)):
             raise RuntimeError(f"{name} fails, though nothing strikes: {end}: {message or fault}")
-        return self._control.counted
+        return points
+
+    def _arm(self, place: Place, point: int = 0, action: str = _KILLED) -> None:
+        """Counts calls for a place from now on, and strikes that of a number; none if it is 0."""
+        self._control.arm(Path(place.target).parent, point, action)
+
+    def _disarm(self) -> tuple[int, str]:
+        """Number of calls since then, and the name of the one that was struck, if any."""
+        self._control.disarm()
+        return self._control.counted, self._control.struck
 
     def _strike(self, name: str, action: str, point: int, points: int) -> Strike:
         way, place = _WAYS[name], self._place(name)
         before = digests(place.source), digests(place.target)
-        self._control.arm(Path(place.target).parent, point, action)
+        self._arm(place, point, action)
         end, message = self._write(
             name, "overwrite" if _WAYS[name].is_replacing else "error", place
         )
-        self._control.disarm()
-        call = self._control.struck
+        _, call = self._disarm()
         is_clear = end in ("done", _KILLED) or (message and "\n" not in message)
         faults = [] if is_clear else [f"{end}: {message}"]
         found = faults_after(way, place, before, end)
-        if call in _REMOVING:
+        if call.partition(" ")[0] in _REMOVING:
             # Who can't remove a file leaves it; the next write removes it.
             found = [fault for fault in found if not fault.startswith("left over")]
         if call == "fsync" and "is complete, but a loss of power" in message:
             found = [fault for fault in found if "is complete, but the write" not in fault]
-        faults += found
-        next_end, reason = self._write(name, "overwrite", place)
+        faults += self._found(place, call, found)
+        next_end, reason = self._write_again(name, place)
         if next_end != "done":
             faults.append(f"the next write: {next_end}: {reason}")
         else:
             after = (way.fault(place), way.left_over(place))
             faults += [f"the next write: {fault}" for fault in after if fault]
-        shutil.rmtree(Path(place.target).parent)
+        self._remove(place)
         return Strike(name, action, point, points, call, end, message, tuple(faults))
+
+    def _found(self, place: Place, call: str, found: Sequence[str]) -> Sequence[str]:
+        """Faults, those of what is looked at in its own way among them."""
+        return found
+
+    def _write_again(self, name: str, place: Place) -> tuple[str, str]:
+        return self._write(name, "overwrite", place)
+
+    def _remove(self, place: Place) -> None:
+        shutil.rmtree(Path(place.target).parent)
 
     def _place(self, name: str) -> Place:
         self._number += 1

@@ -1,9 +1,12 @@
-"""A few of the rounds that ``python -m faults`` runs: a write dies, and harms nothing."""
+"""A few of the rounds and strikes of ``python -m faults``: a write dies, and harms nothing."""
 
 from __future__ import annotations
 
+from shutil import which
 from typing import TYPE_CHECKING
 
+import pytest
+from faults.points import Points
 from faults.rounds import Rounds
 
 if TYPE_CHECKING:
@@ -21,3 +24,15 @@ def test_what_dies_while_it_writes_harms_nothing(tmp_path: Path) -> None:
         rounds.close()
     assert [fault for ended in done for fault in ended.faults] == []
     assert any(ended.is_struck for ended in done)
+
+
+def test_calls_of_tasks_and_of_the_driver_are_struck_and_nothing_is_lost(tmp_path: Path) -> None:
+    if which("gcc") is None:
+        pytest.skip("no C compiler")
+    points = Points(tmp_path, "local[2, 4]")
+    try:
+        done = list(points.strikes("mask-over", ["killed", "EIO", "full"], every=7))
+    finally:
+        points.close()
+    assert [fault for strike in done for fault in strike.faults] == []
+    assert sum(bool(strike.call) for strike in done) >= 3

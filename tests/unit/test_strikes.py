@@ -1,4 +1,4 @@
-"""Some of the strikes of ``python -m faults --every 1``: system calls fail, and nothing is lost."""
+"""Some of the strikes of ``python -m faults --every 1``: calls and requests fail, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 from faults.points import Points
+from faults.requests import Requests
 from faults.strikes import ACTIONS
+from support.striking_proxy import STRIKES, StrikingProxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from faults.points import Strike
+    from support.s3_server import S3Server
 
 EVERY = 9
 
@@ -52,3 +56,19 @@ def test_nothing_lies_beside_an_export(points: Points) -> None:
     done = struck(points, "export", "killed", 1)
     assert [fault for strike in done for fault in strike.faults] == []
     assert {"write", "fsync", "link", "unlink"} <= {strike.call for strike in done}
+
+
+def test_requests_to_a_store_are_struck_and_nothing_is_lost(
+    s3_server: S3Server, tmp_path: Path
+) -> None:
+    if which("gcc") is None:
+        pytest.skip("no C compiler")
+    with StrikingProxy.running(s3_server.address) as proxy:
+        points = Requests(tmp_path, "", s3_server, proxy)
+        try:
+            done = list(points.strikes("copy", STRIKES, every=6))
+        finally:
+            points.close()
+    assert [fault for strike in done for fault in strike.faults] == []
+    assert {strike.action for strike in done} == {*STRIKES}
+    assert all(strike.call for strike in done)

@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from support.striking_proxy import StrikingProxy
 from support.slow_cases import slow_unless
+from support.striking_proxy import StrikingProxy
 from support.two_writers import read, write
 
 from savepoint_formats.errors import SavepointError, SavepointExistsError
@@ -52,11 +52,11 @@ def killed(proxy: StrikingProxy, uri: str, mode: str, last: int, *, is_answer_lo
     through = uri.replace(proxy.store, proxy.address)
     process = processes.Process(target=_write, args=(through, mode, may_begin))
     process.start()
-    assert process.pid is not None
-    proxy.arm(process.pid, last, is_answer_lost=is_answer_lost)
+    proxy.arm(last, "lost" if is_answer_lost else "killed")
     may_begin.set()
     process.join(WAIT)
     assert process.exitcode is not None
+    proxy.arm()
 
 
 def refused(uri: str) -> str:
@@ -120,7 +120,6 @@ def test_a_write_that_only_slept_does_not_complete_any_more(
         s3_server.client.delete_object(Bucket=bucket, Key=sign)
         write(uri, b"next", mode="overwrite")
 
-    proxy.arm(0, -1, is_answer_lost=False)
     monkeypatch.setattr(proxy, "before", meanwhile)
     with pytest.raises(SavepointExistsError, match="taken by another write, because this one gave"):
         write(uri.replace(proxy.store, proxy.address), *NEW, mode="overwrite")
