@@ -29,6 +29,7 @@ from savepoint_formats.program.decode import decode
 from savepoint_formats.program.spans import Spans
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.statistics.distribution import SizeCounts, TimeCounts
+from savepoint_formats.values.element_rows import Collections
 from savepoint_formats.values.state_entries import Delimited
 from savepoint_formats.values.undecoded import notes
 from savepoint_formats.values.value_writer import has_null
@@ -190,12 +191,11 @@ def _decoded_flags(values: pa.Array) -> tuple[Flags, Flags]:
     """Whether each decoded value is null, and whether it is empty."""
     is_null, kind = np.asarray(values.is_null()), values.type
     if pa.types.is_list(kind) or pa.types.is_map(kind):
-        sizes = pc.list_value_length(values)
-    elif pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return is_null, (Collections(values).lengths == 0) & ~is_null
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
         sizes = pc.binary_length(values)
-    else:
-        return is_null, np.zeros(len(values), np.bool_)
-    return is_null, np.asarray(pc.fill_null(pc.equal(sizes, 0), False))
+        return is_null, np.asarray(pc.fill_null(pc.equal(sizes, 0), False))
+    return is_null, np.zeros(len(values), np.bool_)
 
 
 def _first_bytes(chunk: Chunk, values: Spans) -> NDArray[np.uint8]:

@@ -27,8 +27,8 @@ from faults.planted.editing import Entries, copied, edited, first_of, with_subta
 from faults.planted.of_verify import CURRENCY, STATES
 from faults.planted.plant import Plant
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.layout import Text
-from savepoint_formats.snapshots import constructed
+from savepoint_formats.layout import LogicalType, Text
+from savepoint_formats.snapshots import constructed, constructed_sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 NO_NULLS: dict[str, Any] = {"nulls": 0, "null_share": 0.0, "empties": 0, "empty_share": 0.0}
 TEXT, LONG = constructed.string(), constructed.long()
 NULLABLE = constructed.nullable(TEXT)
+SQL_MAP = LogicalType("MAP", children=(LogicalType("VARCHAR"), LogicalType("BIGINT")))
+SQL_ARRAY = LogicalType("ARRAY", children=(LogicalType("VARCHAR"),))
 _AT = ("--at", "2026-01-01T00:00:00Z")
 _AT_MS = 1_767_225_600_000
 
@@ -301,6 +303,10 @@ STATS = (
     _nulls("nulls and empty texts", [None, "", "", "a"] * 4),
     _values("empty lists", constructed.list_of(LONG), [[], [1], [], [1, 2]],
             NO_NULLS | {"empties": 2, "empty_share": 0.5} | spread("items", [0, 1, 0, 2])),
+    _values("empty maps of SQL", constructed_sql.internal(SQL_MAP), [[], [("a", 1)], []],
+            NO_NULLS | {"empties": 2, "empty_share": 2 / 3}),
+    _values("empty arrays of SQL", constructed_sql.internal(SQL_ARRAY), [[], ["a"], []],
+            NO_NULLS | {"empties": 2, "empty_share": 2 / 3}),
     # Lists and maps.
     _list_state("list state of one element", [1] * 8),
     _list_state("list states of different lengths", range(1, 60)),
