@@ -67,6 +67,13 @@ def _of_type(what: str, *types: KeyedHandleType) -> Callable[[OperatorFacts], It
     return finds
 
 
+def _of_rocksdb_or_forst(operator: OperatorFacts) -> Iterator[str]:
+    """Files whose backend nobody knows; only ForSt has state V2."""
+    types = {KeyedHandleType.INCREMENTAL, KeyedHandleType.INCREMENTAL_V1}
+    if _types(operator) & types and not any(state.is_v2 for state in operator.states):
+        yield "files of RocksDB or ForSt"
+
+
 def _native(operator: OperatorFacts) -> Iterator[str]:
     types = _types(operator) - {KeyedHandleType.CANONICAL_SAVEPOINT}
     if types:
@@ -153,9 +160,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
         "native-of-rocksdb-on-forst",
         Verdict.UNKNOWN,
         on(FORST),
-        _of_type(
-            "files of RocksDB or ForSt", KeyedHandleType.INCREMENTAL, KeyedHandleType.INCREMENTAL_V1
-        ),
+        _of_rocksdb_or_forst,
         "ForSt reads its own files; those of RocksDB have handles of the same type",
         "ask who wrote them: the job's state.backend.type",
         _CHECKPOINTS,

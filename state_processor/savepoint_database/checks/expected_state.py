@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_formats.compatibility.expected_job import JobOperator, JobSchema
 from savepoint_formats.compatibility.facts import operator_facts
-from savepoint_formats.compatibility.operator_rules import HASHMAP, ROCKSDB
+from savepoint_formats.compatibility.operator_rules import FORST, HASHMAP, ROCKSDB
 from savepoint_formats.errors import UnknownUidWarning
 from savepoint_formats.locations.location import Location, is_live, path_text
 from savepoint_formats.locations.stores import reading_errors
@@ -41,7 +41,7 @@ def job_schema(snapshot: Snapshot) -> JobSchema:
         snapshot.path,
         FlinkVersionRange.of(metadata),
         metadata.version,
-        _backend(snapshot.operators()),
+        _backend(looked),
         tuple(job_operator(operator, facts) for operator, facts, _ in looked),
         tuple(problems),
     )
@@ -60,16 +60,21 @@ def _facts(operator: Operator) -> tuple[OperatorFacts, tuple[str, ...]]:
     return operator_facts(operator.directory, *known)
 
 
-def _backend(operators: Iterable[Operator]) -> str:
-    """The backend whose files the operators have; empty for canonical files alone."""
+def _backend(looked: Iterable[tuple[Operator, OperatorFacts, object]]) -> str:
+    """The backend whose files the operators have; empty for canonical files alone.
+
+    Files of ForSt are like those of RocksDB, but only ForSt has state V2.
+    """
+    looked = list(looked)
     handles = [
         base
-        for operator in operators
+        for operator, _, _ in looked
         for subtask in operator.record.subtasks
         for base in base_handles(subtask.managed_keyed_state)
     ]
     if any(isinstance(handle, IncrementalHandle) for handle in handles):
-        return ROCKSDB
+        is_forst = any(state.is_v2 for _, facts, _ in looked for state in facts.states)
+        return FORST if is_forst else ROCKSDB
     return HASHMAP if any(handle.type is KeyedHandleType.KEY_GROUPS for handle in handles) else ""
 
 

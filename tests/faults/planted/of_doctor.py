@@ -225,6 +225,11 @@ def _as_v2(savepoint: Path) -> object:
     return (*_TO_2, "--backend", "rocksdb")
 
 
+def _v2_for_itself(savepoint: Path) -> object:
+    with_headers(savepoint, as_v2)
+    return (_NOTHING_PLANTED, "--job", str(savepoint))
+
+
 INT, LONG, TEXT = constructed.integer(), constructed.long(), constructed.string()
 DOUBLE = constructed.double()
 
@@ -371,6 +376,8 @@ DOCTOR = (
            rf"^{MAYBE}: changelog of ", rf"^{FINE}: changelog-enabled of ", ALWAYS, UID),
     _plant("state V2", ROCKSDB, _as_v2,
            rf"^{LATER}: state-v2 of summarize\.total", rf"^{LATER}: state-v2 of summarize\.count"),
+    _plant("state V2 for its own job", ROCKSDB, _v2_for_itself, rf"^{FINE}: state-v2-on-forst of summarize\.",
+           ALWAYS),
     _plant("files of before 1.13", HEAP, _as_type(KeyedHandleType.KEY_GROUPS_V1, *_TO_2, "--backend", "hashmap"),
            rf"^{MAYBE}: backend-format-before-1\.13 of summarize "),
 )  # fmt: skip

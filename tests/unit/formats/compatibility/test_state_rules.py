@@ -97,6 +97,12 @@ def test_only_asynchronous_operators_with_forst_restore_state_v2(
     assert not any("state-v2" in name for name in found_in(sample, "2.2", backend))
 
 
+def test_a_job_of_state_v2_has_forst_and_restores_its_own_files(tmp_path: Path) -> None:
+    path = str(savepoint_v2(SAMPLES / "states-2.2.1-rocksdb-native", tmp_path / "v2"))
+    judged = Savepoint.open(path).compatibility(job=path)
+    assert (judged.backend, judged.is_restorable) == ("forst", True)
+
+
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb", "forst", ""])
 def test_no_backend_restores_state_v2_of_a_canonical_file(tmp_path: Path, backend: str) -> None:
     sample = SAMPLES / "states-2.2.1-hashmap-canonical"
