@@ -1,8 +1,10 @@
-"""Rounds in which two processes write a savepoint to one directory at the same time.
+"""Rounds in which two or more processes write a savepoint to one directory at the same time.
 
-As a program it runs many of them, and tells how they ended:
+Others may disturb them: readers, ``gc``, and clocks that jump. As a program it runs many rounds, and tells
+how they ended:
 
     python tests/support/two_writers.py --rounds 1000 --mode overwrite --store s3
+    python tests/support/two_writers.py --rounds 1000 --writers 5 --beside reader --beside gc --beside clock
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ from __future__ import annotations
 import argparse
 import logging
 import multiprocessing
+import os
 import random
 import sys
 import time
 from collections import Counter
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
@@ -32,15 +36,20 @@ from savepoint_formats.metadata import (
     SubtaskState,
 )
 from savepoint_formats.new_snapshot.directory import NewSnapshot
+from state_processor import Garbage
 from support.s3_server import S3Server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from multiprocessing.connection import Connection
     from multiprocessing.synchronize import Barrier
 
 _FILES = 2
 _WAIT = 60
+_OLD = (b"old", b"older")
+_LOOKS = 20
+_MOST_WRITERS = 9
+_DAY = 24 * 3600
 
 
 def metadata_of(*files: RelativeFile) -> CheckpointMetadata:
@@ -88,16 +97,24 @@ class Round:
 
 
 class TwoWriters:
-    """Two processes that write on demand, and at the same time."""
+    """Two processes, or more, that write on demand, and at the same time.
 
-    def __init__(self, mode: str) -> None:
+    Args:
+        mode: What they do where a savepoint lies.
+        writers: How many they are.
+        beside: What else goes on meanwhile: names of ``BESIDE``.
+    """
+
+    def __init__(self, mode: str, writers: int = 2, beside: Sequence[str] = ()) -> None:
         self.mode = mode
+        self._writers = writers
         context = multiprocessing.get_context("spawn")
-        self._barrier = context.Barrier(2)
+        self._barrier = context.Barrier(writers + len(beside))
         self._pipes, self._processes = [], []
-        for index in range(2):
+        works = [partial(_write, index=index, mode=mode) for index in range(writers)]
+        for work in (*works, *(BESIDE[name] for name in beside)):
             mine, other = context.Pipe()
-            process = context.Process(target=_writer, args=(index, mode, other, self._barrier))
+            process = context.Process(target=_work, args=(work, other, self._barrier))
             process.start()
             self._pipes.append(mine)
             self._processes.append(process)
@@ -112,13 +129,14 @@ class TwoWriters:
             process.join(_WAIT)
 
     def round(self, path: str) -> Round:
-        """Has both write to ``path``; where they are to overwrite, a savepoint lies there before."""
+        """Has all write to ``path``; where they are to overwrite, a savepoint lies there before."""
         if self.mode == "overwrite":
-            write(path, b"old", b"older")
+            write(path, *_OLD)
         for pipe in self._pipes:
             pipe.send(path)
-        ends = tuple(pipe.recv() for pipe in self._pipes)
-        return Round(ends, _fault(path, ends))
+        told = [pipe.recv() for pipe in self._pipes]
+        ends, others = tuple(told[: self._writers]), told[self._writers :]
+        return Round(ends, next(filter(None, others), "") or _fault(path, ends))
 
 
 def _fault(path: str, ends: tuple[str, ...]) -> str:
@@ -139,27 +157,61 @@ def _contents(index: int) -> list[bytes]:
     return [b"%d of writer %d" % (file, index) for file in range(_FILES)]
 
 
-def _writer(index: int, mode: str, pipe: Connection[Any, Any], barrier: Barrier) -> None:
+def _work(work: Callable[..., str], pipe: Connection[Any, Any], barrier: Barrier) -> None:
     while (path := pipe.recv()) is not None:
-        pipe.send(_end_of(partial(_write, path, index, mode, barrier)))
+        pipe.send(work(path, barrier))
 
 
-def _end_of(work: Callable[[], None]) -> str:
+def _write(path: str, barrier: Barrier, index: int, mode: str) -> str:
+    """Writes; returns ``done``, or the name of the error."""
+    # Each has seen what lies there before any of them writes.
+    target = NewSnapshot.at(path, mode)
+    barrier.wait(_WAIT)
+    time.sleep(random.random() * 0.002)
     try:
-        work()
+        with target.begun():
+            files = [file_of(target, data) for data in _contents(index)]
+            target.commit(metadata_of(*files))
     except SavepointError as error:
         return type(error).__name__
     return "done"
 
 
-def _write(path: str, index: int, mode: str, barrier: Barrier) -> None:
-    # Each has seen what lies there before either of them writes.
-    target = NewSnapshot.at(path, mode)
+def _read(path: str, barrier: Barrier) -> str:
+    """Reads again and again: what it reads must be all of one writer, or of the old savepoint."""
     barrier.wait(_WAIT)
-    time.sleep(random.random() * 0.002)
-    with target.begun():
-        files = [file_of(target, data) for data in _contents(index)]
-        target.commit(metadata_of(*files))
+    whole = [[*_OLD], *(_contents(index) for index in range(_MOST_WRITERS))]
+    for _ in range(_LOOKS):
+        with suppress(SavepointError):  # an older savepoint is removed while it is read
+            if (contents := read(path)) not in whole:
+                return f"a reader has read {contents}"
+    return ""
+
+
+def _collect(path: str, barrier: Barrier) -> str:
+    """Removes files that no snapshot needs, again and again."""
+    barrier.wait(_WAIT)
+    for _ in range(_LOOKS):
+        with suppress(SavepointError):  # a snapshot was completed meanwhile, or there is none
+            Garbage.delete(path, older_than=timedelta())
+    return ""
+
+
+def _set_clocks(path: str, barrier: Barrier) -> str:
+    """Lets files be a day older or younger, as if the clock of their store had jumped."""
+    barrier.wait(_WAIT)
+    for _ in range(_LOOKS):
+        for name in sorted(os.listdir(path)) if os.path.isdir(path) else ():
+            if name == METADATA_FILE:
+                continue  # that of a savepoint that was complete before
+            with suppress(OSError):
+                moment = time.time() + random.choice((-_DAY, 0, _DAY))
+                os.utime(os.path.join(path, name), (moment, moment))
+    return ""
+
+
+BESIDE = {"reader": _read, "gc": _collect, "clock": _set_clocks}
+"""What may go on beside the writers: name -> work, which returns what is wrong."""
 
 
 @contextmanager
@@ -185,12 +237,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=1000)
     parser.add_argument("--mode", choices=["error", "overwrite"], default="error")
+    parser.add_argument("--writers", type=int, default=2, help=f"at most {_MOST_WRITERS}")
+    parser.add_argument("--beside", action="append", choices=BESIDE, default=[])
     parser.add_argument("--store", choices=["disk", "s3"], default="disk")
     options = parser.parse_args()
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     ends: Counter[str] = Counter()
     faults: Counter[str] = Counter()
-    with stored(options.store) as path_of, TwoWriters(options.mode) as writers:
+    with (
+        stored(options.store) as path_of,
+        TwoWriters(options.mode, options.writers, options.beside) as writers,
+    ):
         for number in range(options.rounds):
             outcome = writers.round(path_of(number))
             ends[" + ".join(sorted(outcome.ends))] += 1

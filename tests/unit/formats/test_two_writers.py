@@ -34,3 +34,10 @@ def test_on_an_object_store(mode: str, s3_server: S3Server) -> None:
         rounds = [writers.round(s3_server.uri(bucket, str(number))) for number in range(ON_S3)]
     assert [one.fault for one in rounds] == [""] * ON_S3
     assert {one.ends for one in rounds} <= END
+
+
+@pytest.mark.parametrize("beside", slow_unless("reader".__eq__, ["reader", "gc", "clock"]))
+def test_five_writers_while_others_disturb_them(beside: str, tmp_path: Path) -> None:
+    with TwoWriters("overwrite", 5, [beside]) as writers:
+        rounds = [writers.round(str(tmp_path / str(number))) for number in range(ON_DISK // 2)]
+    assert [one.fault for one in rounds] == [""] * (ON_DISK // 2)
