@@ -273,7 +273,6 @@ from savepoint_functions.mixed_mode.stream_function import (
 from savepoint_functions.transformations.broadcast_transformation import (
     BroadcastRows,
     BroadcastTransformation,
-    KeyedBroadcastTransformation,
 )
 from savepoint_functions.transformations.function_result import (
     FunctionResult,
@@ -453,7 +452,6 @@ __all__ = [
     "KeyTypeError",
     "KeyedAggregation",
     "KeyedBroadcastProcessFunction",
-    "KeyedBroadcastTransformation",
     "KeyedCoProcessFunction",
     "KeyedProcessFunction",
     "KeyedRowsTransformation",

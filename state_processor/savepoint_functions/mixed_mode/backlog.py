@@ -36,10 +36,10 @@ from savepoint_functions.functions.side_outputs import expect_one_output
 from savepoint_functions.functions.sorted_inputs import milliseconds
 from savepoint_functions.mixed_mode.backlog_loop import BacklogTable
 from savepoint_functions.mixed_mode.backlog_result import BacklogFiles, BacklogResult
+from savepoint_functions.mixed_mode.input_checks import streamed_rows
 from savepoint_functions.mixed_mode.progress import BacklogTally, BacklogWatch, no_progress
 from savepoint_functions.mixed_mode.spark_paths import readable
 from savepoint_functions.transformations.function_result import FunctionStateTransformation
-from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
 from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.savepoint.savepoint import Savepoint
 from savepoint_spark.session.tasks import typed_errors
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.process_functions import KeyedFunction
     from savepoint_functions.functions.sorted_inputs import KeyedInput
     from savepoint_functions.mixed_mode.progress import BacklogProgress
-    from savepoint_functions.transformations.process_transformation import KeyedRowsTransformation
+    from savepoint_functions.transformations.process_transformation import KeyedFunctionVerbs
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Backlog:
     @classmethod
     def of(
         cls,
-        keyed: KeyedStateTransformation | KeyedRowsTransformation,
+        keyed: KeyedFunctionVerbs,
         function: KeyedFunction,
         schema: StructType | str,
         *,
@@ -96,7 +96,7 @@ class Backlog:
 
         Raises:
             TypeError: The function is of another kind.
-            ValueError: An input is a stream; the options ask for stream mode; the schema has no
+            ValueError: An input is a stream, or of broadcast rows; the options ask for stream mode; the schema has no
                 columns; the function has side outputs, which a stream doesn't have; windows have
                 another watermark; or the out-of-orderness is negative.
             UnstableKeyError: Equal keys may have different bytes, so rows can't be sorted by them.
@@ -106,7 +106,7 @@ class Backlog:
             >>> keyed = OperatorTransformation.bootstrap_with(history).assign_timestamps("at")
             >>> backlog = Backlog.of(keyed.key_by("account"), Totals(), "account BIGINT")
         """
-        keyed = keyed.rows if isinstance(keyed, KeyedStateTransformation) else keyed
+        keyed = streamed_rows(keyed)
         keyed.expect(function, KeyedProcessFunction)
         if not keyed.options.is_mixed:
             raise ValueError(

@@ -6,8 +6,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from savepoint_functions.functions.sorted_inputs import KeyedInput
+    from savepoint_functions.transformations.process_transformation import (
+        KeyedFunctionVerbs,
+        KeyedRowsTransformation,
+    )
 
     Inputs = tuple[KeyedInput, ...]
+
+
+def streamed_rows(keyed: KeyedFunctionVerbs) -> KeyedRowsTransformation:
+    """The rows of a backlog or a stream. Raises ``ValueError`` for broadcast rows."""
+    if keyed.rows.broadcast is not None:
+        raise ValueError("a stream, and the backlog in front of it, take no broadcast rows")
+    return keyed.rows
 
 
 def expect_alike(backlog: Inputs, stream: Inputs) -> None:

@@ -35,14 +35,13 @@ from savepoint_functions.functions.process_functions import KeyedProcessFunction
 from savepoint_functions.mixed_mode.backlog import Backlog
 from savepoint_functions.mixed_mode.backlog_result import BacklogResult
 from savepoint_functions.mixed_mode.backlog_stream import BacklogStream
-from savepoint_functions.mixed_mode.input_checks import expect_alike
+from savepoint_functions.mixed_mode.input_checks import expect_alike, streamed_rows
 from savepoint_functions.mixed_mode.job_outputs import BACKLOG_BATCH, no_output
 from savepoint_functions.mixed_mode.progress import STREAM, no_progress
 from savepoint_functions.mixed_mode.running_stream import RunningStream
 from savepoint_functions.mixed_mode.spark_paths import expect_path
 from savepoint_functions.mixed_mode.stream_function import OperatorSettings, StreamFunction
 from savepoint_functions.transformations.function_result import FunctionResult
-from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
 from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.savepoint.savepoint import Savepoint
 from savepoint_spark.session.session import is_remote, remote_error
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
     from savepoint_functions.mixed_mode.keyed_processor import ProcessFunction
     from savepoint_functions.mixed_mode.progress import Tell
     from savepoint_functions.mixed_mode.stream_function import Output
-    from savepoint_functions.transformations.process_transformation import KeyedRowsTransformation
+    from savepoint_functions.transformations.process_transformation import KeyedFunctionVerbs
     from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
     from savepoint_spark.savepoint.written import WrittenSavepoint
 
@@ -83,8 +82,8 @@ class MixedModeJob:
     @classmethod
     def of(
         cls,
-        backlog: KeyedStateTransformation | KeyedRowsTransformation,
-        stream: KeyedStateTransformation | KeyedRowsTransformation,
+        backlog: KeyedFunctionVerbs,
+        stream: KeyedFunctionVerbs,
         function: ProcessFunction,
         settings: OperatorSettings,
         directory: str,
@@ -127,10 +126,7 @@ class MixedModeJob:
             ...     "/jobs/totals",
             ... )
         """
-        rows, streamed = (
-            side.rows if isinstance(side, KeyedStateTransformation) else side
-            for side in (backlog, stream)
-        )
+        rows, streamed = streamed_rows(backlog), streamed_rows(stream)
         past, live = rows.inputs, streamed.inputs
         if is_remote(past[0].data.sparkSession):
             raise remote_error("a backlog, then a stream")

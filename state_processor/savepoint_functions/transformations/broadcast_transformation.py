@@ -11,19 +11,12 @@ from typing import TYPE_CHECKING, Self
 
 from pyspark.sql.types import StructType
 
-from savepoint_functions.functions.broadcast_functions import (
-    BroadcastProcessFunction,
-    KeyedBroadcastProcessFunction,
-)
+from savepoint_functions.functions.broadcast_functions import BroadcastProcessFunction
 from savepoint_functions.functions.broadcast_run import BroadcastResult, ConnectedTask
 from savepoint_functions.functions.function_calls import expect_kind
-from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.operator_function import ROW, in_structs
 from savepoint_functions.functions.outputs import OUTPUT, Outputs, kept_once, rows_in
-from savepoint_functions.transformations.function_result import (
-    FunctionResult,
-    FunctionStateTransformation,
-)
+from savepoint_functions.transformations.function_result import FunctionResult
 from savepoint_spark.bootstrapping.windowed_transformation import OperatorStateTransformation
 
 if TYPE_CHECKING:
@@ -32,8 +25,6 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.types.descriptors import MapStateDescriptor
     from savepoint_functions.functions.broadcast_run import BroadcastFunction
-    from savepoint_functions.functions.execution_options import ExecutionOptions
-    from savepoint_functions.functions.sorted_inputs import KeyedInput
 
 
 @dataclass(frozen=True, repr=False)
@@ -174,123 +165,3 @@ class BroadcastTransformation:
         names = tuple(self.data.select(f"{ROW}.*").columns)
         task = ConnectedTask(function, broadcast.held(), names, outputs)
         return self.data.mapInArrow(task.run, StructType(outputs.fields))
-
-
-@dataclass(frozen=True, repr=False)
-class KeyedBroadcastTransformation:
-    """Rows with keys, connected with broadcast rows.
-
-    Attributes:
-        keyed: The rows.
-        options: The execution options.
-        broadcast: The broadcast rows.
-    """
-
-    keyed: KeyedInput
-    options: ExecutionOptions
-    broadcast: BroadcastRows
-
-    def __repr__(self) -> str:
-        return f"KeyedBroadcastTransformation(key {list(self.keyed.key.columns)}, {self.broadcast})"
-
-    @classmethod
-    def of(
-        cls, inputs: tuple[KeyedInput, ...], options: ExecutionOptions, broadcast: BroadcastRows
-    ) -> Self:
-        """See ``KeyedRowsTransformation.connect``."""
-        if len(inputs) > 1:
-            raise ValueError("a function has two inputs at most: make a union of the others first")
-        return cls(inputs[0], options, broadcast)
-
-    def process(
-        self,
-        function: KeyedBroadcastProcessFunction,
-        schema: StructType | str,
-        *,
-        initial: Operator | None = None,
-        out_of_orderness_ms: int = 0,
-    ) -> DataFrame:
-        """The rows that a function gives; the function runs over the broadcast rows at once.
-
-        Arguments and errors are those of ``KeyedRowsTransformation.process``. Broadcast rows come
-        before all others, also before the timers of ``initial``.
-
-        Example:
-            >>> sales.key_by("account").connect(rates).process(Totals(), "account BIGINT").show()
-        """
-        expect_kind(function, KeyedBroadcastProcessFunction)
-        outputs = Outputs.of(schema, function)
-        broadcast = self.broadcast.run(function, outputs, initial)
-        rows = self._rows(
-            function,
-            broadcast,
-            keeps_state=False,
-            initial=initial,
-            out_of_orderness_ms=out_of_orderness_ms,
-        )
-        return rows_in(broadcast.table, OUTPUT).unionAll(rows.output(schema))
-
-    def transform(
-        self, function: KeyedBroadcastProcessFunction, *, initial: Operator | None = None
-    ) -> FunctionStateTransformation:
-        """The keyed state and the broadcast state that a function makes, for one operator.
-
-        Timers do not fire, but become timers of the savepoint; rows are dropped. Arguments and
-        errors are those of ``KeyedRowsTransformation.transform``.
-
-        Example:
-            >>> totals = sales.key_by("account").connect(rates).transform(Totals())
-        """
-        expect_kind(function, KeyedBroadcastProcessFunction)
-        broadcast = self.broadcast.run(function, Outputs.dropped(), initial)
-        rows = self._rows(function, broadcast, keeps_state=True, initial=initial)
-        return FunctionStateTransformation(rows, broadcast.elements())
-
-    def run(
-        self,
-        function: KeyedBroadcastProcessFunction,
-        schema: StructType | str | None = None,
-        *,
-        initial: Operator | None = None,
-        watermark: int | None = None,
-        max_parallelism: int | None = None,
-        out_of_orderness_ms: int = 0,
-    ) -> FunctionResult:
-        """Runs a function once, and keeps its rows, its side outputs and all its state.
-
-        Arguments and errors are those of ``KeyedRowsTransformation.run``.
-
-        Example:
-            >>> run = sales.key_by("account").connect(rates).run(Totals(), "account BIGINT")
-        """
-        expect_kind(function, KeyedBroadcastProcessFunction)
-        outputs = Outputs.of(schema, function)
-        broadcast = self.broadcast.run(function, outputs, initial)
-        rows = self._rows(
-            function,
-            broadcast,
-            keeps_state=True,
-            initial=initial,
-            out_of_orderness_ms=out_of_orderness_ms,
-        )
-        key_groups = rows.max_parallelism(max_parallelism)
-        return FunctionResult.of(rows, outputs, watermark, key_groups, broadcast)
-
-    def _rows(
-        self,
-        function: KeyedBroadcastProcessFunction,
-        broadcast: BroadcastResult,
-        *,
-        keeps_state: bool,
-        initial: Operator | None,
-        out_of_orderness_ms: int = 0,
-    ) -> FunctionPlan:
-        return FunctionPlan.of(
-            (self.keyed,),
-            function,
-            self.options,
-            keeps_state=keeps_state,
-            initial=initial,
-            broadcast=broadcast.held(),
-            out_of_orderness_ms=out_of_orderness_ms,
-        )

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self, overload
+from typing import TYPE_CHECKING, Self
 
 from savepoint_functions.functions.batch_function import ROWS, over_batches
 from savepoint_functions.functions.batch_plan import BatchFunctionPlan
+from savepoint_functions.functions.broadcast_functions import KeyedBroadcastProcessFunction
 from savepoint_functions.functions.execution_options import ExecutionOptions
 from savepoint_functions.functions.function_calls import expect_kind
 from savepoint_functions.functions.function_plan import FunctionPlan
-from savepoint_functions.functions.outputs import Outputs
+from savepoint_functions.functions.outputs import OUTPUT, Outputs, rows_in
 from savepoint_functions.functions.process_functions import (
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     KeyedStateBootstrapFunction,
 )
-from savepoint_functions.transformations.broadcast_transformation import (
-    BroadcastRows,
-    KeyedBroadcastTransformation,
-)
+from savepoint_functions.transformations.broadcast_transformation import BroadcastRows
 from savepoint_functions.transformations.function_result import (
     FunctionResult,
     FunctionStateTransformation,
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.types.descriptors import StateDescriptor
     from savepoint_functions.functions.batch_function import BatchFunction, KeyBatchFunction
+    from savepoint_functions.functions.broadcast_run import BroadcastResult
     from savepoint_functions.functions.execution_options import Setting
     from savepoint_functions.functions.process_functions import KeyedFunction
     from savepoint_functions.functions.sorted_inputs import KeyedInput
@@ -86,18 +85,12 @@ class KeyedFunctionVerbs(ABC):
         """
         return replace(self.rows, options=ExecutionOptions.of(settings))
 
-    @overload
-    def connect(self, other: KeyedFunctionVerbs) -> KeyedRowsTransformation: ...
-
-    @overload
-    def connect(self, other: BroadcastRows) -> KeyedBroadcastTransformation: ...
-
-    def connect(
-        self, other: KeyedFunctionVerbs | BroadcastRows
-    ) -> KeyedRowsTransformation | KeyedBroadcastTransformation:
+    def connect(self, other: KeyedFunctionVerbs | BroadcastRows) -> KeyedRowsTransformation:
         """The rows, connected with a second input with keys of the same type, or with broadcast rows.
 
-        A function has one set of options: options that one input was given count for both.
+        A function has one set of options: options that one input was given count for both. Broadcast
+        rows take a ``KeyedBroadcastProcessFunction``, which runs over them at once. They come before
+        all other rows, also before the timers of ``initial``.
 
         Raises:
             ValueError: There would be more than two inputs, or both were given different options.
@@ -107,14 +100,14 @@ class KeyedFunctionVerbs(ABC):
             >>> orders.key_by("customer").connect(payments.key_by("customer")).process(fn, schema)
             >>> orders.key_by("customer").connect(rates.broadcast(RATES)).process(convert, schema)
         """
-        first = self.rows
-        if isinstance(other, BroadcastRows):
-            return KeyedBroadcastTransformation.of(first.inputs, first.options, other)
-        if not isinstance(other, KeyedFunctionVerbs):
+        if not isinstance(other, BroadcastRows | KeyedFunctionVerbs):
             raise TypeError(f"a {type(other).__name__} can't be connected; {NOT_CONNECTED}")
-        second = other.rows
-        if len(first.inputs) + len(second.inputs) != 2:
+        first = self.rows
+        second = first if isinstance(other, BroadcastRows) else other.rows
+        if first.is_connected or second.is_connected:
             raise ValueError("a function has two inputs at most: make a union of the others first")
+        if isinstance(other, BroadcastRows):
+            return replace(first, broadcast=other)
         given = {first.options, second.options} - {ExecutionOptions()}
         if len(given) > 1:
             raise ValueError(
@@ -146,8 +139,9 @@ class KeyedFunctionVerbs(ABC):
         Example:
             >>> keyed.window(TumblingWindows(3_600_000)).reduce(max, Types.LONG(), "cents")
         """
+        self.rows.expect_alone("windows take")
         return WindowedRows.of(
-            self.rows.inputs,
+            self.rows.inputs[0],
             self.rows.options,
             assigner,
             allowed_lateness_ms,
@@ -161,7 +155,8 @@ class KeyedFunctionVerbs(ABC):
 
         Args:
             function: A ``KeyedStateBootstrapFunction``; or a process function, whose rows are
-                dropped. For two inputs a ``KeyedCoProcessFunction``.
+                dropped. For two inputs a ``KeyedCoProcessFunction``, for broadcast rows a
+                ``KeyedBroadcastProcessFunction``.
             initial: The operator of a savepoint with whose state the function begins. Keys without
                 rows, and states that the function does not register, are copied.
 
@@ -177,8 +172,10 @@ class KeyedFunctionVerbs(ABC):
             >>> totals = keyed.transform(Totals(), initial=yesterday.operator("totals"))
         """
         self.rows.expect(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
-        rows = self.rows.with_function(function, keeps_state=True, initial=initial)
-        return FunctionStateTransformation(rows)
+        rows, broadcast = self.rows.with_function(
+            function, Outputs.dropped(), keeps_state=True, initial=initial
+        )
+        return FunctionStateTransformation(rows, broadcast.elements() if broadcast else ())
 
     def transform_batches(
         self, function: BatchFunction, *descriptors: StateDescriptor
@@ -260,12 +257,10 @@ class KeyedFunctionVerbs(ABC):
         *,
         returns_all_keys: bool,
     ) -> BatchFunctionPlan:
-        """The plan of a function over batches. Raises ``ValueError`` for two inputs or unsorted rows."""
-        inputs, options = self.rows.inputs, self.rows.options
-        if len(inputs) > 1 or not options.is_sorted:
-            raise ValueError("a function over batches takes the sorted rows of one input")
+        self.rows.expect_alone("a function over batches takes")
+        (rows,) = self.rows.inputs
         return BatchFunctionPlan.of(
-            inputs[0], function, descriptors, batch_rows, initial, returns_all_keys=returns_all_keys
+            rows, function, descriptors, batch_rows, initial, returns_all_keys=returns_all_keys
         )
 
     def process(
@@ -283,7 +278,8 @@ class KeyedFunctionVerbs(ABC):
         timestamp, less the out-of-orderness, less 1 ms, and timers up to that fire before it.
 
         Args:
-            function: A ``KeyedProcessFunction``; for two inputs a ``KeyedCoProcessFunction``.
+            function: A ``KeyedProcessFunction``; for two inputs a ``KeyedCoProcessFunction``, for
+                broadcast rows a ``KeyedBroadcastProcessFunction``.
             schema: The columns of the rows, as a schema of Spark or as a DDL string.
             initial: The operator of a savepoint with whose state the function begins.
             out_of_orderness_ms: How much later than others a row may come, in ms.
@@ -297,13 +293,15 @@ class KeyedFunctionVerbs(ABC):
             >>> keyed.process(Counts(), "word STRING, count BIGINT").show()
         """
         self.rows.expect(function, KeyedProcessFunction)
-        rows = self.rows.with_function(
+        rows, broadcast = self.rows.with_function(
             function,
+            Outputs.of(schema, function),
             keeps_state=False,
             initial=initial,
             out_of_orderness_ms=out_of_orderness_ms,
         )
-        return rows.output(schema)
+        output = rows.output(schema)
+        return rows_in(broadcast.table, OUTPUT).unionAll(output) if broadcast else output
 
     def run(
         self,
@@ -346,11 +344,16 @@ class KeyedFunctionVerbs(ABC):
             >>> Savepoint.create(spark).with_operator("counts", run.state).write(path)
         """
         self.rows.expect(function, KeyedStateBootstrapFunction, KeyedProcessFunction)
-        rows = self.rows.with_function(
-            function, keeps_state=True, initial=initial, out_of_orderness_ms=out_of_orderness_ms
+        outputs = Outputs.of(schema, function)
+        rows, broadcast = self.rows.with_function(
+            function,
+            outputs,
+            keeps_state=True,
+            initial=initial,
+            out_of_orderness_ms=out_of_orderness_ms,
         )
         key_groups = rows.max_parallelism(max_parallelism)
-        return FunctionResult.of(rows, Outputs.of(schema, function), watermark, key_groups)
+        return FunctionResult.of(rows, outputs, watermark, key_groups, broadcast)
 
 
 @dataclass(frozen=True, repr=False)
@@ -360,38 +363,62 @@ class KeyedRowsTransformation(KeyedFunctionVerbs):
     Attributes:
         inputs: The rows.
         options: The execution options.
+        broadcast: The broadcast rows that they are connected with.
     """
 
     inputs: tuple[KeyedInput, ...]
     options: ExecutionOptions = ExecutionOptions()  # noqa: RUF009  # it is frozen
+    broadcast: BroadcastRows | None = None
 
     def __repr__(self) -> str:
         keys = [list(rows.key.columns) for rows in self.inputs]
-        return f"KeyedRowsTransformation(keys {keys})"
+        others = "" if self.broadcast is None else f", {self.broadcast}"
+        return f"KeyedRowsTransformation(keys {keys}{others})"
 
     @property
     def rows(self) -> Self:
         """See ``KeyedFunctionVerbs``."""
         return self
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether it has a second input, or broadcast rows."""
+        return len(self.inputs) > 1 or self.broadcast is not None
+
+    def expect_alone(self, what: str) -> None:
+        """Raises ``ValueError`` for a second input, or for unsorted rows."""
+        if self.is_connected or not self.options.is_sorted:
+            raise ValueError(f"{what} the sorted rows of one input")
+
     def with_function(
         self,
         function: KeyedFunction,
+        outputs: Outputs,
         *,
         keeps_state: bool,
         initial: Operator | None,
         out_of_orderness_ms: int = 0,
-    ) -> FunctionPlan:
-        """The plan of a function over the rows."""
-        return FunctionPlan.of(
+    ) -> tuple[FunctionPlan, BroadcastResult | None]:
+        """The plan of a function over the rows, and what it has made of the broadcast rows."""
+        broadcast = None
+        if self.broadcast is not None:
+            assert isinstance(function, KeyedBroadcastProcessFunction)  # as ``expect`` has seen
+            broadcast = self.broadcast.run(function, outputs, initial)
+        plan = FunctionPlan.of(
             self.inputs,
             function,
             self.options,
             keeps_state=keeps_state,
             initial=initial,
+            broadcast=broadcast.held() if broadcast else None,
             out_of_orderness_ms=out_of_orderness_ms,
         )
+        return plan, broadcast
 
     def expect(self, function: object, *of_one: type) -> None:
         """Raises ``TypeError`` if a function doesn't take these rows."""
-        expect_kind(function, *((KeyedCoProcessFunction,) if len(self.inputs) > 1 else of_one))
+        if self.broadcast is not None:
+            of_one = (KeyedBroadcastProcessFunction,)
+        elif len(self.inputs) > 1:
+            of_one = (KeyedCoProcessFunction,)
+        expect_kind(function, *of_one)

@@ -65,7 +65,7 @@ class WindowedRows:
     @classmethod
     def of(
         cls,
-        inputs: tuple[KeyedInput, ...],
+        rows: KeyedInput,
         options: ExecutionOptions,
         assigner: WindowAssigner,
         allowed_lateness_ms: int,
@@ -73,13 +73,11 @@ class WindowedRows:
         is_processing_time: bool,
     ) -> Self:
         """Rows in windows; see ``KeyedFunctionVerbs.window``."""
-        if len(inputs) > 1 or not options.is_sorted:
-            raise ValueError("windows take the sorted rows of one input")
         if allowed_lateness_ms < 0:
             raise ValueError(f"allowed_lateness_ms={allowed_lateness_ms}, expected 0 or more")
         trigger = ProcessingTimeTrigger() if is_processing_time else EventTimeTrigger()
         windowing = Windowing(assigner, trigger, is_processing_time, allowed_lateness_ms)
-        return cls(inputs[0], options, windowing)
+        return cls(rows, options, windowing)
 
     def __repr__(self) -> str:
         return f"WindowedRows(key {list(self.rows.key.columns)}, {self.windowing.assigner})"

@@ -19,7 +19,9 @@ from transactions import currency_rates, transactions
 
 from savepoint_formats.errors import StateTypeError
 from state_processor import (
+    Backlog,
     BroadcastProcessFunction,
+    GlobalWindows,
     ListStateDescriptor,
     MapStateDescriptor,
     OperatorTransformation,
@@ -195,3 +197,10 @@ def test_wrong_calls_are_refused(inputs: Inputs) -> None:
         keyed.connect(inputs.rates).transform(converter())  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="two inputs at most"):
         keyed.connect(keyed).connect(inputs.rates)
+    both = keyed.connect(inputs.rates)
+    with pytest.raises(ValueError, match="two inputs at most"):
+        both.connect(keyed)
+    with pytest.raises(ValueError, match="windows take the sorted rows of one input"):
+        both.window(GlobalWindows())
+    with pytest.raises(ValueError, match="take no broadcast rows"):
+        Backlog.of(both, convert_and_summarize(), CONVERTED)
