@@ -41,8 +41,10 @@ from pyspark import cloudpickle
 from pyspark.sql import functions as F
 
 from savepoint_functions.aggregating.aggregates import Count
-from savepoint_functions.transformations.keyed_aggregation import KeyedAggregation
-from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
+from savepoint_functions.transformations.keyed_transformation import (
+    KeyedAggregation,
+    KeyedStateTransformation,
+)
 from savepoint_functions.transformations.local_aggregation import TABLE_SIZE
 from state_processor import (
     OperatorTransformation,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
     from savepoint_spark.savepoint.changes import SnapshotFormat
-    from savepoint_spark.savepoint.written import PlannedSavepoint, WrittenSavepoint
+    from savepoint_spark.savepoint.write import PlannedSavepoint, WrittenSavepoint
     from state_processor import SavepointWriter
 
     Change = Callable[..., SavepointWriter]

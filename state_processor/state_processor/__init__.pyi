@@ -230,6 +230,9 @@ from savepoint_functions.functions.broadcast_functions import (
 from savepoint_functions.functions.broadcast_run import (
     BroadcastResult,
 )
+from savepoint_functions.functions.outputs import (
+    OutputTag,
+)
 from savepoint_functions.functions.process_functions import (
     BroadcastStateBootstrapFunction,
     KeyedCoProcessFunction,
@@ -238,26 +241,19 @@ from savepoint_functions.functions.process_functions import (
     RecordAttributes,
     StateBootstrapFunction,
 )
-from savepoint_functions.functions.side_outputs import (
-    OutputTag,
-)
 from savepoint_functions.mixed_mode.backlog import (
     Backlog,
 )
-from savepoint_functions.mixed_mode.backlog_loop import (
-    BacklogCounts,
-)
 from savepoint_functions.mixed_mode.backlog_result import (
+    BacklogCounts,
     BacklogResult,
 )
 from savepoint_functions.mixed_mode.committed_batch import (
     CommittedBatch,
 )
-from savepoint_functions.mixed_mode.job_outputs import (
-    ParquetOutput,
-)
 from savepoint_functions.mixed_mode.mixed_mode_job import (
     MixedModeJob,
+    ParquetOutput,
 )
 from savepoint_functions.mixed_mode.progress import (
     BacklogProgress,
@@ -278,10 +274,8 @@ from savepoint_functions.transformations.function_result import (
     FunctionResult,
     FunctionStateTransformation,
 )
-from savepoint_functions.transformations.keyed_aggregation import (
-    KeyedAggregation,
-)
 from savepoint_functions.transformations.keyed_transformation import (
+    KeyedAggregation,
     KeyedStateTransformation,
 )
 from savepoint_functions.transformations.local_aggregation import (
@@ -361,10 +355,10 @@ from savepoint_spark.savepoint.spark_savepoint import (
 from savepoint_spark.savepoint.spark_verbs import (
     SparkSavepointDiff,
 )
+from savepoint_spark.savepoint.write import PlannedSavepoint, WrittenOperator, WrittenSavepoint
 from savepoint_spark.savepoint.writer import (
     SavepointWriter,
 )
-from savepoint_spark.savepoint.written import PlannedSavepoint, WrittenOperator, WrittenSavepoint
 from savepoint_spark.session.session import (
     local_session,
 )

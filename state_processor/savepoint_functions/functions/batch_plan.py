@@ -15,9 +15,8 @@ from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.batch_function import KeyBatch, given_column, whole_keys
 from savepoint_functions.functions.function_plan import KeyedFunctionPlan
-from savepoint_functions.functions.initial_keys import NO_SPLIT, InitialSplits
+from savepoint_functions.functions.initial_keys import NO_SPLIT, InitialSplits, InitialValues
 from savepoint_functions.functions.initial_state import InitialState
-from savepoint_functions.functions.initial_values import InitialValues
 from savepoint_functions.functions.key_spans import decoded_keys, key_starts
 from savepoint_functions.functions.outputs import Outputs, in_column, kept_once
 from savepoint_functions.functions.result_table import (

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from savepoint_formats.errors import RefusedError
-from savepoint_functions.functions.backends.held_states import HeldMapState
+from savepoint_functions.functions.backends.in_memory import HeldMapState
 from savepoint_functions.functions.process_functions import (
     KeyedContext,
     KeyedFunction,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from savepoint_database.types.descriptors import MapStateDescriptor
     from savepoint_functions.functions.backends import TimerService
     from savepoint_functions.functions.backends.backend import Clock
-    from savepoint_functions.functions.side_outputs import OutputTag, SideOutputs
+    from savepoint_functions.functions.outputs import OutputTag, SideOutputs
     from savepoint_spark.reading.functions import OutputRow
     from savepoint_spark.reading.states import MapState
 

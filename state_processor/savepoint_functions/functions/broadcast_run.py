@@ -49,8 +49,7 @@ from savepoint_functions.functions.operator_function import (
     FunctionElementState,
     timed_rows,
 )
-from savepoint_functions.functions.outputs import OutputBuffer, kept_once
-from savepoint_functions.functions.side_outputs import SideOutputs
+from savepoint_functions.functions.outputs import OutputBuffer, SideOutputs, kept_once
 from savepoint_spark.changing.stored_elements import (
     element_arrays,
     element_layout,

@@ -23,8 +23,8 @@ from savepoint_functions.functions.execution_options import SORTED_INPUTS
 from savepoint_functions.functions.function_calls import FunctionCalls
 from savepoint_functions.functions.initial_keys import InitialKeys
 from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
+from savepoint_functions.functions.outputs import SideOutputs
 from savepoint_functions.functions.process_functions import KeyedContext
-from savepoint_functions.functions.side_outputs import SideOutputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_database.types.types import Types
-from savepoint_functions.functions.backends.internal_timers import InternalTimerService
 from savepoint_functions.functions.backends.namespaces import expect_namespaces
-from savepoint_functions.functions.backends.timers import timer_states
+from savepoint_functions.functions.backends.timers import InternalTimerService, timer_states
 from savepoint_spark.reading.functions import RuntimeContext
 from savepoint_spark.reading.states import (
     AggregatingState,

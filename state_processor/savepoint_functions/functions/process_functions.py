@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from savepoint_functions.functions.backends.backend import Clock
     from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
-    from savepoint_functions.functions.side_outputs import OutputTag, SideOutputs
+    from savepoint_functions.functions.outputs import OutputTag, SideOutputs
     from savepoint_spark.reading.functions import OutputRow
     from savepoint_spark.reading.states import ListState, MapState
 

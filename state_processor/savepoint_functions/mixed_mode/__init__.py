@@ -13,16 +13,14 @@ savepoint, on Spark's own stateful engine. Read the modules in this order:
 | switch_state       | the state of a key before its first visit; sorted_file: its files         |
 | stored_rows        | from the state store, and the switch, to a savepoint                      |
 | stream_function    | all of that as a query of Spark                                           |
-| running_stream     | a running query, and actions of the clock; wake_ups: keys that it wakes   |
+| running_stream     | a running query, and actions of the clock                                 |
 """
 
 from savepoint_functions.functions.process_functions import RecordAttributes
 from savepoint_functions.mixed_mode.backlog import Backlog
-from savepoint_functions.mixed_mode.backlog_loop import BacklogCounts
-from savepoint_functions.mixed_mode.backlog_result import BacklogResult
+from savepoint_functions.mixed_mode.backlog_result import BacklogCounts, BacklogResult
 from savepoint_functions.mixed_mode.committed_batch import CommittedBatch
-from savepoint_functions.mixed_mode.job_outputs import ParquetOutput
-from savepoint_functions.mixed_mode.mixed_mode_job import MixedModeJob
+from savepoint_functions.mixed_mode.mixed_mode_job import MixedModeJob, ParquetOutput
 from savepoint_functions.mixed_mode.progress import BacklogProgress, BatchProgress, print_progress
 from savepoint_functions.mixed_mode.running_stream import RunningStream
 from savepoint_functions.mixed_mode.stream_function import OperatorSettings

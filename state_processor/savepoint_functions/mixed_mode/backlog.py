@@ -29,13 +29,11 @@ from pyspark.sql import functions as F
 from savepoint_functions.functions.backends import processing_time
 from savepoint_functions.functions.backends.timers import MIN_WATERMARK
 from savepoint_functions.functions.function_plan import FunctionPlan
-from savepoint_functions.functions.outputs import Outputs
+from savepoint_functions.functions.outputs import Outputs, expect_one_output
 from savepoint_functions.functions.process_functions import KeyedProcessFunction
 from savepoint_functions.functions.result_table import ResultState, state_ids
-from savepoint_functions.functions.side_outputs import expect_one_output
 from savepoint_functions.functions.sorted_inputs import milliseconds
-from savepoint_functions.mixed_mode.backlog_loop import BacklogTable
-from savepoint_functions.mixed_mode.backlog_result import BacklogFiles, BacklogResult
+from savepoint_functions.mixed_mode.backlog_result import BacklogFiles, BacklogResult, BacklogTable
 from savepoint_functions.mixed_mode.input_checks import streamed_rows
 from savepoint_functions.mixed_mode.progress import BacklogTally, BacklogWatch, no_progress
 from savepoint_functions.mixed_mode.spark_paths import readable
@@ -193,7 +191,7 @@ class Backlog:
             rows.write.parquet(path)
 
     def _made(self, max_parallelism: int, tally: BacklogTally) -> DataFrame:
-        """The table of ``backlog_loop``."""
+        """The table of ``backlog_result``."""
         watermark = self.watermark()
         table, rows = self.rows.table(
             Outputs.of(self.schema, self.rows.task.function),

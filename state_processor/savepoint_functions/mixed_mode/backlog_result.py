@@ -1,43 +1,157 @@
-"""Results of a backlog: a savepoint of the switch, output rows, and counts.
+"""Results of a backlog: how tasks make them, key after key, and how they are read.
+
+When a key has no more rows, its event-time timers up to the greatest watermark of the backlog fire,
+and that is the current watermark meanwhile. If the backlog begins with the state of a savepoint,
+some of them fire between rows, see ``KeyLoop``. Timers of processing time fire when the clock
+reaches them: between two rows of their key, or at its end. Other timers stay timers of the key.
+
+The results are the table of ``result_table``, with one more column:
+
+| column    | type   | meaning                                                    |
+|-----------|--------|------------------------------------------------------------|
+| counts    | STRUCT | a row per task: ``BacklogCounts`` and the watermark        |
 
 Each run of a backlog has a directory of its own below that of the user, so that nothing overwrites
-the
-files of another run:
+the files of another run:
 
 | path                                | content                                                    |
 |-------------------------------------|------------------------------------------------------------|
 | ``backlog-<16 hex digits>``         | a run                                                      |
-| ``backlog-<…>/rows``                | the table of ``backlog_loop``, as Parquet                   |
+| ``backlog-<…>/rows``                | the table, as Parquet                                      |
 | ``backlog-<…>/savepoint``           | the savepoint; once it is complete, the run is finished    |
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
+import pyarrow as pa
 from pyarrow import fs
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
 
 from savepoint_formats.errors import SavepointExistsError
 from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.locations.location import Location
 from savepoint_functions.functions.backends.timers import MIN_WATERMARK
-from savepoint_functions.functions.outputs import OUTPUT, rows_in
-from savepoint_functions.mixed_mode.backlog_loop import COUNT_NAMES, COUNTS, BacklogCounts
+from savepoint_functions.functions.function_task import KeyLoop
+from savepoint_functions.functions.outputs import OUTPUT, in_column, rows_in
+from savepoint_functions.functions.process_functions import RecordAttributes
+from savepoint_functions.functions.result_table import ResultTable
 from savepoint_functions.mixed_mode.spark_paths import readable
 from savepoint_spark.savepoint.savepoint import Savepoint
 from savepoint_spark.session.tasks import typed_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from savepoint_functions.functions.backends import KeyedStateBackend
+    from savepoint_functions.functions.function_task import FunctionTask
+    from savepoint_functions.functions.key_spans import RowsOfKey
+    from savepoint_functions.mixed_mode.progress import BacklogTally
     from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+
+
+class BacklogLoop(KeyLoop):
+    """A function at work on a backlog, which counts rows, ended keys, and keys that left state."""
+
+    def __init__(self, task: FunctionTask, backend: KeyedStateBackend) -> None:
+        super().__init__(task, backend)
+        assert task.watermark is not None  # every backlog has one
+        self.rows = self.keys = self.kept = 0
+        self.watermark = task.watermark
+
+    @property
+    def state_accesses(self) -> tuple[int | None, int | None]:
+        """How often state of a key was read from its store, and written there.
+
+        A backend of one key writes the state of each key once, and never reads it. Nobody counts
+        how often a function uses a backend of all keys.
+        """
+        return (None, None) if self.backend.keeps_all_keys else (0, self.kept)
+
+    def steps(self, keys: Iterable[RowsOfKey]) -> Iterator[None]:
+        """See ``KeyLoop``; the function also learns where the backlog begins and ends."""
+        self._task.function.process_record_attributes(RecordAttributes(is_backlog=True))
+        yield from super().steps(keys)
+        self._task.function.process_record_attributes(RecordAttributes(is_backlog=False))
+
+    def _rows(self, of_key: RowsOfKey) -> Iterator[tuple[int | None, Any]]:
+        self.rows += len(of_key.rows)
+        fire = partial(self._fire_by_clock, of_key)
+        return self._timers.between(super()._rows(of_key), self.backend.clock, fire)
+
+    def _fire_by_clock(self, of_key: RowsOfKey, now: int) -> None:
+        self._fire_between(of_key, self._timers.due(processing_time=now))
+
+    def _end(self) -> None:
+        now = self.backend.clock()
+        # The clock's timers were due before the watermark came.
+        self._calls.fire(self._timers.due(processing_time=now))
+        self._calls.fire(self._timers.due(watermark=self.watermark, processing_time=now))
+        before = len(self.ended)
+        self._keep()
+        self.keys += 1
+        self.kept += len(self.ended) - before
+
+
+COUNTS = "counts"
+
+
+@dataclass(frozen=True, slots=True)
+class BacklogCounts:
+    """Amounts of rows, keys and work of a backlog.
+
+    Attributes:
+        rows: The number of rows that the function was called for.
+        keys: The number of their keys.
+        output_rows: The number of rows that the function gave.
+        state_reads: How often the state of a key was read from its store; None with a backend of
+            all keys, whose accesses nobody counts.
+        state_writes: How often the state of a key was written there; None likewise.
+    """
+
+    rows: int
+    keys: int
+    output_rows: int
+    state_reads: int | None
+    state_writes: int | None
+
+
+COUNT_NAMES = (*(field.name for field in fields(BacklogCounts)), "watermark")
+_COUNT_TYPE = pa.struct([(name, pa.int64()) for name in COUNT_NAMES])
+
+
+@dataclass(frozen=True, kw_only=True)
+class BacklogTable(ResultTable):
+    """A function over a backlog; ``tally`` counts the work of tasks while it runs."""
+
+    kind = BacklogLoop
+    tally: BacklogTally
+
+    @property
+    def spark_schema(self) -> StructType:
+        counts = StructType([StructField(name, LongType()) for name in COUNT_NAMES])
+        return StructType([*super().spark_schema, StructField(COUNTS, counts)])
+
+    @property
+    def schema(self) -> pa.Schema:
+        return super().schema.append(pa.field(COUNTS, _COUNT_TYPE))
+
+    def end(self, loop: KeyLoop, output_rows: int) -> Iterator[pa.RecordBatch]:
+        """The counts of a task that is done."""
+        assert isinstance(loop, BacklogLoop)  # as ``kind`` says
+        self.tally.add(loop.rows, loop.keys)
+        counts = BacklogCounts(loop.rows, loop.keys, output_rows, *loop.state_accesses)
+        row = {**asdict(counts), "watermark": loop.watermark}
+        yield in_column(self.schema, COUNTS, pa.array([row], _COUNT_TYPE))
+
 
 _OF_A_RUN = re.compile(r"backlog-[0-9a-f]{16}")
 

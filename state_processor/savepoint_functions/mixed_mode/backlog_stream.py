@@ -22,7 +22,6 @@ from savepoint_formats.errors import SavepointNotFoundError
 from savepoint_formats.locations.location import Location
 from savepoint_functions.functions.backends.timers import MIN_WATERMARK
 from savepoint_functions.mixed_mode.committed_batch import CommittedBatch
-from savepoint_functions.mixed_mode.job_outputs import FIRST_BACKLOG_BATCH
 from savepoint_functions.mixed_mode.progress import BACKLOG
 from savepoint_functions.mixed_mode.running_stream import RunningStream
 from savepoint_functions.mixed_mode.spark_paths import readable
@@ -33,6 +32,9 @@ if TYPE_CHECKING:
     from savepoint_functions.mixed_mode.progress import Tell
     from savepoint_functions.mixed_mode.stream_function import Output, StreamFunction
     from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+
+FIRST_BACKLOG_BATCH = -(2**62)
+"""The number of the first batch of a backlog that runs in stream mode."""
 
 _ROWS_PER_FILE = 100_000
 

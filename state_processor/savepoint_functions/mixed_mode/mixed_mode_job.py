@@ -17,6 +17,10 @@ with savepoints at that interval. The directory of a job has:
 | ``stream``            | Spark's checkpoint of the stream, and the state of the switch          |
 | ``savepoints``        | the last savepoint of the interval                                     |
 
+An output takes the rows and the number of a batch. A batch that was not committed before a failure
+comes again, with the same number and the same rows. So each row counts once if an output replaces
+the rows of a number. Batches of a backlog have negative numbers, and those of the stream begin with 0.
+
 Flink: FLIP-327.
 """
 
@@ -36,7 +40,6 @@ from savepoint_functions.mixed_mode.backlog import Backlog
 from savepoint_functions.mixed_mode.backlog_result import BacklogResult
 from savepoint_functions.mixed_mode.backlog_stream import BacklogStream
 from savepoint_functions.mixed_mode.input_checks import expect_alike, streamed_rows
-from savepoint_functions.mixed_mode.job_outputs import BACKLOG_BATCH, no_output
 from savepoint_functions.mixed_mode.progress import STREAM, no_progress
 from savepoint_functions.mixed_mode.running_stream import RunningStream
 from savepoint_functions.mixed_mode.spark_paths import expect_path
@@ -47,6 +50,8 @@ from savepoint_spark.savepoint.savepoint import Savepoint
 from savepoint_spark.session.session import is_remote, remote_error
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from savepoint_database.snapshot.operator import Operator
     from savepoint_functions.functions.sorted_inputs import KeyedInput
     from savepoint_functions.mixed_mode.keyed_processor import ProcessFunction
@@ -54,7 +59,38 @@ if TYPE_CHECKING:
     from savepoint_functions.mixed_mode.stream_function import Output
     from savepoint_functions.transformations.process_transformation import KeyedFunctionVerbs
     from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
-    from savepoint_spark.savepoint.written import WrittenSavepoint
+    from savepoint_spark.savepoint.write import WrittenSavepoint
+
+
+BACKLOG_BATCH = -1
+"""The number of the batch that has the rows of a backlog, where that runs in batch mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetOutput:
+    """A directory of Parquet files, with a directory ``batch=<number>`` for each batch.
+
+    Attributes:
+        path: The directory.
+
+    Example:
+        >>> output = ParquetOutput("/jobs/totals/rows")
+        >>> spark.read.parquet("/jobs/totals/rows").where("batch >= 0").show()
+    """
+
+    path: str
+
+    def __post_init__(self) -> None:
+        # Spark may have another working directory than this process.
+        object.__setattr__(self, "path", absolute(self.path))
+
+    def __call__(self, rows: DataFrame, batch_id: int) -> None:
+        """Writes the rows of a batch, and replaces those of the same number."""
+        rows.write.mode("overwrite").parquet(f"{self.path}/batch={batch_id}")
+
+
+def no_output(rows: DataFrame, batch_id: int) -> None:
+    """Drops the rows."""
 
 
 @dataclass(frozen=True)

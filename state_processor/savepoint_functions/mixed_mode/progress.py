@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         StreamingQueryProgress,
     )
 
-    from savepoint_functions.mixed_mode.backlog_loop import BacklogCounts
+    from savepoint_functions.mixed_mode.backlog_result import BacklogCounts
 
 INTERVAL_SECONDS = 3.0
 """Seconds between two reports."""

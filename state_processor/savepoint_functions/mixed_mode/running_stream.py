@@ -15,14 +15,14 @@ from savepoint_formats.errors import SavepointError, SavepointNotFoundError
 from savepoint_formats.locations.location import Location
 from savepoint_functions.functions.backends import processing_time
 from savepoint_functions.mixed_mode.progress import ProgressListener
-from savepoint_functions.mixed_mode.wake_ups import wake_up
+from savepoint_functions.mixed_mode.stream_rows import wake_up
 from savepoint_spark.session.tasks import typed_errors
 
 if TYPE_CHECKING:
     from savepoint_functions.mixed_mode.committed_batch import CommittedBatch
     from savepoint_functions.mixed_mode.progress import BatchProgress, Tell
     from savepoint_functions.mixed_mode.stream_function import Output, StreamFunction, StreamQuery
-    from savepoint_spark.savepoint.written import WrittenSavepoint
+    from savepoint_spark.savepoint.write import WrittenSavepoint
 
 # Due at once, because the timers are not known before a look at the state.
 _UNKNOWN = 0

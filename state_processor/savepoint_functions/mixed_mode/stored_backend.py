@@ -36,11 +36,11 @@ from savepoint_formats.program.encode import Encoder
 from savepoint_formats.tables.visible import stored_key
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.backends import TimerService
-from savepoint_functions.functions.backends.held_states import HeldMapState, pairs
-from savepoint_functions.functions.backends.in_memory import SingleKeyBackend
+from savepoint_functions.functions.backends.in_memory import HeldMapState, SingleKeyBackend
 from savepoint_functions.functions.backends.namespaces import plain
 from savepoint_functions.functions.backends.timers import TIMER_STATE_PREFIX
 from savepoint_functions.functions.backends.value_codec import ValueCodec
+from savepoint_functions.functions.backends.wrapping_states import pairs
 from savepoint_functions.functions.key_spans import decoded_keys
 
 if TYPE_CHECKING:
@@ -48,12 +48,12 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout
     from savepoint_functions.functions.backends.backend import Clock
-    from savepoint_functions.functions.backends.held_states import (
+    from savepoint_functions.functions.backends.in_memory import (
         HeldListState,
         HeldState,
+        HeldT,
         HeldValueState,
     )
-    from savepoint_functions.functions.backends.in_memory import HeldT
 
 EVENT_TIMERS, PROCESSING_TIMERS = "event_time_timers", "processing_time_timers"
 TIMERS = {TimerService.EVENT: EVENT_TIMERS, TimerService.PROCESSING: PROCESSING_TIMERS}

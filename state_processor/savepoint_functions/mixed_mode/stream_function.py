@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from savepoint_database.types.python_values import OutputRows, Place
 from savepoint_functions.functions.execution_options import ExecutionOptions
 from savepoint_functions.functions.function_plan import FunctionPlan
-from savepoint_functions.functions.side_outputs import expect_one_output
+from savepoint_functions.functions.outputs import expect_one_output
 from savepoint_functions.functions.sorted_inputs import KEY
 from savepoint_functions.mixed_mode.committed_batch import CommittedBatch
 from savepoint_functions.mixed_mode.keyed_processor import VISITS, KeyedProcessor, StreamTask
@@ -30,9 +30,8 @@ from savepoint_functions.mixed_mode.stored_rows import (
     stored_keys,
     with_untouched,
 )
-from savepoint_functions.mixed_mode.stream_rows import packed_rows
+from savepoint_functions.mixed_mode.stream_rows import packed_rows, woken_keys
 from savepoint_functions.mixed_mode.switch_state import SwitchAlarms, SwitchState, initial_state
-from savepoint_functions.mixed_mode.wake_ups import woken_keys
 from savepoint_functions.mixed_mode.watermarks import InputWatermarks
 from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.savepoint.planned_operator import expect_parallelism
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.sorted_inputs import KeyedInput
     from savepoint_functions.mixed_mode.keyed_processor import ProcessFunction
     from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
-    from savepoint_spark.savepoint.written import WrittenSavepoint
+    from savepoint_spark.savepoint.write import WrittenSavepoint
 
     Output = Callable[[DataFrame, int], object]
 

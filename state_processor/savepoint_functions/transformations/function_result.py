@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.batch_plan import BatchFunctionPlan
     from savepoint_functions.functions.broadcast_run import BroadcastResult
     from savepoint_functions.functions.function_plan import FunctionPlan, KeyedFunctionPlan
-    from savepoint_functions.functions.side_outputs import OutputTag
+    from savepoint_functions.functions.outputs import OutputTag
     from savepoint_spark.bootstrapping.windowed_transformation import (
         OperatorStateTransformation,
     )

@@ -1,31 +1,237 @@
-"""Rows by key, for a function, for an aggregation, or as keyed state."""
+"""Rows by key: for a function, as keyed state, or aggregated in the task of their key."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, overload
 
+from pyspark.sql import functions as F
+
+from savepoint_database.types.types import Types, expect_type
+from savepoint_formats.errors import ColumnNotFoundError
+from savepoint_functions.aggregating.accumulators import ReducedRows
+from savepoint_functions.aggregating.aggregated_rows import AggregatedRows
+from savepoint_functions.aggregating.bound_aggregate import BoundAggregate, accumulated
 from savepoint_functions.functions.sorted_inputs import KeyedInput
-from savepoint_functions.transformations.keyed_aggregation import (
-    KeyedAggregation,
-    aggregated,
-    bound,
-    bound_reduction,
-)
 from savepoint_functions.transformations.process_transformation import (
     KeyedFunctionVerbs,
     KeyedRowsTransformation,
 )
 from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
+from savepoint_spark.bootstrapping.windowed_transformation import window_column
+from savepoint_spark.columns import arrow_type_of, column_of, natural_type
+from savepoint_spark.writing.keyed_rows import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from pyspark.sql import DataFrame
+
+    from savepoint_database.types.descriptors import StateDescriptor
+    from savepoint_database.types.types import TypeInformation
+    from savepoint_formats.metadata import OperatorState
     from savepoint_functions.aggregating.aggregates import Aggregate
-    from savepoint_functions.aggregating.bound_aggregate import BoundAggregate
     from savepoint_functions.transformations.windowed_rows import WindowedRows
     from savepoint_functions.windows.window_assigners import WindowAssigner
     from savepoint_spark.bootstrapping.windowed_transformation import WindowedStateTransformation
+    from savepoint_spark.writing.operator_plan import OperatorPlan
+    from savepoint_spark.writing.write_context import WriteContext
+
+
+@dataclass(frozen=True, repr=False)
+class KeyedAggregation:
+    """Aggregates of rows by key; as an operator, keyed state of the accumulators.
+
+    Attributes:
+        aggregated: The rows, and the aggregates.
+        encoded: Rows with values, or with accumulators.
+        is_partial: Whether they have accumulators.
+        keyed_rows: The class that makes state of accumulators.
+        is_combined: Whether each key has only one accumulator, which is no longer encoded.
+    """
+
+    aggregated: AggregatedRows
+    encoded: DataFrame
+    is_partial: bool
+    keyed_rows: type[KeyedStateTransformation]
+    is_combined: bool = False
+
+    @classmethod
+    def grouped(
+        cls, aggregated: AggregatedRows, keyed_rows: type[KeyedStateTransformation]
+    ) -> Self:
+        """Rows aggregated by Spark's own ``groupBy``; see ``AggregatedRows.is_grouped``."""
+        rows = aggregated.grouped()
+        return cls(aggregated, rows, is_partial=True, keyed_rows=keyed_rows, is_combined=True)
+
+    def __repr__(self) -> str:
+        return f"KeyedAggregation({self.encoded.columns})"
+
+    def rows(self) -> DataFrame:
+        """A row for each key: the columns of the key, the window, and a column for each result.
+
+        Example:
+            >>> rows.local_key_by("word").aggregate(count=Count()).key_by("word").rows().show()
+        """
+        return self.aggregated.output(self._combined(), has_results=True)
+
+    def accumulators(self) -> DataFrame:
+        """Rows like those of ``rows``, with the accumulators that state has instead of results.
+
+        Example:
+            >>> combined.accumulators().printSchema()
+        """
+        return self.aggregated.output(self._combined(), has_results=False)
+
+    def key_by(self, *columns: str, key_type: TypeInformation | None = None) -> Self:
+        """The accumulators, combined under fewer columns of the key.
+
+        Arguments and errors are those of ``LocalAggregation.key_by``.
+
+        Example:
+            >>> rows.key_by("shop", "article").aggregate(cents=Sum("cents")).key_by("shop").rows()
+        """
+        key = fewer_columns(self.aggregated, columns, key_type)
+        if key == self.aggregated.key:
+            return self
+        fewer = replace(self.aggregated, key=key)
+        if self.is_combined and not fewer.is_merging and fewer.is_grouped:
+            return self.grouped(fewer, self.keyed_rows)
+        rows, encoded = self.aggregated.rekeyed(self._combined(), key)
+        return type(self)(rows, encoded, is_partial=True, keyed_rows=self.keyed_rows)
+
+    @property
+    def keyed(self) -> KeyedStateTransformation:
+        """The accumulators by key, as rows for state, windows or a function."""
+        return self.keyed_rows(self.accumulators(), self.aggregated.key)
+
+    def with_state(
+        self, descriptor: StateDescriptor, column: str | None = None
+    ) -> KeyedStateTransformation:
+        """A column of accumulators as a state; see ``KeyedStateTransformation.with_state``.
+
+        Example:
+            >>> counts = ReducingStateDescriptor("counts", Types.LONG())
+            >>> rows.local_key_by("word").aggregate(n=Count()).key_by("word").with_state(counts, "n")
+        """
+        return self.keyed.with_state(descriptor, column)
+
+    def window(
+        self,
+        column: str,
+        *,
+        is_merging: bool | None = None,
+        is_processing_time: bool = False,
+        allowed_lateness_ms: int = 0,
+    ) -> WindowedStateTransformation:
+        """The accumulators of windows as window state.
+
+        Arguments and errors are those of ``KeyedStateTransformation.window``. By default windows
+        merge if rows were aggregated by merging windows.
+
+        Example:
+            >>> combined = rows.local_key_by("shop").window("hour").aggregate(n=Count()).key_by("shop")
+            >>> combined.window("hour").reduce(Types.LONG(), "n")
+        """
+        return self.keyed.window(
+            column,
+            is_merging=self.aggregated.is_merging if is_merging is None else is_merging,
+            is_processing_time=is_processing_time,
+            allowed_lateness_ms=allowed_lateness_ms,
+        )
+
+    def write(self, context: WriteContext) -> OperatorState:
+        return self.plan().write(context)
+
+    def plan(self) -> OperatorPlan:
+        """The plan of a state for each aggregate.
+
+        Raises:
+            ColumnTypeError: An accumulator may be of several types in Flink.
+            ValueError: Rows have windows, or were reduced as a whole.
+        """
+        if self.aggregated.windows is not None:
+            raise ValueError(
+                "the state of windows is written as .window(…).reduce(…) or .aggregate(…)"
+            )
+        keyed = self.keyed
+        for aggregate in self.aggregated.aggregates:
+            keyed = keyed.with_state(aggregate.state(), aggregate.name)
+        return keyed.plan()
+
+    def _combined(self) -> DataFrame:
+        if self.is_combined:
+            return self.encoded
+        return self.aggregated.combined(self.encoded, is_partial=self.is_partial)
+
+
+def aggregated(
+    rows: KeyedInput,
+    aggregates: tuple[BoundAggregate, ...],
+    window: str | None,
+    *,
+    is_merging: bool = False,
+) -> AggregatedRows:
+    """Rows and aggregates. Raises the errors of ``KeyedInput.check``."""
+    rows.check()
+    windows = None if window is None else (window, window_column(rows.data, window))
+    # The bytes of keys decide on their task; given key groups belong to rows that are gone.
+    key = replace(rows.key, key_groups=None)
+    return AggregatedRows(rows.data, key, aggregates, windows, is_merging)
+
+
+def bound(
+    rows: KeyedInput, aggregates: Mapping[str, Aggregate], window: str | None = None
+) -> tuple[BoundAggregate, ...]:
+    """The aggregates of these rows. Raises the errors of ``LocalKeyedTransformation.aggregate``."""
+    taken = [name for name in aggregates if name in (*rows.key.columns, window)]
+    if taken or not aggregates:
+        reason = f"{taken[0]!r} is a column of the key" if taken else "there are no aggregates"
+        raise ValueError(f"{reason}: name results, e.g. aggregate(total=Sum('amount'))")
+    for name, aggregate in aggregates.items():
+        if not hasattr(aggregate, "bind"):
+            raise TypeError(
+                f"{name}={aggregate!r} is a {type(aggregate).__name__}, expected an aggregate, e.g."
+                f" {name}=Sum('amount')"
+            )
+    return tuple(aggregate.bind(name, rows.data) for name, aggregate in aggregates.items())
+
+
+def bound_reduction(
+    rows: KeyedInput, function: Callable[[Any, Any], Any]
+) -> tuple[BoundAggregate, ...]:
+    """A function that reduces whole rows, as an aggregate."""
+    names = rows.data.columns
+    row = F.struct(*(column_of(rows.data, name)[0].alias(name) for name in names))
+    accumulator = ReducedRows(arrow_type_of(rows.data.schema), function)
+    return (BoundAggregate("row", row, accumulator, accumulated, _no_state, is_row=True),)
+
+
+def _no_state() -> StateDescriptor:
+    raise ValueError(
+        "rows that were reduced as a whole have several types in Flink: say which columns become"
+        " state, with .key_by(…).with_state(descriptor, column)"
+    )
+
+
+def fewer_columns(
+    rows: AggregatedRows, columns: tuple[str, ...], key_type: TypeInformation | None
+) -> Key:
+    """A key of some of the columns of another one."""
+    known = rows.key.columns
+    unknown = [name for name in columns if name not in known]
+    if unknown or not columns:
+        what = f"{unknown[0]!r} is none of the columns" if unknown else "there is no column"
+        raise ColumnNotFoundError(
+            f"{what} by which rows were aggregated: key_by takes {', '.join(known)}, or some of them"
+        )
+    if columns == known and (key_type is None or key_type.snapshot == rows.key.snapshot):
+        return rows.key
+    if key_type is None:
+        types = [natural_type(name, column_of(rows.data, name)[1]) for name in columns]
+        key_type = types[0] if len(types) == 1 else Types.TUPLE(types)
+    expect_type(key_type, "key_type")
+    return Key(columns, key_type.snapshot)
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, overload
 from pyspark.sql import functions as F
 
 from savepoint_formats.errors import NotMergeableError
-from savepoint_functions.transformations.keyed_aggregation import (
+from savepoint_functions.transformations.keyed_transformation import (
     KeyedAggregation,
+    KeyedStateTransformation,
     aggregated,
     bound,
     bound_reduction,
     fewer_columns,
 )
-from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
 from savepoint_functions.transformations.local_state_transformation import (
     LocalFunctionTransformation,
     LocalStateTransformation,

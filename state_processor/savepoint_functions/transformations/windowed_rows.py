@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from savepoint_database.types.descriptors import AggregateFunction
     from savepoint_database.types.types import TypeInformation
     from savepoint_functions.functions.execution_options import ExecutionOptions
-    from savepoint_functions.functions.side_outputs import OutputTag
+    from savepoint_functions.functions.outputs import OutputTag
     from savepoint_functions.functions.sorted_inputs import KeyedInput
     from savepoint_functions.windows.evictors import Evictor
     from savepoint_functions.windows.window_assigners import WindowAssigner

@@ -1,4 +1,7 @@
-"""The context of a trigger: timers and states of the window that it is called for.
+"""Timers of windows, and the context that gives a trigger its timers and states.
+
+A timer is a number, its timestamp, that knows its window. So whatever fires timers of keys fires
+those of windows too. The timers of the current key are in memory; the state has them as well.
 
 Flink: ``WindowOperator.Context``.
 """
@@ -8,16 +11,93 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from savepoint_functions.functions.backends.namespaces import plain
+from savepoint_functions.functions.backends.timers import TimerService, timer_maps
 from savepoint_functions.windows.merging_window_set import merge_namespaces
-from savepoint_functions.windows.window_timers import WindowTimer
+from savepoint_spark.reading.states import MapState
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
     from savepoint_database.types.descriptors import StateDescriptor
-    from savepoint_functions.functions.backends import TimerService
+    from savepoint_formats.layout import Layout
+    from savepoint_functions.functions.backends import KeyedStateBackend
     from savepoint_functions.windows.window_assigners import Window
     from savepoint_spark.reading.states import State
+
+
+class WindowTimer(int):
+    """The timestamp of a timer, in ms, with the window as backends keep namespaces."""
+
+    namespace: Hashable
+
+    def __new__(cls, timestamp: int, namespace: Hashable) -> WindowTimer:
+        timer = super().__new__(cls, timestamp)
+        timer.namespace = namespace
+        return timer
+
+    def __lt__(self, other: Any) -> bool:
+        """Timers of one time are in the order of their windows, so that every run has one order."""
+        return self._order < (other._order if isinstance(other, WindowTimer) else (other,))
+
+    @property
+    def _order(self) -> tuple[Any, ...]:
+        return int(self), self.namespace or ()
+
+
+class WindowTimerMap(MapState):
+    """The timers of the current key in one time domain, in all its windows."""
+
+    def __init__(self, backend: KeyedStateBackend, timers: MapState) -> None:
+        super().__init__(timers.name)
+        self._backend = backend
+        self._timers: Any = timers
+        self._key_bytes: bytes | None = None
+        self._of_key: dict[tuple[int, Hashable], WindowTimer] = {}
+
+    def keys(self) -> list[WindowTimer]:
+        return list(self._held().values())
+
+    def is_empty(self) -> bool:
+        return not self._held()
+
+    def contains(self, key: WindowTimer) -> bool:
+        return (int(key), key.namespace) in self._held()
+
+    def put(self, key: WindowTimer, value: None) -> None:
+        self._held()[int(key), key.namespace] = key
+        self._timers.set_current_namespace(key.namespace)
+        self._timers.put(int(key), value)
+
+    def remove(self, key: WindowTimer) -> None:
+        self._held().pop((int(key), key.namespace), None)
+        self._timers.set_current_namespace(key.namespace)
+        self._timers.remove(int(key))
+
+    def _held(self) -> dict[tuple[int, Hashable], WindowTimer]:
+        if self._key_bytes != self._backend.key_bytes:
+            self._key_bytes = self._backend.key_bytes
+            self._of_key = {
+                (timestamp, namespace): WindowTimer(timestamp, namespace)
+                for namespace, timers in self._timers.snapshot() or ()
+                for timestamp, _ in timers
+            }
+        return self._of_key
+
+
+class WindowTimerService(TimerService):
+    """Timers of windows, whose event time always flows.
+
+    A window that ends has no more timers than milliseconds, so as many may fire as in Flink.
+    """
+
+    def __init__(self, backend: KeyedStateBackend, service: str, namespace: Layout) -> None:
+        maps = timer_maps(backend, service, namespace)
+        timers = {domain: WindowTimerMap(backend, of_domain) for domain, of_domain in maps.items()}
+        super().__init__(backend, timers, flows=True)
+
+    def _is_bounded(self, timestamp: int) -> bool:
+        window: Any = timestamp.namespace if isinstance(timestamp, WindowTimer) else None
+        return window is not None and timestamp < window[1]
 
 
 class TriggerContext:

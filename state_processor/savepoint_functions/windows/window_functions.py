@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from savepoint_database.types.types import TypeInformation
     from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
+    from savepoint_functions.functions.outputs import OutputTag
     from savepoint_functions.functions.process_functions import KeyedContext
-    from savepoint_functions.functions.side_outputs import OutputTag
     from savepoint_functions.windows.window_assigners import Window
     from savepoint_spark.reading.functions import OutputRow
     from savepoint_spark.reading.states import State

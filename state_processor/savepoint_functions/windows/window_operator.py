@@ -27,13 +27,16 @@ from savepoint_functions.functions.keyed_runtime_context import WINDOW_TIMERS
 from savepoint_functions.functions.process_functions import KeyedProcessFunction
 from savepoint_functions.windows.evictors import TimestampedValue
 from savepoint_functions.windows.merging_window_set import MergingWindowSet, merge_namespaces
-from savepoint_functions.windows.trigger_context import TriggerContext
+from savepoint_functions.windows.trigger_context import (
+    TriggerContext,
+    WindowTimer,
+    WindowTimerService,
+)
 from savepoint_functions.windows.window_functions import (
     WindowContext,
     WindowStateStore,
     registered_states,
 )
-from savepoint_functions.windows.window_timers import WindowTimer, WindowTimerService
 from savepoint_spark.bootstrapping.windowed_transformation import CONTENTS, MERGING_SET
 
 if TYPE_CHECKING:
@@ -41,8 +44,8 @@ if TYPE_CHECKING:
 
     from savepoint_functions.functions.backends import KeyedStateBackend, TimerService
     from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
+    from savepoint_functions.functions.outputs import OutputTag
     from savepoint_functions.functions.process_functions import KeyedContext
-    from savepoint_functions.functions.side_outputs import OutputTag
     from savepoint_functions.windows.merging_window_set import MergedWindows
     from savepoint_functions.windows.triggers import Trigger, TriggerResult
     from savepoint_functions.windows.window_assigners import Window, WindowAssigner

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -16,20 +16,125 @@ from savepoint_formats.metadata import CheckpointMetadata, CheckpointProperties,
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.new_snapshot.copying import CopyPlan
 from savepoint_formats.new_snapshot.directory import NewSnapshot, WriteMode
+from savepoint_formats.printable import html_table, without_secrets
 from savepoint_formats.values.kryo.dialect import KryoVersion
-from savepoint_spark.savepoint.written import PlannedSavepoint, WrittenOperator, WrittenSavepoint
 from savepoint_spark.writing.stored_types import expect_key_types
 from savepoint_spark.writing.write_context import WriteContext
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from savepoint_database.privacy.mask_plan import MaskedField
     from savepoint_formats.key_groups.operator_id import OperatorId
     from savepoint_formats.metadata import OperatorState
     from savepoint_formats.new_snapshot.copying import Progress
+    from savepoint_formats.plans.plan_diff import SqlChange
     from savepoint_spark.savepoint.planned_operator import PlannedOperator
     from savepoint_spark.savepoint.writer import SavepointWriter
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class WrittenOperator:
+    """An operator of a savepoint that was written, or is planned.
+
+    Attributes:
+        operator: Its uid, or the hash if that is not known.
+        hash: The hash of its uid.
+        action: The action: ``copied``, ``renamed from ...``, ``converted``, ``changed``,
+            ``written``.
+        files: The number of its files; None if that is not known beforehand.
+        size: Their bytes, without state inside ``_metadata``.
+        hash_code: The shape of the ``hashCode`` of its keys, inferred or given by the user, if
+            they were hashed anew and their type does not tell it.
+    """
+
+    operator: str
+    hash: str
+    action: str
+    files: int | None
+    size: int | None
+    hash_code: str | None = None
+
+    def __repr__(self) -> str:
+        return f"WrittenOperator({self.operator!r}, {self.action})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PlannedSavepoint:
+    """A savepoint that is about to be written.
+
+    Attributes:
+        path: The target.
+        replaces: Whether a savepoint lies there, and is replaced.
+        metadata_version: The version of its ``_metadata``.
+        copied_files: The number of files that are copied.
+        copied_size: Their bytes.
+        left_out: Operators that only the old savepoint has, and lost states of operators that
+            are made anew, as ``uid.state``.
+        operators: Its operators.
+        sql_changes: What becomes of each operator of a SQL query, after ``sql_migrate``.
+        masked: Its fields, if it is masked: with their methods, and counts of changed values.
+    """
+
+    path: str
+    replaces: bool
+    metadata_version: int
+    copied_files: int
+    copied_size: int
+    left_out: tuple[str, ...]
+    operators: tuple[WrittenOperator, ...]
+    sql_changes: tuple[SqlChange, ...] = ()
+    masked: tuple[MaskedField, ...] = ()
+
+    def __repr__(self) -> str:
+        count = len(self.operators)
+        return f"PlannedSavepoint({without_secrets(self.path)!r}, {count} operators, {self.copied_size} bytes to copy)"
+
+    def _repr_html_(self) -> str:
+        return html_table(repr(self), *_table(self.operators))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class WrittenSavepoint:
+    """A savepoint that was written.
+
+    Attributes:
+        path: Its place.
+        metadata_version: The version of its ``_metadata``.
+        files: The number of its files, ``_metadata`` among them.
+        size: Their bytes.
+        seconds: The duration of writing.
+        left_out: Operators that only the old savepoint has, and lost states of operators that
+            were made anew, as ``uid.state``.
+        operators: Its operators.
+        sql_changes: What becomes of each operator of a SQL query, after ``sql_migrate``.
+        masked: Its fields, if it is masked: with their methods, and counts of changed values.
+    """
+
+    path: str
+    metadata_version: int
+    files: int
+    size: int
+    seconds: float
+    left_out: tuple[str, ...]
+    operators: tuple[WrittenOperator, ...]
+    sql_changes: tuple[SqlChange, ...] = ()
+    masked: tuple[MaskedField, ...] = ()
+
+    def __repr__(self) -> str:
+        count = len(self.operators)
+        return f"WrittenSavepoint({without_secrets(self.path)!r}, {count} operators, {self.size} bytes)"
+
+    def _repr_html_(self) -> str:
+        return html_table(repr(self), *_table(self.operators))
+
+
+def _table(operators: Iterable[WrittenOperator]) -> tuple[tuple[str, ...], list[list[object]]]:
+    """The names of columns, and a row per operator."""
+    names = ("operator", "action", "files", "size")
+    rows = [[getattr(operator, name) for name in names] for operator in operators]
+    return names, [["" if value is None else value for value in row] for row in rows]
+
 
 # The job continues with the next number; Flink itself begins with 1.
 _FIRST_CHECKPOINT = 1

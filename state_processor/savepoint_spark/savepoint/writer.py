@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from savepoint_formats.plans.plan_diff import SqlChange
     from savepoint_spark.changing.changed_operator import ChangedOperator
     from savepoint_spark.savepoint.savepoint import Savepoint
-    from savepoint_spark.savepoint.written import PlannedSavepoint, WrittenSavepoint
+    from savepoint_spark.savepoint.write import PlannedSavepoint, WrittenSavepoint
 
 _DEFAULT_MAX_PARALLELISM = 128
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from savepoint_spark.sql_history.history_rows import HistoryRows
-    from savepoint_spark.sql_history.node_history import NodeHistory
+    from savepoint_spark.sql_history.node_state import NodeHistory
 
 _OUTER = {"LEFT": (True, False), "RIGHT": (False, True), "FULL": (True, True)}
 _SEMI = {"SEMI": (True, False), "ANTI": (True, False)}

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from savepoint_spark.sql_history.history_rows import HistoryRows
-    from savepoint_spark.sql_history.node_history import NodeHistory
+    from savepoint_spark.sql_history.node_state import NodeHistory
 
 _KEPT, _WAITING, _EMITTED = (
     "deduplicate-state",

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from savepoint_spark.sql_history.history_rows import HistoryRows
-    from savepoint_spark.sql_history.node_history import NodeHistory
+    from savepoint_spark.sql_history.node_state import NodeHistory
 
 _TOP_1, _APPEND, _UPDATE = "Top1-Rank-State", "data-state-with-append", "data-state-with-update"
 _ALL, _SORTED = "data-state", "sorted-map"

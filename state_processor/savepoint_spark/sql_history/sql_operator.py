@@ -8,19 +8,44 @@ from typing import TYPE_CHECKING
 from savepoint_database.snapshot.planned_operators import compiled_plan
 from savepoint_formats.errors import PlanError
 from savepoint_formats.plans.compiled_plan import CompiledPlan
-from savepoint_spark.sql_history.histories import HISTORIES
+from savepoint_spark.sql_history.aggregate_state import group_aggregate, over_aggregate
 from savepoint_spark.sql_history.history_rows import HistoryRows
-from savepoint_spark.sql_history.node_history import NodeHistory
+from savepoint_spark.sql_history.join_state import join
+from savepoint_spark.sql_history.kept_rows import (
+    changelog_normalize,
+    deduplicate,
+    upsert_materialize,
+)
+from savepoint_spark.sql_history.node_state import NodeHistory
+from savepoint_spark.sql_history.rank_state import rank
 from savepoint_spark.sql_history.sql_history import SqlHistory
+from savepoint_spark.sql_history.window_aggregate_state import window_aggregate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from pyspark.sql import DataFrame
 
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.plans.compiled_plan import PlanNode, Row
+    from savepoint_spark.sql_history.node_state import NodeState
+
+
+HISTORIES: dict[str, Callable[[NodeHistory], NodeState]] = {
+    "group-aggregate": group_aggregate,
+    "global-group-aggregate": group_aggregate,
+    "deduplicate": deduplicate,
+    "rank": rank,
+    "join": join,
+    "changelog-normalize": changelog_normalize,
+    "sink": upsert_materialize,
+    "window-aggregate": window_aggregate,
+    "global-window-aggregate": window_aggregate,
+    "over-aggregate": over_aggregate,
+}
+"""Kind of a node -> its state."""
+
 
 _ASYNC_STATE = "table.exec.async-state.enabled"
 

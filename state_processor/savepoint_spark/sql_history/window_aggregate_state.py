@@ -34,7 +34,7 @@ from savepoint_spark.writing.run_encoding import NAMESPACE
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from savepoint_spark.sql_history.node_history import NodeHistory
+    from savepoint_spark.sql_history.node_state import NodeHistory
 
 _STATE, _TIMER, _AT = "window-aggs", "timer", "time"
 _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,3}))?S)?)?")

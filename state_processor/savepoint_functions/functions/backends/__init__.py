@@ -4,11 +4,19 @@
 too. Operator state has no keys and is a store of its own.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from savepoint_functions.functions.backends.backend import KeyedStateBackend, processing_time
-from savepoint_functions.functions.backends.by_name import STATE_BACKENDS, state_backend
-from savepoint_functions.functions.backends.internal_timers import InternalTimerService
+from savepoint_functions.functions.backends.in_memory import HeapBackend, SingleKeyBackend
 from savepoint_functions.functions.backends.operator_state_store import OperatorStateStore
-from savepoint_functions.functions.backends.timers import TimerService
+from savepoint_functions.functions.backends.rocksdb import RocksDbBackend
+from savepoint_functions.functions.backends.timers import InternalTimerService, TimerService
+
+if TYPE_CHECKING:
+    from savepoint_formats.layout import Layout
+    from savepoint_functions.functions.backends.backend import Clock
 
 __all__ = [
     "STATE_BACKENDS",
@@ -19,3 +27,21 @@ __all__ = [
     "processing_time",
     "state_backend",
 ]
+
+STATE_BACKENDS: dict[str, type[KeyedStateBackend]] = {
+    backend.name: backend for backend in (SingleKeyBackend, HeapBackend, RocksDbBackend)
+}
+
+
+def state_backend(name: str, key: Layout, clock: Clock | None = None) -> KeyedStateBackend:
+    r"""A new backend without state. Raises ``ValueError`` for an unknown name.
+
+    Example:
+        >>> with state_backend("heap", Types.STRING().layout) as backend:
+        ...     total = backend.state(ValueStateDescriptor("total", Types.LONG()))
+        ...     backend.set_current_key("a", b"\x02a")
+        ...     total.update(1)
+    """
+    if name not in STATE_BACKENDS:
+        raise ValueError(f"state backend {name!r}, expected one of {', '.join(STATE_BACKENDS)}")
+    return STATE_BACKENDS[name](key, clock)

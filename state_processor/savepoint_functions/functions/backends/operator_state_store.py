@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from savepoint_formats.metadata import DistributionMode
-from savepoint_functions.functions.backends.held_states import HeldListState, HeldMapState
+from savepoint_functions.functions.backends.in_memory import HeldListState, HeldMapState
 from savepoint_functions.functions.backends.value_codec import shape_of
 
 if TYPE_CHECKING:

@@ -10,26 +10,21 @@ Flink: ``TtlStateFactory``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from savepoint_formats.layout import Long, Nullable, Struct, Ttl, stream_record
-from savepoint_functions.functions.backends.held_states import (
-    ChangeableListState,
-    ChangeableMapState,
-    WrappingState,
-    present,
-)
 from savepoint_functions.functions.backends.value_codec import shape_of
 from savepoint_spark.reading.states import (
     AggregatingState,
     ListState,
     MapState,
     ReducingState,
+    State,
     ValueState,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
     from savepoint_database.types.descriptors import (
         AggregateFunction,
@@ -42,7 +37,52 @@ if TYPE_CHECKING:
 
     Clock = Callable[[], int]
 
+StateT = TypeVar("StateT", bound=State)
+
 _TIMESTAMP, _VALUE = "timestamp", "value"
+
+
+class WrappingState(State, Generic[StateT]):
+    """State that another state object keeps, with the same name and namespaces."""
+
+    def __init__(self, inner: StateT) -> None:
+        super().__init__(inner.name)
+        self._inner = inner
+
+    def set_current_namespace(self, namespace: Hashable) -> None:
+        self._inner.set_current_namespace(namespace)
+
+    def clear(self) -> None:
+        self._inner.clear()
+
+
+class ChangeableListState(ListState):
+    """A list whose elements are added one by one."""
+
+    def add_all(self, values: Iterable[Any]) -> None:
+        for value in values:
+            self.add(value)
+
+
+class ChangeableMapState(MapState):
+    """A map whose entries are put one by one."""
+
+    def put_all(self, entries: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
+        for key, value in pairs(entries):
+            self.put(key, value)
+
+
+def present(state: State, value: Any) -> Any:
+    """The value. Raises ``ValueError`` for null, which can't be added to a state."""
+    if value is None:
+        raise ValueError(f"null cannot be added to state {state.name!r}")
+    return value
+
+
+def pairs(entries: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    """The entries of a dict, or of pairs."""
+    items = getattr(entries, "items", None)
+    return iter(entries if items is None else items())
 
 
 def timed_layout(layout: Layout) -> Layout:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 from pyspark.sql import functions as F
 
+from savepoint_functions.functions.outputs import OutputTag
 from savepoint_functions.functions.process_functions import KeyedProcessFunction
-from savepoint_functions.functions.side_outputs import OutputTag
 from savepoint_functions.mixed_mode import Backlog
 from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
 
