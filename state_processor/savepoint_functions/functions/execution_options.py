@@ -25,15 +25,9 @@ STATE_BACKEND = "state.backend.type"
 CHECKPOINT_INTERVAL = "execution.checkpointing.interval"
 BACKLOG_INTERVAL = "execution.checkpointing.interval-during-backlog"
 BATCH_BACKEND = "execution.batch-state-backend.enabled"
-# Names of Flink's first proposal for sorted inputs.
-_OLDER_NAMES = {
-    "execution.sorted-shuffles.enabled": SORTED_INPUTS,
-    "execution.sorted-shuffles.memory": SORT_MEMORY,
-}
 _KNOWN = (
     SORTED_INPUTS,
     SORT_MEMORY,
-    *_OLDER_NAMES,
     TIMERS_BETWEEN_ROWS,
     BATCH_BACKEND,
     STATE_BACKEND,
@@ -84,8 +78,6 @@ class ExecutionOptions:
         unknown = [name for name in settings if name not in _KNOWN]
         if unknown:
             raise ValueError(f"option {unknown[0]!r}, expected one of {', '.join(_KNOWN)}")
-        older = {name: settings[old] for old, name in _OLDER_NAMES.items() if old in settings}
-        settings = older | dict(settings)
         is_sorted = _parsed(settings, SORTED_INPUTS, _boolean, default=True)
         options = cls(
             is_sorted,

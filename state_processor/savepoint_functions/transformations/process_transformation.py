@@ -63,7 +63,6 @@ class KeyedFunctionVerbs(ABC):
         | execution.sorted-inputs.enabled       | true, the default: rows come sorted by key   |
         | execution.sorted-inputs.memory        | the greatest size of a batch of sorted rows  |
         |                                       | on its way to a backlog's function           |
-        | execution.sorted-shuffles.*           | older names of these two                     |
         | execution.timers-between-rows.enabled | whether timers fire between the rows of      |
         |                                       | their key, by event time, or behind them     |
         |                                       | all; by default between them with            |

@@ -324,7 +324,7 @@ class TestRefusals:
     def test_one_key_at_a_time_without_sorting(self, words: DataFrame) -> None:
         keyed = OperatorTransformation.bootstrap_with(words).key_by("word")
         with pytest.raises(ValueError, match="take heap or rocksdb, or sort"):
-            keyed.with_options({"execution.sorted-shuffles.enabled": False, BACKEND: "single_key"})
+            keyed.with_options({"execution.sorted-inputs.enabled": False, BACKEND: "single_key"})
 
     def test_inputs_whose_keys_differ_in_type(self, words: DataFrame) -> None:
         by_word = OperatorTransformation.bootstrap_with(words).key_by("word")

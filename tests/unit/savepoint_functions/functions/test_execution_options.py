@@ -35,10 +35,7 @@ class SortsItself(KeyedFunction):
         ({BATCH: "false"}, ExecutionOptions(True, "heap")),
         ({BATCH: True}, ExecutionOptions()),
         ({BATCH: False, BACKEND: "rocksdb"}, ExecutionOptions(True, "rocksdb")),
-        (
-            {"execution.sorted-shuffles.enabled": False, "execution.sorted-shuffles.memory": "1kb"},
-            ExecutionOptions(False, "heap", 1024),
-        ),
+        ({SORTED: False, MEMORY: "1kb"}, ExecutionOptions(False, "heap", 1024)),
         ({INTERVAL: "10 s"}, ExecutionOptions(checkpoint_interval_ms=10_000)),
         (
             {INTERVAL: 500, BACKLOG: "1 min"},
