@@ -43,7 +43,6 @@ from pyspark.sql import functions as F
 from savepoint_functions.aggregating.aggregates import Count
 from savepoint_functions.transformations.keyed_transformation import (
     KeyedAggregation,
-    KeyedStateTransformation,
 )
 from savepoint_functions.transformations.local_aggregation import TABLE_SIZE
 from state_processor import (
@@ -140,10 +139,7 @@ def by_tables(words: DataFrame) -> DataFrame:
     keyed = OperatorTransformation.bootstrap_with(words).local_key_by("word")
     rows = keyed.aggregate(n=Count()).partial
     encoded = rows.partial(TABLE_SIZE)
-    aggregated = KeyedAggregation(
-        rows, encoded, is_partial=True, keyed_rows=KeyedStateTransformation
-    )
-    return aggregated.rows()
+    return KeyedAggregation(rows, encoded, is_partial=True).rows()
 
 
 def by_function(words: DataFrame) -> DataFrame:

@@ -225,30 +225,20 @@ def _flipped(bits: NDArray[np.signedinteger]) -> NDArray[np.signedinteger]:
 
 @dataclass(frozen=True)
 class Reduced:
-    """Values that a function reduces to one of their type."""
+    """Values that a function reduces to one of their type; it sees whole rows as named tuples."""
 
     type: pa.DataType
     function: Callable[[Any, Any], Any]
+    are_rows: bool = False
 
     def gathered(self, groups: Groups, values: pa.Array) -> pa.Array:
         reduce = in_one_form(self.function, self.type, _RESULT)
-        return _column(self.type, _folded(groups, python_values(values), reduce))
+        return _column(self.type, _folded(groups, self._python(values), reduce))
 
-    def merged(self, groups: Groups, accumulators: pa.Array) -> pa.Array:
-        return self.gathered(groups, accumulators)
-
-
-@dataclass(frozen=True)
-class ReducedRows:
-    """Whole rows that a function reduces to one; the function sees named tuples."""
-
-    type: pa.DataType
-    function: Callable[[Any, Any], Any]
-
-    def gathered(self, groups: Groups, values: pa.Array) -> pa.Array:
-        make = record_maker(tuple(self.type.names))
-        reduced = in_one_form(self.function, self.type, _RESULT)
-        return _column(self.type, _folded(groups, list(map(make, row_tuples(values))), reduced))
+    def _python(self, values: pa.Array) -> list[Any]:
+        if self.are_rows:
+            return list(map(record_maker(tuple(self.type.names)), row_tuples(values)))
+        return python_values(values)
 
     def merged(self, groups: Groups, accumulators: pa.Array) -> pa.Array:
         return self.gathered(groups, accumulators)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import pyarrow as pa
 from pyspark.sql import functions as F
@@ -77,6 +77,8 @@ _ORDERED = (
     TimestampType,
     TimestampNTZType,
 )
+_EXACT = (StringType(), BooleanType(), BinaryType(), DateType())
+_EXACT_KINDS = (IntegralType, DecimalType, TimestampType, TimestampNTZType)
 
 
 class Aggregate(Protocol):
@@ -176,7 +178,26 @@ class Avg:
 
 
 @dataclass(frozen=True, slots=True)
-class Min:
+class _Extreme:
+    column: str
+
+    is_greatest: ClassVar[bool]
+
+    def bind(self, name: str, data: DataFrame) -> BoundAggregate:
+        values, data_type = _ordered(self.column, data)
+        extreme = Extreme(arrow_type_of(data_type), self.is_greatest)
+
+        def state() -> StateDescriptor:
+            return ReducingStateDescriptor(name, natural_type(self.column, data_type))
+
+        # Spark takes either of two values that it considers equal, such as -0.0 and 0.0.
+        is_exact = data_type in _EXACT or isinstance(data_type, _EXACT_KINDS)
+        grouped = (F.max if self.is_greatest else F.min)(values) if is_exact else None
+        return BoundAggregate(name, values, extreme, accumulated, state, grouped=grouped)
+
+
+@dataclass(frozen=True, slots=True)
+class Min(_Extreme):
     """The least value; NaN is the greatest of all floats.
 
     Attributes:
@@ -186,14 +207,11 @@ class Min:
         >>> rows.local_key_by("shop").aggregate(first=Min("sold_at")).key_by("shop").rows()
     """
 
-    column: str
-
-    def bind(self, name: str, data: DataFrame) -> BoundAggregate:
-        return _extreme(name, self.column, data, is_greatest=False)
+    is_greatest = False
 
 
 @dataclass(frozen=True, slots=True)
-class Max:
+class Max(_Extreme):
     """The greatest value; see ``Min``.
 
     Attributes:
@@ -203,10 +221,7 @@ class Max:
         >>> rows.local_key_by("shop").aggregate(last=Max("sold_at")).key_by("shop").rows()
     """
 
-    column: str
-
-    def bind(self, name: str, data: DataFrame) -> BoundAggregate:
-        return _extreme(name, self.column, data, is_greatest=True)
+    is_greatest = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,21 +372,6 @@ def _results(function: AggregateFunction, wanted: TypeInformation) -> Any:
     # Its stubs require the kind of function, which the annotations give.
     column_function: Any = arrow_udf
     return column_function(results, spark_type_of(wanted.arrow_type))
-
-
-def _extreme(name: str, column: str, data: DataFrame, *, is_greatest: bool) -> BoundAggregate:
-    values, data_type = _ordered(column, data)
-    extreme = Extreme(arrow_type_of(data_type), is_greatest)
-
-    def state() -> StateDescriptor:
-        return ReducingStateDescriptor(name, natural_type(column, data_type))
-
-    # Spark takes either of two values that it considers equal, such as -0.0 and 0.0.
-    is_exact = data_type in (StringType(), BooleanType(), BinaryType(), DateType()) or isinstance(
-        data_type, IntegralType | DecimalType | TimestampType | TimestampNTZType
-    )
-    grouped = (F.max if is_greatest else F.min)(values) if is_exact else None
-    return BoundAggregate(name, values, extreme, accumulated, state, grouped=grouped)
 
 
 def _ordered(name: str, data: DataFrame) -> tuple[Column, DataType]:

@@ -30,7 +30,7 @@ from savepoint_functions.functions.sorted_inputs import KEY
 from savepoint_spark.writing.run_encoding import present
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from savepoint_formats.layout import Layout
     from savepoint_functions.aggregating.accumulators import Accumulator
@@ -61,22 +61,19 @@ class Aggregation:
 
     def gathered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """A row with accumulators for each group of rows with values."""
-        groups, columns = self._grouped(batch)
-        accumulated = [
-            accumulator.gathered(groups, batch.column(value_column(number)))
-            for number, accumulator in enumerate(self.accumulators)
-        ]
-        return self._batch(columns, accumulated)
+        return self._made(batch, [accumulator.gathered for accumulator in self.accumulators])
 
     def merged(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
         """A row for each group of rows with accumulators."""
-        batch = pa.concat_batches(batches)
+        makes = [accumulator.merged for accumulator in self.accumulators]
+        return self._made(pa.concat_batches(batches), makes)
+
+    def _made(
+        self, batch: pa.RecordBatch, makes: Sequence[Callable[[Groups, pa.Array], pa.Array]]
+    ) -> pa.RecordBatch:
         groups, columns = self._grouped(batch)
-        accumulated = [
-            accumulator.merged(groups, batch.column(value_column(number)))
-            for number, accumulator in enumerate(self.accumulators)
-        ]
-        return self._batch(columns, accumulated)
+        made = [make(groups, batch.column(value_column(n))) for n, make in enumerate(makes)]
+        return self._batch(columns, made)
 
     def typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows with accumulators from Spark, with the types of tasks."""

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from savepoint_database.types.types import Types, expect_type
 from savepoint_formats.errors import ColumnNotFoundError
-from savepoint_functions.aggregating.accumulators import ReducedRows
+from savepoint_functions.aggregating.accumulators import Reduced
 from savepoint_functions.aggregating.aggregated_rows import AggregatedRows
 from savepoint_functions.aggregating.bound_aggregate import BoundAggregate, accumulated
 from savepoint_functions.functions.sorted_inputs import KeyedInput
@@ -21,6 +21,7 @@ from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
 from savepoint_spark.bootstrapping.windowed_transformation import window_column
 from savepoint_spark.columns import arrow_type_of, column_of, natural_type
 from savepoint_spark.writing.keyed_rows import Key
+from savepoint_spark.writing.write_context import PlannedTransformation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,40 +30,34 @@ if TYPE_CHECKING:
 
     from savepoint_database.types.descriptors import StateDescriptor
     from savepoint_database.types.types import TypeInformation
-    from savepoint_formats.metadata import OperatorState
     from savepoint_functions.aggregating.aggregates import Aggregate
     from savepoint_functions.transformations.windowed_rows import WindowedRows
     from savepoint_functions.windows.window_assigners import WindowAssigner
     from savepoint_spark.bootstrapping.windowed_transformation import WindowedStateTransformation
     from savepoint_spark.writing.operator_plan import OperatorPlan
-    from savepoint_spark.writing.write_context import WriteContext
 
 
 @dataclass(frozen=True, repr=False)
-class KeyedAggregation:
+class KeyedAggregation(PlannedTransformation):
     """Aggregates of rows by key; as an operator, keyed state of the accumulators.
 
     Attributes:
         aggregated: The rows, and the aggregates.
         encoded: Rows with values, or with accumulators.
         is_partial: Whether they have accumulators.
-        keyed_rows: The class that makes state of accumulators.
         is_combined: Whether each key has only one accumulator, which is no longer encoded.
     """
 
     aggregated: AggregatedRows
     encoded: DataFrame
     is_partial: bool
-    keyed_rows: type[KeyedStateTransformation]
     is_combined: bool = False
 
     @classmethod
-    def grouped(
-        cls, aggregated: AggregatedRows, keyed_rows: type[KeyedStateTransformation]
-    ) -> Self:
+    def grouped(cls, aggregated: AggregatedRows) -> Self:
         """Rows aggregated by Spark's own ``groupBy``; see ``AggregatedRows.is_grouped``."""
         rows = aggregated.grouped()
-        return cls(aggregated, rows, is_partial=True, keyed_rows=keyed_rows, is_combined=True)
+        return cls(aggregated, rows, is_partial=True, is_combined=True)
 
     def __repr__(self) -> str:
         return f"KeyedAggregation({self.encoded.columns})"
@@ -96,14 +91,14 @@ class KeyedAggregation:
             return self
         fewer = replace(self.aggregated, key=key)
         if self.is_combined and not fewer.is_merging and fewer.is_grouped:
-            return self.grouped(fewer, self.keyed_rows)
+            return self.grouped(fewer)
         rows, encoded = self.aggregated.rekeyed(self._combined(), key)
-        return type(self)(rows, encoded, is_partial=True, keyed_rows=self.keyed_rows)
+        return type(self)(rows, encoded, is_partial=True)
 
     @property
     def keyed(self) -> KeyedStateTransformation:
         """The accumulators by key, as rows for state, windows or a function."""
-        return self.keyed_rows(self.accumulators(), self.aggregated.key)
+        return KeyedStateTransformation(self.accumulators(), self.aggregated.key)
 
     def with_state(
         self, descriptor: StateDescriptor, column: str | None = None
@@ -139,9 +134,6 @@ class KeyedAggregation:
             is_processing_time=is_processing_time,
             allowed_lateness_ms=allowed_lateness_ms,
         )
-
-    def write(self, context: WriteContext) -> OperatorState:
-        return self.plan().write(context)
 
     def plan(self) -> OperatorPlan:
         """The plan of a state for each aggregate.
@@ -203,7 +195,7 @@ def bound_reduction(
     """A function that reduces whole rows, as an aggregate."""
     names = rows.data.columns
     row = F.struct(*(column_of(rows.data, name)[0].alias(name) for name in names))
-    accumulator = ReducedRows(arrow_type_of(rows.data.schema), function)
+    accumulator = Reduced(arrow_type_of(rows.data.schema), function, are_rows=True)
     return (BoundAggregate("row", row, accumulator, accumulated, _no_state, is_row=True),)
 
 
@@ -334,6 +326,4 @@ class KeyedStateTransformation(KeyedColumns, KeyedFunctionVerbs):
 
     def _aggregation(self, aggregates: tuple[BoundAggregate, ...]) -> KeyedAggregation:
         whole = aggregated(self._input, aggregates, None)
-        return KeyedAggregation(
-            whole, whole.encoded(), is_partial=False, keyed_rows=KeyedStateTransformation
-        )
+        return KeyedAggregation(whole, whole.encoded(), is_partial=False)

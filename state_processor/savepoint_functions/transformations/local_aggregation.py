@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 from savepoint_formats.errors import NotMergeableError
 from savepoint_functions.transformations.keyed_transformation import (
     KeyedAggregation,
-    KeyedStateTransformation,
     aggregated,
     bound,
     bound_reduction,
@@ -223,11 +222,11 @@ class LocalAggregation:
         key = fewer_columns(self.partial, columns, key_type)
         target = replace(self.partial, key=key)
         if target.is_grouped:
-            return KeyedAggregation.grouped(target, KeyedStateTransformation)
+            return KeyedAggregation.grouped(target)
         rows, encoded = self.partial, self.partial.partial(self.table_size)
         if key != rows.key:
             rows, encoded = rows.keyed(encoded, key)
-        return KeyedAggregation(rows, encoded, is_partial=True, keyed_rows=KeyedStateTransformation)
+        return KeyedAggregation(rows, encoded, is_partial=True)
 
     def accumulators(self) -> DataFrame:
         """The accumulators as they leave their partitions: the key, the window, a column for each.
