@@ -12,27 +12,20 @@ import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
-from savepoint_database.types.descriptors import (
-    AggregatingStateDescriptor,
-    ListStateDescriptor,
-    MapStateDescriptor,
-    ReducingStateDescriptor,
-    StateDescriptor,
-    ValueStateDescriptor,
-)
+from savepoint_database.types.descriptors import ListStateDescriptor, MapStateDescriptor
 from savepoint_functions.functions.backends.wrapping_states import (
     Lifetimes,
     TimedListState,
     TimedMapState,
     TimedValueState,
-    folding_aggregates,
-    folding_reductions,
+    folded,
     timed_layout,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
+    from savepoint_database.types.descriptors import StateDescriptor
     from savepoint_formats.layout import Layout
     from savepoint_spark.reading.states import ListState, MapState, State, ValueState
 
@@ -192,16 +185,4 @@ class KeyedStateBackend(ABC):
                 return entries, TimedMapState(entries, times) if times else entries
             case _:
                 kept = self.value_state(name, timed_layout(descriptor.stored.layout()), namespace)
-                return kept, _of_value(descriptor, TimedValueState(kept, times) if times else kept)
-
-
-def _of_value(descriptor: StateDescriptor, values: ValueState) -> State:
-    match descriptor:
-        case ReducingStateDescriptor():
-            return folding_reductions(descriptor, values)
-        case AggregatingStateDescriptor():
-            return folding_aggregates(descriptor, values)
-        case ValueStateDescriptor():
-            return values
-        case _:
-            raise TypeError(f"a {type(descriptor).__name__} is no descriptor of keyed state")
+                return kept, folded(descriptor, TimedValueState(kept, times) if times else kept)

@@ -12,6 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from savepoint_database.types.descriptors import (
+    AggregatingStateDescriptor,
+    ReducingStateDescriptor,
+    ValueStateDescriptor,
+)
 from savepoint_formats.layout import Long, Nullable, Struct, Ttl, stream_record
 from savepoint_functions.functions.backends.value_codec import shape_of
 from savepoint_spark.reading.states import (
@@ -28,8 +33,7 @@ if TYPE_CHECKING:
 
     from savepoint_database.types.descriptors import (
         AggregateFunction,
-        AggregatingStateDescriptor,
-        ReducingStateDescriptor,
+        StateDescriptor,
         StateTtlConfig,
     )
     from savepoint_formats.layout import Layout
@@ -119,12 +123,16 @@ class Lifetimes:
         return self.ttl is not None and self.ttl.is_expired(timed[_TIMESTAMP], self.clock())
 
 
-class TimedValueState(WrappingState[ValueState], ValueState):
-    """A value with a time, which another state keeps."""
+class TimedState(WrappingState[StateT]):
+    """State whose values have times."""
 
-    def __init__(self, timed: ValueState, lifetimes: Lifetimes) -> None:
+    def __init__(self, timed: StateT, lifetimes: Lifetimes) -> None:
         super().__init__(timed)
         self._lifetimes = lifetimes
+
+
+class TimedValueState(TimedState[ValueState], ValueState):
+    """A value with a time, which another state keeps."""
 
     def value(self) -> Any:
         timed = self._inner.value()
@@ -141,12 +149,8 @@ class TimedValueState(WrappingState[ValueState], ValueState):
         self._inner.update(None if value is None else self._lifetimes.timed(value))
 
 
-class TimedListState(WrappingState[ListState], ChangeableListState):
+class TimedListState(TimedState[ListState], ChangeableListState):
     """A list of elements with times, which another state keeps."""
-
-    def __init__(self, timed: ListState, lifetimes: Lifetimes) -> None:
-        super().__init__(timed)
-        self._lifetimes = lifetimes
 
     def get(self) -> list[Any]:
         timed, lifetimes = self._inner.get(), self._lifetimes
@@ -164,12 +168,8 @@ class TimedListState(WrappingState[ListState], ChangeableListState):
         self._inner.update([self._lifetimes.timed(present(self, value)) for value in values])
 
 
-class TimedMapState(WrappingState[MapState], ChangeableMapState):
+class TimedMapState(TimedState[MapState], ChangeableMapState):
     """A map whose values have times, which another state keeps."""
-
-    def __init__(self, timed: MapState, lifetimes: Lifetimes) -> None:
-        super().__init__(timed)
-        self._lifetimes = lifetimes
 
     def get(self, key: Any) -> Any:
         timed = self._inner.get(key)
@@ -260,26 +260,25 @@ class FoldingAggregatingState(WrappingState[ValueState], AggregatingState):
         self._inner.update(self._function.add(present(self, value), accumulator))
 
 
-def folding_reductions(descriptor: ReducingStateDescriptor, values: ValueState) -> ReducingState:
-    """The reducing state of a descriptor. Raises ``ValueError`` if that has no function."""
-    if descriptor.reduce_function is None:
-        raise ValueError(
-            f"the descriptor of state {descriptor.name!r} has no reduce_function, which adding"
-            " needs; e.g. reduce_function=max"
-        )
-    return FoldingReducingState(values, descriptor.reduce_function, _shape(descriptor))
-
-
-def folding_aggregates(
-    descriptor: AggregatingStateDescriptor, values: ValueState
-) -> AggregatingState:
-    """The aggregating state of a descriptor. Raises ``ValueError`` if that has no function."""
-    if descriptor.aggregate_function is None:
-        raise ValueError(
-            f"the descriptor of state {descriptor.name!r} has no aggregate_function, which adding"
-            " needs: an object with create_accumulator, add, get_result and merge"
-        )
-    return FoldingAggregatingState(values, descriptor.aggregate_function, _shape(descriptor))
+def folded(descriptor: StateDescriptor, values: ValueState) -> State:
+    """A value as the state of a descriptor. Raises ``ValueError`` if that lacks its function."""
+    match descriptor:
+        case ReducingStateDescriptor(reduce_function=function) if function is not None:
+            return FoldingReducingState(values, function, _shape(descriptor))
+        case AggregatingStateDescriptor(aggregate_function=aggregation) if aggregation is not None:
+            return FoldingAggregatingState(values, aggregation, _shape(descriptor))
+        case ReducingStateDescriptor():
+            lacking = "reduce_function, which adding needs; e.g. reduce_function=max"
+        case AggregatingStateDescriptor():
+            lacking = (
+                "aggregate_function, which adding needs: an object with create_accumulator, add,"
+                " get_result and merge"
+            )
+        case ValueStateDescriptor():
+            return values
+        case _:
+            raise TypeError(f"a {type(descriptor).__name__} is no descriptor of keyed state")
+    raise ValueError(f"the descriptor of state {descriptor.name!r} has no {lacking}")
 
 
 def _shape(descriptor: ReducingStateDescriptor | AggregatingStateDescriptor) -> Shape | None:
