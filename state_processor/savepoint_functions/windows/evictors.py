@@ -6,6 +6,7 @@ Flink: ``Evictor`` and its subclasses, ``EvictingWindowOperator``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 if TYPE_CHECKING:
@@ -21,6 +22,10 @@ class TimestampedValue(NamedTuple):
     value: Any
 
 
+Elements = list[TimestampedValue]
+"""The elements of a window, in the order in which they came."""
+
+
 class Evictor:
     """Chooses the elements of a window that stay, whenever it fires.
 
@@ -30,50 +35,41 @@ class Evictor:
         ...         return [element for element in elements if element.value > 0]
     """
 
-    def evict_before(
-        self, elements: list[TimestampedValue], window: Window
-    ) -> list[TimestampedValue]:
+    def evict_before(self, elements: Elements, window: Window) -> Elements:
         """The elements that stay, before the function of the window sees them."""
         return elements
 
-    def evict_after(
-        self, elements: list[TimestampedValue], window: Window
-    ) -> list[TimestampedValue]:
+    def evict_after(self, elements: Elements, window: Window) -> Elements:
         """The elements that stay, after the function of the window has seen them."""
         return elements
 
 
+@dataclass(eq=False)
 class _EvictorOfOneTime(Evictor, ABC):
     """Evicts before the function, or after it if ``do_evict_after``."""
 
-    def __init__(self, *, do_evict_after: bool) -> None:
-        self.do_evict_after = do_evict_after
+    do_evict_after: bool = field(default=False, kw_only=True)
 
-    def evict_before(
-        self, elements: list[TimestampedValue], window: Window
-    ) -> list[TimestampedValue]:
+    def evict_before(self, elements: Elements, window: Window) -> Elements:
         return elements if self.do_evict_after else self._kept(elements)
 
-    def evict_after(
-        self, elements: list[TimestampedValue], window: Window
-    ) -> list[TimestampedValue]:
+    def evict_after(self, elements: Elements, window: Window) -> Elements:
         return self._kept(elements) if self.do_evict_after else elements
 
     @abstractmethod
-    def _kept(self, elements: list[TimestampedValue]) -> list[TimestampedValue]: ...
+    def _kept(self, elements: Elements) -> Elements: ...
 
 
+@dataclass(eq=False)
 class CountEvictor(_EvictorOfOneTime):
     """Keeps the last elements.
 
-    Args:
+    Attributes:
         max_count: The number of elements that stay.
         do_evict_after: Whether it evicts after the function instead of before it.
     """
 
-    def __init__(self, max_count: int, *, do_evict_after: bool = False) -> None:
-        super().__init__(do_evict_after=do_evict_after)
-        self.max_count = max_count
+    max_count: int
 
     @classmethod
     def of(cls, max_count: int, *, do_evict_after: bool = False) -> Self:
@@ -84,28 +80,27 @@ class CountEvictor(_EvictorOfOneTime):
         """
         return cls(max_count, do_evict_after=do_evict_after)
 
-    def _kept(self, elements: list[TimestampedValue]) -> list[TimestampedValue]:
+    def _kept(self, elements: Elements) -> Elements:
         return elements[max(len(elements) - self.max_count, 0) :]
 
 
+@dataclass(eq=False)
 class TimeEvictor(_EvictorOfOneTime):
     """Keeps the elements that are not much older than the newest one.
 
-    Args:
+    Attributes:
         window_size_ms: The age in ms from which elements are removed.
         do_evict_after: Whether it evicts after the function instead of before it.
     """
 
-    def __init__(self, window_size_ms: int, *, do_evict_after: bool = False) -> None:
-        super().__init__(do_evict_after=do_evict_after)
-        self.window_size_ms = window_size_ms
+    window_size_ms: int
 
     @classmethod
     def of(cls, window_size_ms: int, *, do_evict_after: bool = False) -> Self:
         """The evictor for an age in ms; see ``CountEvictor.of``."""
         return cls(window_size_ms, do_evict_after=do_evict_after)
 
-    def _kept(self, elements: list[TimestampedValue]) -> list[TimestampedValue]:
+    def _kept(self, elements: Elements) -> Elements:
         if not elements or elements[0].timestamp is None:
             return elements
         timed = [(element.timestamp, element) for element in elements]
@@ -113,25 +108,18 @@ class TimeEvictor(_EvictorOfOneTime):
         return [element for time, element in timed if time is not None and time > oldest]
 
 
+@dataclass(eq=False)
 class DeltaEvictor(_EvictorOfOneTime):
     """Removes the elements that differ from the last one by a threshold or more.
 
-    Args:
+    Attributes:
         threshold: The threshold.
         delta_function: The difference of an element and the last one.
         do_evict_after: Whether it evicts after the function instead of before it.
     """
 
-    def __init__(
-        self,
-        threshold: float,
-        delta_function: Callable[[Any, Any], float],
-        *,
-        do_evict_after: bool = False,
-    ) -> None:
-        super().__init__(do_evict_after=do_evict_after)
-        self.threshold = threshold
-        self.delta_function = delta_function
+    threshold: float
+    delta_function: Callable[[Any, Any], float]
 
     @classmethod
     def of(
@@ -144,7 +132,7 @@ class DeltaEvictor(_EvictorOfOneTime):
         """The evictor for a threshold; see ``CountEvictor.of``."""
         return cls(threshold, delta_function, do_evict_after=do_evict_after)
 
-    def _kept(self, elements: list[TimestampedValue]) -> list[TimestampedValue]:
+    def _kept(self, elements: Elements) -> Elements:
         return [
             element
             for element in elements

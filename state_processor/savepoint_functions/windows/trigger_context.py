@@ -138,6 +138,18 @@ class TriggerContext:
         """Deletes a timer of ``register_processing_time_timer``, if it is there."""
         self.timers.delete_processing_time_timer(self._timer(time))
 
+    def _register(self, time: int, *, is_event_time: bool) -> None:
+        if is_event_time:
+            self.register_event_time_timer(time)
+        else:
+            self.register_processing_time_timer(time)
+
+    def _delete(self, time: int, *, is_event_time: bool) -> None:
+        if is_event_time:
+            self.delete_event_time_timer(time)
+        else:
+            self.delete_processing_time_timer(time)
+
     def get_partitioned_state(self, descriptor: StateDescriptor) -> Any:
         """The state of the window that a descriptor of the trigger describes.
 

@@ -183,6 +183,7 @@ class _ContinuousTrigger(Trigger):
     """Fires at all multiples of an interval; the state has the time at which it fires next."""
 
     descriptors = (ReducingStateDescriptor("fire-time", Types.LONG(), min),)
+    _is_event_time: ClassVar[bool]
 
     def __init__(self, interval_ms: int) -> None:
         self.interval_ms = interval_ms
@@ -194,13 +195,13 @@ class _ContinuousTrigger(Trigger):
         context.merge_partitioned_state(self._fire_time)
         next_time = context.get_partitioned_state(self._fire_time).get()
         if next_time is not None:
-            self._register(next_time, context)
+            context._register(next_time, is_event_time=self._is_event_time)
 
     def clear(self, window: Window, context: TriggerContext) -> None:
         fire_time = context.get_partitioned_state(self._fire_time)
         next_time = fire_time.get()
         if next_time is not None:
-            self._delete(next_time, context)
+            context._delete(next_time, is_event_time=self._is_event_time)
             fire_time.clear()
 
     @property
@@ -228,13 +229,7 @@ class _ContinuousTrigger(Trigger):
     def _set_next(self, time: int, window: Window, context: TriggerContext) -> None:
         next_time = min(time + self.interval_ms, window.max_timestamp())
         context.get_partitioned_state(self._fire_time).add(next_time)
-        self._register(next_time, context)
-
-    @abstractmethod
-    def _register(self, time: int, context: TriggerContext) -> None: ...
-
-    @abstractmethod
-    def _delete(self, time: int, context: TriggerContext) -> None: ...
+        context._register(next_time, is_event_time=self._is_event_time)
 
 
 class ContinuousEventTimeTrigger(_ContinuousTrigger):
@@ -243,6 +238,8 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger):
     Args:
         interval_ms: The interval, in ms.
     """
+
+    _is_event_time = True
 
     @classmethod
     def of(cls, interval_ms: int) -> Self:
@@ -269,12 +266,6 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger):
     def on_event_time(self, time: int, window: Window, context: TriggerContext) -> TriggerResult:
         return _FIRE if self._has_fired(time, window, context) else _CONTINUE
 
-    def _register(self, time: int, context: TriggerContext) -> None:
-        context.register_event_time_timer(time)
-
-    def _delete(self, time: int, context: TriggerContext) -> None:
-        context.delete_event_time_timer(time)
-
 
 class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
     """Fires whenever the clock passes a multiple of an interval.
@@ -282,6 +273,8 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
     Args:
         interval_ms: The interval, in ms.
     """
+
+    _is_event_time = False
 
     @classmethod
     def of(cls, interval_ms: int) -> Self:
@@ -298,12 +291,6 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
         self, time: int, window: Window, context: TriggerContext
     ) -> TriggerResult:
         return _FIRE if self._has_fired(time, window, context) else _CONTINUE
-
-    def _register(self, time: int, context: TriggerContext) -> None:
-        context.register_processing_time_timer(time)
-
-    def _delete(self, time: int, context: TriggerContext) -> None:
-        context.delete_processing_time_timer(time)
 
 
 class PurgingTrigger(Trigger):

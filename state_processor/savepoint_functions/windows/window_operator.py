@@ -319,15 +319,8 @@ class WindowOperator(KeyedProcessFunction):
         time, timers = self._cleanup_time(window), self._at(window)
         if time == MAX_WATERMARK:
             return
-        match self._is_event_time, is_deleted:
-            case True, False:
-                timers.register_event_time_timer(time)
-            case True, True:
-                timers.delete_event_time_timer(time)
-            case False, False:
-                timers.register_processing_time_timer(time)
-            case _:
-                timers.delete_processing_time_timer(time)
+        change = timers._delete if is_deleted else timers._register
+        change(time, is_event_time=self._is_event_time)
 
     def _is_window_late(self, window: Window) -> bool:
         return (
