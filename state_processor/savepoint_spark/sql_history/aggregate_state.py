@@ -32,7 +32,7 @@ from savepoint_spark.sql_history.accumulators import (
     accumulator_types,
     expect_order,
 )
-from savepoint_spark.sql_history.history_rows import ORDER, SIGN, row_struct, type_of
+from savepoint_spark.sql_history.history_rows import ORDER, SIGN, in_order, row_struct, type_of
 from savepoint_spark.sql_history.kept_rows import rowtime_ms
 from savepoint_spark.sql_history.node_state import (
     NodeState,
@@ -214,9 +214,8 @@ def over_aggregate(history: NodeHistory) -> NodeState:
 
 def _waiting(rows: HistoryRows, key: tuple[int, ...]) -> StateColumns:
     names = rows.names(key)
-    placed = F.struct(F.col(ORDER), rows.struct().alias("row"))
-    in_order = F.transform(F.array_sort(F.collect_list(placed)), lambda pair: pair["row"])
-    listed = Grouping.of(rows.data, (*names, _AT)).aggregated(in_order.alias("rows"))
+    by_time = Grouping.of(rows.data, (*names, _AT))
+    listed = by_time.aggregated(in_order(ORDER, rows.struct()).alias("rows"))
     data = Grouping.of(listed, names).aggregated(
         entries(F.col(_AT), F.col("rows")).alias(_WAITING), F.collect_list(_AT).alias(_TIMER)
     )

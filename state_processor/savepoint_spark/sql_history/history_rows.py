@@ -123,18 +123,22 @@ class HistoryRows:
             if self.is_changelog:
                 self.expect_order(f"{what} keeps the last row of each key")
             return self
-        grouping = Grouping.of(self.data, self.names(key))
-        same = [F.col(name) for name in grouping.columns]
         # An update comes as two rows, perhaps with the same place.
-        of_key = Window.partitionBy(*same).orderBy(F.desc(ORDER), F.desc(SIGN))
-        data = grouping.data.withColumn("place", F.row_number().over(of_key))
+        of_key = Grouping.of(self.data, self.names(key))
+        data = of_key.placed("place", F.desc(ORDER), F.desc(SIGN))
         data = data.where((F.col("place") == 1) & (F.col(SIGN) > 0))
-        return replace(self, data=data.drop("place", *grouping.added), is_changelog=False)
+        return replace(self, data=data.drop("place"), is_changelog=False)
 
 
 def name_of(number: int) -> str:
     """Name of a column in the data of ``HistoryRows``."""
     return f"c{number}"
+
+
+def in_order(place: Column | str, row: Column) -> Column:
+    """The rows of a group, as an array in the order of their places."""
+    placed = F.struct(place, row.alias("row"))
+    return F.transform(F.array_sort(F.collect_list(placed)), lambda pair: pair["row"])
 
 
 def type_of(column: NamedColumn) -> LogicalType:

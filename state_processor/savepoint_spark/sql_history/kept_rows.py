@@ -25,7 +25,14 @@ from savepoint_formats.errors import PlanError
 from savepoint_formats.plans.compiled_plan import NamedColumn, parse_type
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.constructed_sql import row_data
-from savepoint_spark.sql_history.history_rows import ORDER, SIGN, name_of, row_struct, type_of
+from savepoint_spark.sql_history.history_rows import (
+    ORDER,
+    SIGN,
+    in_order,
+    name_of,
+    row_struct,
+    type_of,
+)
 from savepoint_spark.sql_history.node_state import NodeState, StateColumns, value_state
 from savepoint_spark.writing.grouped_rows import Grouping
 
@@ -113,9 +120,8 @@ def upsert_materialize(history: NodeHistory) -> NodeState:
     else:
         left = rows.surviving().data.withColumn("place", F.col(ORDER))
     struct = row_struct([F.col(name_of(i)) for i in range(len(types))], types)
-    placed = F.struct(F.col("place"), struct.alias("row"))
-    in_order = F.transform(F.array_sort(F.collect_list(placed)), lambda pair: pair["row"])
-    data = Grouping.of(left, rows.names(key)).aggregated(in_order.alias(_VALUES))
+    listed = in_order("place", struct).alias(_VALUES)
+    data = Grouping.of(left, rows.names(key)).aggregated(listed)
     state = value_state(_VALUES, constructed.list_of(row_data(types)))
     of_key = tuple(types[number] for number in key)
     return NodeState(rows.names(key), of_key, (StateColumns(data, (state,)),), has_timers=False)
@@ -158,12 +164,9 @@ def rowtime_ms(rows: HistoryRows, number: int) -> Column:
 
 def _of_time(rows: HistoryRows, key: tuple[int, ...], time: int, is_last: bool) -> HistoryRows:
     """The row of each key with the first or last time; of equal times the first or last to come."""
-    grouping = Grouping.of(rows.data, rows.names(key))
-    same = [F.col(name) for name in grouping.columns]
     by = (F.desc(name_of(time)), F.desc(ORDER)) if is_last else (F.asc(name_of(time)), F.asc(ORDER))
-    place = F.row_number().over(Window.partitionBy(*same).orderBy(*by))
-    data = grouping.data.withColumn("place", place).where(F.col("place") == 1)
-    return replace(rows, data=data.drop("place", *grouping.added))
+    data = Grouping.of(rows.data, rows.names(key)).placed("place", *by)
+    return replace(rows, data=data.where("place = 1").drop("place"))
 
 
 def _first_on_timer(

@@ -17,13 +17,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from savepoint_formats.errors import PlanError
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.sorted_maps import SortColumn, sorted_map
-from savepoint_spark.sql_history.history_rows import ORDER, name_of
+from savepoint_spark.sql_history.history_rows import ORDER, in_order, name_of
 from savepoint_spark.sql_history.node_state import (
     NodeState,
     StateColumns,
@@ -67,14 +66,9 @@ class Ranking:
 
     def first(self) -> DataFrame:
         """The first rows of each partition; of equal ones those that came first."""
-        grouping = Grouping.of(self.rows.data, self.rows.names(self.key))
-        same = [F.col(name) for name in grouping.columns]
-        place = F.row_number().over(Window.partitionBy(*same).orderBy(*self._order(), F.asc(ORDER)))
-        data = grouping.data.withColumn(_PLACE, place).where(F.col(_PLACE) <= self.last)
-        return data.drop(*grouping.added)
-
-    def _order(self) -> list[Column]:
-        return [_ordered(F.col(name_of(number)), *how) for number, *how in self.order]
+        order = [_ordered(F.col(name_of(number)), *how) for number, *how in self.order]
+        of_key = Grouping.of(self.rows.data, self.rows.names(self.key))
+        return of_key.placed(_PLACE, *order, F.asc(ORDER)).where(F.col(_PLACE) <= self.last)
 
     def state(self, columns: StateColumns) -> NodeState:
         """The state, by partition."""
@@ -103,11 +97,9 @@ def rank(history: NodeHistory) -> NodeState:
     if last == 1:
         data = ranking.first().withColumn(_TOP_1, rows.struct())
         return ranking.state(StateColumns(data, (value_state(_TOP_1, rows.serializer()),)))
-    return _appended(ranking) if strategy == "AppendFast" else _updated(ranking, primary)
-
-
-def _appended(ranking: Ranking) -> NodeState:
-    return ranking.state(_listed(ranking, ranking.first(), _PLACE, _APPEND))
+    if strategy == "AppendFast":
+        return ranking.state(_listed(ranking, ranking.first(), _PLACE, _APPEND))
+    return _updated(ranking, primary)
 
 
 def _taken_back(ranking: Ranking) -> NodeState:
@@ -132,10 +124,8 @@ def _listed(ranking: Ranking, data: DataFrame, place: str, state: str) -> StateC
     """The rows of each partition by their columns of the order."""
     rows = ranking.rows
     by, key = ranking.sort_key, ranking.key
-    placed = F.struct(F.col(place), rows.struct().alias(_ROW))
-    in_order = F.transform(F.array_sort(F.collect_list(placed)), lambda pair: pair[_ROW])
     names = rows.names(dict.fromkeys((*key, *by)))
-    listed = Grouping.of(data, names).aggregated(in_order.alias(_ROW))
+    listed = Grouping.of(data, names).aggregated(in_order(place, rows.struct()).alias(_ROW))
     made = entries(rows.struct(by), F.col(_ROW)).alias(state)
     grouped = Grouping.of(listed, rows.names(key)).aggregated(made)
     serializer = constructed.map_of(rows.serializer(by), constructed.list_of(rows.serializer()))
@@ -145,10 +135,7 @@ def _listed(ranking: Ranking, data: DataFrame, place: str, state: str) -> StateC
 def _updated(ranking: Ranking, primary: tuple[int, ...]) -> NodeState:
     rows, key = ranking.rows, ranking.key
     names = rows.names(dict.fromkeys((*key, *ranking.sort_key)))
-    grouping = Grouping.of(ranking.first(), names)
-    same = [F.col(name) for name in grouping.columns]
-    among_equal = F.row_number().over(Window.partitionBy(*same).orderBy(_PLACE))
-    data = grouping.data.withColumn(_RANK, among_equal).drop(*grouping.added)
+    data = Grouping.of(ranking.first(), names).placed(_RANK, F.asc(_PLACE))
     value = F.struct(rows.struct().alias("f0"), F.col(_RANK).alias("f1"))
     made = entries(rows.struct(primary), value).alias(_UPDATE)
     grouped = Grouping.of(data, rows.names(key)).aggregated(made)

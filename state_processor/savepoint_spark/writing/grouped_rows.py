@@ -80,6 +80,12 @@ class Grouping:
         ]
         return self.data.groupBy(*groups).agg(*kept, *aggregates).drop(*self.added)
 
+    def placed(self, name: str, *order: Column) -> DataFrame:
+        """The rows with the column ``name``: their place in the order of their group, from 1."""
+        same = Window.partitionBy(*(column_of(self.data, column)[0] for column in self.columns))
+        placed = self.data.withColumn(name, F.row_number().over(same.orderBy(*order)))
+        return placed.drop(*self.added)
+
     def distinct(self) -> DataFrame:
         """One row of each group."""
         return self.data.dropDuplicates(list(self.columns)).drop(*self.added)
