@@ -26,7 +26,6 @@ from savepoint_formats.tables.catalog import operator_infos
 from savepoint_formats.values.named_values import may_name_classes
 from savepoint_formats.values.recoding import holds_kryo
 from savepoint_formats.values.subclass_values import Subclass
-from savepoint_spark.changing.header_changes import RenamedElements
 from savepoint_spark.changing.stored_elements import (
     described_layout,
     element_arrays,
@@ -47,8 +46,8 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots.class_names import ClassRename
     from savepoint_formats.state_files.state import State
     from savepoint_spark.changing.migration import Migration
-    from savepoint_spark.changing.stored_elements import Step, StoredElements
-    from savepoint_spark.writing.operator_rows import ElementRows, NewOperatorState
+    from savepoint_spark.changing.stored_elements import StoredElements
+    from savepoint_spark.writing.operator_rows import NewOperatorState
 
 
 def snapshots_of(operator: Operator) -> Iterator[TypeSerializerSnapshot]:
@@ -128,33 +127,19 @@ class RecodedState:
         recoded = recoded or RecodedStates({}, kryo, kryo)
         return replace(recoded, renames=self.renames)
 
-    def elements(self, rows: StoredElements) -> ElementRows:
-        """The elements of an operator state, recoded where needed."""
-        steps, state = self._steps(rows.state)
-        return RenamedElements(replace(rows, steps=steps), state) if steps else rows
-
-    def check_elements(self, state: NewOperatorState) -> None:
-        """Recodes the elements of an operator state, and writes nothing."""
-        steps, _ = self._steps(state)
-        if not steps:
-            return
-        with within(f"state {state.name!r}", f"operator {self.operator.name}"):
-            for elements in element_arrays(self.operator, state):
-                for step in steps:
-                    elements = step(elements)  # noqa: PLW2901  # they go from step to step
-
-    def _steps(self, state: NewOperatorState) -> tuple[tuple[Step, ...], NewOperatorState]:
-        steps: tuple[Step, ...] = ()
+    def elements(self, rows: StoredElements) -> tuple[StoredElements, NewOperatorState]:
+        """The elements of an operator state, recoded where needed, and the state that they become."""
+        steps, state = rows.steps, rows.state
         kryo = self.operator.kryo
         assert kryo is not None  # as it is one of a savepoint
         if self.migration is not None and state.name in self.migration.elements:
-            steps = (self.migration.element_recoding(state.name),)
+            steps += (self.migration.element_recoding(state.name),)
             _, state = self.migration.elements[state.name]
             kryo = self.migration.writes
         layout = described_layout(state, kryo)
         if self.renames and may_name_classes(layout):
             steps += (partial(renamed, layout=layout, kryo=kryo, renames=self.renames),)
-        return steps, state
+        return replace(rows, steps=steps), state
 
 
 def classes_to_describe(

@@ -25,11 +25,11 @@ from savepoint_spark.changing.changed_table import (
     with_tables,
 )
 from savepoint_spark.changing.hash_codes import hash_code_of
-from savepoint_spark.changing.header_changes import HeaderChanges
+from savepoint_spark.changing.header_changes import HeaderChanges, RenamedElements
 from savepoint_spark.changing.key_choice import encoded_keys
 from savepoint_spark.changing.local_write import LocalKeyedPlan, MergedPlan
 from savepoint_spark.changing.named_classes import RecodedState, expect_not_named
-from savepoint_spark.changing.stored_elements import StoredElements, element_arrays, operator_states
+from savepoint_spark.changing.stored_elements import StoredElements, operator_states
 from savepoint_spark.changing.stored_rows import StoredKeyedRows
 from savepoint_spark.changing.struct_columns import check_values, expect_none_unknown
 from savepoint_spark.writing.keyed_plan import KeyedPlan
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_spark.changing.migration import Migration
-    from savepoint_spark.writing.operator_rows import ElementRows, NewOperatorState
+    from savepoint_spark.writing.operator_rows import ElementRows
     from savepoint_spark.writing.write_context import WriteContext
 
 
@@ -97,8 +97,8 @@ class OperatorChanges:
             self._passed(spark, types.key, self._passing_of(types)).check(max_parallelism)
         for name, state in operator_states(self.operator).items():
             if name not in self._written():
-                self._recoded.check_elements(state)
-                self._check_masks(state)
+                masked = self._masked_elements(StoredElements(None, self.operator, state))
+                self._recoded.elements(masked)[0].check()
         self._expect_known()
         added = self.added
         if spark is None:
@@ -192,14 +192,6 @@ class OperatorChanges:
         masked = None if self.masks is None else self.masks.masked()
         return None if masked is None else replace(masked, hash_keys=self._hash_keys)
 
-    def _check_masks(self, state: NewOperatorState) -> None:
-        """Masks the elements of an operator state, and writes nothing."""
-        rows = self._masked_elements(StoredElements(None, self.operator, state))
-        with within(f"operator {self.operator.name}"):
-            for elements in element_arrays(self.operator, state):
-                for step in rows.steps:
-                    step(elements)
-
     def _masked_elements(self, rows: StoredElements) -> StoredElements:
         masked = self._masked
         if masked is None or rows.state.name not in masked.rules:
@@ -283,7 +275,8 @@ class OperatorChanges:
         return (*map(self._passing_elements, passing), *added.operator_states)
 
     def _passing_elements(self, rows: StoredElements) -> ElementRows:
-        recoded = self._recoded.elements(self._masked_elements(rows))
+        stored, state = self._recoded.elements(self._masked_elements(rows))
+        recoded = stored if state == rows.state else RenamedElements(stored, state)
         return recoded if self.migration is not None else elements_after(self.tables, recoded)
 
 

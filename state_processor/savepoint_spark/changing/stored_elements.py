@@ -72,6 +72,13 @@ class StoredElements:
         read = partial(_rows, self.operator, self.state, self.steps, index, parallelism)
         return rows_of_tasks(self.spark, read, _subtasks(self.operator, self.state), ELEMENTS)
 
+    def check(self) -> None:
+        """Reads the elements, takes the steps, and writes nothing."""
+        for elements in element_arrays(self.operator, self.state):
+            with within(f"state {self.state.name!r}", f"operator {self.operator.name}"):
+                for step in self.steps:
+                    elements = step(elements)  # noqa: PLW2901  # they go from step to step
+
 
 def operator_states(operator: Operator) -> dict[str, NewOperatorState]:
     """The operator states of an operator by their names."""
@@ -118,9 +125,9 @@ def element_arrays(operator: Operator, state: NewOperatorState) -> Iterator[pa.L
 
     Raises ``SavepointError`` if a file can't be read.
     """
-    for of_subtask in _subtasks(operator, state):
+    for _, handle in _subtasks(operator, state):
         with within(f"state {state.name!r}", f"operator {operator.name}"):
-            yield from _read(operator, state, of_subtask)
+            yield from byte_elements.element_arrays(operator, handle, state.name)
 
 
 def _handles(operator: Operator) -> list[OfSubtask]:
@@ -141,13 +148,6 @@ def _subtasks(operator: Operator, state: NewOperatorState) -> list[OfSubtask]:
     return handles[:1] if state.mode is DistributionMode.BROADCAST else handles
 
 
-def _read(
-    operator: Operator, state: NewOperatorState, of_subtask: OfSubtask
-) -> Iterator[pa.LargeBinaryArray]:
-    _, handle = of_subtask
-    yield from byte_elements.element_arrays(operator, handle, state.name)
-
-
 def _rows(
     operator: Operator,
     state: NewOperatorState,
@@ -157,10 +157,10 @@ def _rows(
     of_subtask: OfSubtask,
 ) -> Iterator[pa.RecordBatch]:
     """The elements of a subtask, in a task, as ``ELEMENTS`` has them."""
-    subtask, _ = of_subtask
+    subtask, handle = of_subtask
     is_broadcast = state.mode is DistributionMode.BROADCAST
     with within(f"state {state.name!r}", f"operator {operator.name}"):
-        elements = _read(operator, state, of_subtask)
+        elements = byte_elements.element_arrays(operator, handle, state.name)
         for step in steps:
             elements = map(step, elements)
         elements = (data.cast(pa.binary()) for data in elements)
