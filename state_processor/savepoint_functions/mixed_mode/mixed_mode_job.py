@@ -170,13 +170,12 @@ class MixedModeJob:
         streamed.expect(function, KeyedProcessFunction)
         row_types(settings.schema, function)
         StreamFunction(function, live, settings).check()
-        if initial is not None:
-            plan = _rows(past, function, rows.options, initial, settings)
-            _expect_initial(plan, settings.max_parallelism)
         # Spark may have another working directory than this process.
         place = absolute(directory).rstrip("/")
+        job = cls(function, past, live, settings, place, rows.options, initial)
+        job._expect_initial()
         expect_path(place)
-        return cls(function, past, live, settings, place, rows.options, initial)
+        return job
 
     def start(self, output: Output = no_output, on_progress: Tell | None = None) -> RunningStream:
         """Runs the backlog, unless that is done already, and starts the stream, or goes on with it.
@@ -276,8 +275,8 @@ class MixedModeJob:
     def _ended(self, last: SparkSavepoint) -> FunctionResult:
         """A run without rows, whose event time is at its end."""
         nothing = tuple(replace(rows, data=rows.data.limit(0)) for rows in self.backlog)
-        options, initial = ExecutionOptions(), last.operator(self.settings.uid)
-        rows = _rows(nothing, self.function, options, initial, self.settings)
+        initial = last.operator(self.settings.uid)
+        rows = replace(self, backlog=nothing, options=ExecutionOptions(), initial=initial)._plan()
         outputs = Outputs.of(self.settings.schema, self.function)
         return FunctionResult.of(rows, outputs, MAX_WATERMARK, self.settings.max_parallelism)
 
@@ -294,8 +293,7 @@ class MixedModeJob:
         settings, spark = self.settings, self.backlog[0].data.sparkSession
         result = BacklogResult.find(spark, self.directory, settings.uid)
         if result is None:
-            rows = _rows(self.backlog, self.function, self.options, self.initial, settings)
-            backlog = Backlog(rows, settings.schema, settings.out_of_orderness_ms)
+            backlog = Backlog(self._plan(), settings.schema, settings.out_of_orderness_ms)
             result = backlog.run(
                 self.directory,
                 settings.uid,
@@ -312,33 +310,28 @@ class MixedModeJob:
         first = f"{self.directory}/stream/checkpoint/offsets/0"
         return Location.of(first).file_size() is not None
 
+    def _plan(self) -> FunctionPlan:
+        """The function over the backlog."""
+        return FunctionPlan.of(
+            self.backlog,
+            self.function,
+            self.options,
+            keeps_state=True,
+            initial=self.initial,
+            out_of_orderness_ms=self.settings.out_of_orderness_ms,
+        )
 
-def _rows(
-    backlog: tuple[KeyedInput, ...],
-    function: ProcessFunction,
-    options: ExecutionOptions,
-    initial: Operator | None,
-    settings: OperatorSettings,
-) -> FunctionPlan:
-    return FunctionPlan.of(
-        backlog,
-        function,
-        options,
-        keeps_state=True,
-        initial=initial,
-        out_of_orderness_ms=settings.out_of_orderness_ms,
-    )
+    def _expect_initial(self) -> None:
+        """Raises an error for initial state that the job can't begin with.
 
-
-def _expect_initial(rows: FunctionPlan, max_parallelism: int) -> None:
-    """Raises an error for initial state that the job can't begin with.
-
-    Raises:
-        ValueError: The backlog runs in stream mode.
-        RescaleError: It has another number of key groups.
-    """
-    initial = rows.initial
-    assert initial is not None  # or there is nothing to lose
-    if not rows.task.options.is_mixed:
-        raise ValueError("a backlog in stream mode begins with nothing: run it in batch mode")
-    initial.expect(max_parallelism)
+        Raises:
+            ValueError: The backlog runs in stream mode.
+            RescaleError: It has another number of key groups.
+        """
+        if self.initial is None:
+            return
+        initial = self._plan().initial
+        assert initial is not None  # as the operator is given
+        if not self.options.is_mixed:
+            raise ValueError("a backlog in stream mode begins with nothing: run it in batch mode")
+        initial.expect(self.settings.max_parallelism)

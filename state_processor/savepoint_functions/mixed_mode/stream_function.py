@@ -81,10 +81,8 @@ class StreamQuery:
 
     task: StreamTask
     inputs: tuple[KeyedInput, ...]
-    out_of_orderness_ms: int
-    schema: StructType | str
+    settings: OperatorSettings
     directory: str
-    max_parallelism: int
     initial: DataFrame | None = None
 
     @property
@@ -151,21 +149,22 @@ class StreamQuery:
         return SwitchAlarms(self.task.switch, self.wake_ups, watermarks, since)
 
     def _rows(self, watermarks: InputWatermarks) -> DataFrame:
-        schema, arrow_schema = row_types(self.schema, self.task.function)
+        schema, arrow_schema = row_types(self.settings.schema, self.task.function)
         unpacked = partial(_unpacked, arrow_schema, type(self.task.function).__name__)
         given = self._visits(watermarks).where("output IS NOT NULL").select("output")
         return given.mapInArrow(unpacked, schema)
 
     def _visits(self, watermarks: InputWatermarks) -> DataFrame:
+        settings = self.settings
         packed = packed_rows(
-            self.inputs, self.out_of_orderness_ms, self.max_parallelism, watermarks
+            self.inputs, settings.out_of_orderness_ms, settings.max_parallelism, watermarks
         )
         woken = woken_keys(
             self.spark,
             self.wake_ups,
             self.task.key,
             self.inputs[0].key.hash_code,
-            self.max_parallelism,
+            settings.max_parallelism,
         )
         visits = (
             packed.unionAll(woken)
@@ -301,7 +300,7 @@ class StreamFunction:
         """A query over a backlog without initial state; the directory has Spark's checkpoint."""
         rows = self.rows.task.rows
         task = StreamTask(self.function._in_stream(), rows.key, rows.inputs, is_backlog=True)
-        return self._query(task, directory)
+        return StreamQuery(task, self.inputs, self.settings, directory)
 
     def query(self, directory: str, savepoint: SparkSavepoint, watermark: int) -> StreamQuery:
         """A query over a stream that goes on from the savepoint and watermark (ms) of the switch.
@@ -316,18 +315,7 @@ class StreamFunction:
         function = self.function._in_stream()
         task = StreamTask(function, rows.key, rows.inputs, watermark, switch=switch)
         initial = initial_state(self.spark, savepoint, uid, states)
-        return replace(self._query(task, directory), initial=initial)
-
-    def _query(self, task: StreamTask, directory: str) -> StreamQuery:
-        settings = self.settings
-        return StreamQuery(
-            task,
-            self.inputs,
-            settings.out_of_orderness_ms,
-            settings.schema,
-            directory,
-            settings.max_parallelism,
-        )
+        return StreamQuery(task, self.inputs, self.settings, directory, initial)
 
     def write_savepoint(self, keys: DataFrame, path: str) -> WrittenSavepoint:
         """Writes the state of ``StreamQuery.keys`` to a new or empty directory.
