@@ -304,7 +304,10 @@ def hashed_bits(keys: pa.BinaryArray) -> NDArray[np.int64]:
 
 def in_key_groups(rows: DataFrame, max_parallelism: int) -> DataFrame:
     """The rows in the partitions of their keys."""
-    return spread(rows, max_parallelism, F.shiftright(ORDER, _ORDER_BITS))
+    count = _partitions(rows.sparkSession, max_parallelism)
+    key_group = F.shiftright(ORDER, _ORDER_BITS)
+    task = (key_group * F.lit(count) / F.lit(max_parallelism)).cast(IntegerType())
+    return rows.repartitionById(count, task)
 
 
 def in_order(rows: DataFrame, inputs: Iterable[KeyedInput]) -> DataFrame:
@@ -314,16 +317,8 @@ def in_order(rows: DataFrame, inputs: Iterable[KeyedInput]) -> DataFrame:
     return rows.sortWithinPartitions(*names, *ties)
 
 
-def spread(rows: DataFrame, max_parallelism: int, key_group: Column | None = None) -> DataFrame:
-    """The rows in the partitions of their key groups."""
-    count = _partitions(rows.sparkSession, max_parallelism)
-    of_row = F.col(KEY_GROUP) if key_group is None else key_group
-    task = (of_row * F.lit(count) / F.lit(max_parallelism)).cast(IntegerType())
-    return rows.repartitionById(count, task)
-
-
 def task_borders(spark: SparkSession, max_parallelism: int) -> tuple[int, ...]:
-    """The first key group of each partition that ``spread`` makes."""
+    """The first key group of each partition that ``in_key_groups`` makes."""
     count = _partitions(spark, max_parallelism)
     return tuple(
         KeyGroupRange.of_subtask(index, count, max_parallelism).start for index in range(count)
