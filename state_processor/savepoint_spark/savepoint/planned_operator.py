@@ -236,7 +236,8 @@ def combined(transformations: tuple[StateTransformation, ...]) -> StateTransform
             )
     if not transformations:
         raise ValueError("an operator needs a transformation that makes its state")
-    initial = next(filter(None, map(initial_of, transformations)), None)
+    going_on = (made.initial for made in transformations if isinstance(made, GoingOn))
+    initial = next(filter(None, going_on), None)
     if len(transformations) == 1 and initial is None:
         return transformations[0]
     plans = []
@@ -251,8 +252,3 @@ def combined(transformations: tuple[StateTransformation, ...]) -> StateTransform
         return plan
     known = {state.name for state in initial.catalog.states}
     return changing.ChangedOperator(initial, plan.state_names() & known, plan)
-
-
-def initial_of(transformation: StateTransformation) -> Operator | None:
-    """The operator that a transformation goes on from, if any."""
-    return transformation.initial if isinstance(transformation, GoingOn) else None
