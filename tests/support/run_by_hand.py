@@ -21,9 +21,13 @@ from savepoint_functions.functions.function_task import FunctionTask, registered
 from savepoint_functions.functions.initial_state import InitialState
 from savepoint_functions.functions.key_spans import RowTypes
 from savepoint_functions.functions.outputs import Outputs
-from savepoint_functions.functions.result_table import ResultTable, state_ids
+from savepoint_functions.functions.result_table import (
+    FunctionState,
+    ResultTable,
+    StateEncoding,
+    state_ids,
+)
 from savepoint_functions.functions.sorted_inputs import KEY, ORDER, KeyEncoding, order_of
-from savepoint_functions.functions.state_encoding import FunctionState, StateEncoding
 from savepoint_spark.writing.keyed_rows import Key
 from state_processor import Operator, Types
 

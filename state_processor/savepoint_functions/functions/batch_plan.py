@@ -20,6 +20,7 @@ from savepoint_functions.functions.initial_state import InitialState
 from savepoint_functions.functions.key_spans import decoded_keys, key_starts
 from savepoint_functions.functions.outputs import Outputs, in_column, kept_once
 from savepoint_functions.functions.result_table import (
+    FunctionState,
     ResultState,
     spark_schema,
     state_ids,
@@ -28,7 +29,6 @@ from savepoint_functions.functions.result_table import (
 )
 from savepoint_functions.functions.sorted_inputs import KEY as KEY_BYTES
 from savepoint_functions.functions.sorted_inputs import ORDER, key_groups_in, row_columns
-from savepoint_functions.functions.state_encoding import FunctionState
 from savepoint_spark.writing.run_encoding import BATCH_SIZE, KEY, KEY_GROUP, RunEncoding
 from savepoint_spark.writing.shuffled_runs import RunSource
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
-    from savepoint_functions.functions.state_encoding import FunctionState
+    from savepoint_functions.functions.result_table import FunctionState
 
 SPLIT_SIZE = 8 << 20
 """Bytes of state that are looked into at once, unless a single key group is larger."""

@@ -38,10 +38,9 @@ from savepoint_functions.functions.outputs import Outputs
 from savepoint_functions.functions.process_functions import KeyedProcessFunction
 from savepoint_functions.mixed_mode.backlog import Backlog
 from savepoint_functions.mixed_mode.backlog_result import BacklogResult
-from savepoint_functions.mixed_mode.backlog_stream import BacklogStream
 from savepoint_functions.mixed_mode.input_checks import expect_alike, streamed_rows
 from savepoint_functions.mixed_mode.progress import STREAM, no_progress
-from savepoint_functions.mixed_mode.running_stream import RunningStream
+from savepoint_functions.mixed_mode.running_stream import BacklogStream, RunningStream
 from savepoint_functions.mixed_mode.spark_paths import expect_path
 from savepoint_functions.mixed_mode.stream_function import OperatorSettings, StreamFunction
 from savepoint_functions.transformations.function_result import FunctionResult

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.layout import Layout
     from savepoint_formats.metadata import OperatorState
-    from savepoint_functions.functions.state_encoding import FunctionState
+    from savepoint_functions.functions.result_table import FunctionState
     from savepoint_spark.writing.keyed_rows import Key
     from savepoint_spark.writing.write_context import WriteContext
 

@@ -28,8 +28,8 @@ from savepoint_functions.functions.process_functions import (
     KeyedProcessFunction,
     KeyedStateBootstrapFunction,
 )
+from savepoint_functions.functions.result_table import StateEncoding
 from savepoint_functions.functions.sorted_inputs import KEY, in_order
-from savepoint_functions.functions.state_encoding import StateEncoding
 from savepoint_spark.changing.local_write import LocalKeyedPlan, LocalStateRows
 from savepoint_spark.columns import column_of, fits, spark_schema
 from savepoint_spark.reading.per_key import row_types
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from savepoint_formats.metadata import OperatorState
     from savepoint_functions.functions.function_task import FunctionTask
     from savepoint_functions.functions.process_functions import KeyedFunction
+    from savepoint_functions.functions.result_table import FunctionState
     from savepoint_functions.functions.sorted_inputs import KeyedInput
-    from savepoint_functions.functions.state_encoding import FunctionState
     from savepoint_spark.writing.write_context import WriteContext
 
 

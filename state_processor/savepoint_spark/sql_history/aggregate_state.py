@@ -28,9 +28,15 @@ from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.data_views import MAP_VIEW
 from savepoint_spark.sql_history.accumulators import (
     CallRows,
+    ViewAggregate,
     accumulator,
     accumulator_types,
+    distinct_view,
     expect_order,
+    has_view,
+    place_of_view,
+    sorted_view,
+    view_type,
 )
 from savepoint_spark.sql_history.history_rows import ORDER, SIGN, in_order, row_struct, type_of
 from savepoint_spark.sql_history.kept_rows import rowtime_ms
@@ -40,14 +46,6 @@ from savepoint_spark.sql_history.node_state import (
     entries,
     map_state,
     value_state,
-)
-from savepoint_spark.sql_history.view_aggregates import (
-    ViewAggregate,
-    distinct_view,
-    has_view,
-    place_of_view,
-    sorted_view,
-    view_type,
 )
 from savepoint_spark.writing.grouped_rows import Grouping
 
@@ -71,7 +69,7 @@ class Aggregation:
 
     Attributes:
         calls: The calls of the node.
-        takes_back: Whether distinct values count how often they come; see ``view_aggregates``.
+        takes_back: Whether distinct values count how often they come; see ``accumulators``.
         comparison: That of structured types; see ``LogicalType.kind``.
     """
 

@@ -14,10 +14,10 @@ from savepoint_spark.sql_history.join_state import join
 from savepoint_spark.sql_history.kept_rows import (
     changelog_normalize,
     deduplicate,
+    rank,
     upsert_materialize,
 )
 from savepoint_spark.sql_history.node_state import NodeHistory
-from savepoint_spark.sql_history.rank_state import rank
 from savepoint_spark.sql_history.sql_history import SqlHistory
 from savepoint_spark.sql_history.window_aggregate_state import window_aggregate
 

@@ -14,8 +14,8 @@ from savepoint_formats.snapshots import constructed
 from savepoint_functions.functions.batch_function import over_batches
 from savepoint_functions.functions.batch_plan import BatchFunctionTask
 from savepoint_functions.functions.outputs import Outputs
+from savepoint_functions.functions.result_table import FunctionState
 from savepoint_functions.functions.sorted_inputs import KeyEncoding
-from savepoint_functions.functions.state_encoding import FunctionState
 from savepoint_spark.writing.run_encoding import RunEncoding
 from state_processor import Types, ValueStateDescriptor
 

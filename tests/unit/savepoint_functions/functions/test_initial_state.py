@@ -14,7 +14,7 @@ from savepoint_formats.errors import KeyTypeError, StateTypeError, WriteError
 from savepoint_functions.functions.backends import backend as backends
 from savepoint_functions.functions.execution_options import ExecutionOptions
 from savepoint_functions.functions.initial_state import InitialState, expect_same_state
-from savepoint_functions.functions.state_encoding import FunctionState
+from savepoint_functions.functions.result_table import FunctionState
 from state_processor import (
     AggregatingStateDescriptor,
     KeyedStateBootstrapFunction,
