@@ -42,18 +42,18 @@ def spans(keys: NDArray[np.int64], rows: int) -> list[Span]:
 
 
 def seconds(
-    backend: KeyedStateBackend, state: ValueState, access: str, key_spans: list[Span]
+    backend: KeyedStateBackend, state: ValueState, access: str, rows_by_key: list[Span]
 ) -> float:
     """How long the accesses of all rows take."""
     set_current_key, value, update = backend.set_current_key, state.value, state.update
     start = time.process_time()
     if access == "get":
-        for key, key_bytes, rows in key_spans:
+        for key, key_bytes, rows in rows_by_key:
             set_current_key(key, key_bytes)
             for _ in rows:
                 value()
     else:
-        for key, key_bytes, rows in key_spans:
+        for key, key_bytes, rows in rows_by_key:
             set_current_key(key, key_bytes)
             for row in rows:
                 update(row)
@@ -70,9 +70,9 @@ def rates(name: str, keys: int, accesses: int, *, is_sorted: bool) -> Iterator[f
     with state_backend(name, Types.LONG().layout) as backend:
         state = backend.state(ValueStateDescriptor("value", Types.LONG()))
         for access in ACCESSES:
-            key_spans = spans(distinct, 1) if access == "add" else several
-            count = sum(len(rows) for *_, rows in key_spans)
-            yield count / seconds(backend, state, access, key_spans) / 1000  # type: ignore[arg-type]
+            rows_by_key = spans(distinct, 1) if access == "add" else several
+            count = sum(len(rows) for *_, rows in rows_by_key)
+            yield count / seconds(backend, state, access, rows_by_key) / 1000  # type: ignore[arg-type]
 
 
 @click.command(help=__doc__)

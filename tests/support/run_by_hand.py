@@ -19,7 +19,6 @@ from savepoint_formats.state_files.canonical_file import CanonicalFile
 from savepoint_formats.state_files.header import KeyedBackendHeader
 from savepoint_functions.functions.function_task import FunctionTask, registered
 from savepoint_functions.functions.initial_state import InitialState
-from savepoint_functions.functions.key_spans import RowTypes
 from savepoint_functions.functions.outputs import Outputs
 from savepoint_functions.functions.result_table import (
     FunctionState,
@@ -27,6 +26,7 @@ from savepoint_functions.functions.result_table import (
     StateEncoding,
     state_ids,
 )
+from savepoint_functions.functions.rows_by_key import RowTypes
 from savepoint_functions.functions.sorted_inputs import KEY, ORDER, KeyEncoding, order_of
 from savepoint_spark.writing.keyed_rows import Key
 from state_processor import Operator, Types

@@ -64,12 +64,12 @@ def part_of(state_chunks: Sequence[StateChunk], prefix_size: int) -> Part:
         prefix = key_group_prefix(int(state_chunk.key_groups[0]), prefix_size)
         columns = (pa.scalar(prefix, pa.large_binary()), state_chunk.entries.keys)
         nothing = pa.scalar(b"", pa.large_binary())
-        keys, key_spans = spans_in(pc.binary_join_element_wise(*columns, nothing))
+        keys, rows_by_key = spans_in(pc.binary_join_element_wise(*columns, nothing))
         values, value_spans = spans_in(state_chunk.entries.values)
         behind = position + len(keys)
         spans[state_chunk.state.name] = EntrySpans(
-            key_spans.starts + position,
-            key_spans.ends + position,
+            rows_by_key.starts + position,
+            rows_by_key.ends + position,
             value_spans.starts + behind,
             value_spans.ends + behind,
         )

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from savepoint_database.types.python_values import given, in_one_form, python_values
 from savepoint_database.types.records import record_maker
-from savepoint_functions.functions.key_spans import row_tuples
+from savepoint_functions.functions.rows_by_key import row_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Callable

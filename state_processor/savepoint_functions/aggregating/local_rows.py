@@ -25,7 +25,7 @@ from savepoint_database.types.spark_values import SPARK, from_spark
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.aggregating.accumulators import Groups
-from savepoint_functions.functions.key_spans import decoded_keys
+from savepoint_functions.functions.rows_by_key import decoded_keys
 from savepoint_functions.functions.sorted_inputs import KEY
 from savepoint_spark.writing.run_encoding import present
 

@@ -16,7 +16,7 @@ from savepoint_formats.errors import (
     FunctionResultError,
     within,
 )
-from savepoint_functions.functions.key_spans import key_starts
+from savepoint_functions.functions.rows_by_key import key_starts
 from savepoint_functions.functions.sorted_inputs import KEY as KEY_BYTES
 from savepoint_spark.writing.run_encoding import KEY
 

@@ -17,7 +17,6 @@ from savepoint_functions.functions.batch_function import KeyBatch, given_column,
 from savepoint_functions.functions.function_plan import KeyedFunctionPlan
 from savepoint_functions.functions.initial_keys import NO_SPLIT, InitialSplits, InitialValues
 from savepoint_functions.functions.initial_state import InitialState
-from savepoint_functions.functions.key_spans import decoded_keys, key_starts
 from savepoint_functions.functions.outputs import Outputs, in_column, kept_once
 from savepoint_functions.functions.result_table import (
     FunctionState,
@@ -27,6 +26,7 @@ from savepoint_functions.functions.result_table import (
     table_schema,
     with_runs,
 )
+from savepoint_functions.functions.rows_by_key import decoded_keys, key_starts
 from savepoint_functions.functions.sorted_inputs import KEY as KEY_BYTES
 from savepoint_functions.functions.sorted_inputs import ORDER, key_groups_in, row_columns
 from savepoint_spark.writing.run_encoding import BATCH_SIZE, KEY, KEY_GROUP, RunEncoding

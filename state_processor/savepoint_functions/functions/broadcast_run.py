@@ -41,7 +41,6 @@ from savepoint_functions.functions.broadcast_functions import (
     ReadOnlyContext,
 )
 from savepoint_functions.functions.function_calls import FunctionCalls
-from savepoint_functions.functions.key_spans import decoded_keys
 from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
 from savepoint_functions.functions.operator_function import (
     ROW,
@@ -50,6 +49,7 @@ from savepoint_functions.functions.operator_function import (
     timed_rows,
 )
 from savepoint_functions.functions.outputs import OutputBuffer, SideOutputs, kept_once
+from savepoint_functions.functions.rows_by_key import decoded_keys
 from savepoint_spark.changing.stored_elements import (
     element_arrays,
     element_layout,

@@ -18,9 +18,9 @@ from savepoint_functions.functions.backends.timers import (
 )
 from savepoint_functions.functions.function_task import FunctionTask, registered
 from savepoint_functions.functions.initial_state import InitialState, with_marks
-from savepoint_functions.functions.key_spans import RowTypes
 from savepoint_functions.functions.outputs import Outputs
 from savepoint_functions.functions.result_table import FunctionState, ResultTable, StateEncoding
+from savepoint_functions.functions.rows_by_key import RowTypes
 from savepoint_functions.functions.sorted_inputs import in_key_groups, in_order, task_borders
 from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.writing.keyed_plan import KeyedPlan

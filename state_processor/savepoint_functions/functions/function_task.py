@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.broadcast_run import HeldBroadcast
     from savepoint_functions.functions.execution_options import ExecutionOptions
     from savepoint_functions.functions.initial_state import InitialTask
-    from savepoint_functions.functions.key_spans import RowsOfKey, RowTypes
     from savepoint_functions.functions.process_functions import KeyedFunction
+    from savepoint_functions.functions.rows_by_key import RowsOfKey, RowTypes
 
     Ended = tuple[Place, list[Any]]
 

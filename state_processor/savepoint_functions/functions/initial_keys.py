@@ -31,7 +31,7 @@ from savepoint_formats.tables.visible import visible_elements
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.backends.namespaces import plain
 from savepoint_functions.functions.backends.wrapping_states import timed_layout
-from savepoint_functions.functions.key_spans import RowsOfKey, decoded_keys, python_keys
+from savepoint_functions.functions.rows_by_key import RowsOfKey, decoded_keys, python_keys
 from savepoint_functions.functions.sorted_inputs import KEY, ORDER, key_groups_in
 from savepoint_spark.writing.run_encoding import run_rows
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.state import State
     from savepoint_formats.state_files.state_chunk import StateChunk
     from savepoint_functions.functions.initial_state import InitialTask
-    from savepoint_functions.functions.key_spans import RowTypes
+    from savepoint_functions.functions.rows_by_key import RowTypes
 
 
 _KEY, _NAMESPACE, _TIMESTAMP = "key", "namespace", "timestamp"

@@ -23,7 +23,6 @@ from savepoint_database.types.user_frames import user_frames_first
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.backends import OperatorStateStore, processing_time
 from savepoint_functions.functions.function_calls import FunctionCalls
-from savepoint_functions.functions.key_spans import plain_list, row_tuples
 from savepoint_functions.functions.process_functions import (
     BroadcastContext,
     BroadcastStateBootstrapFunction,
@@ -31,6 +30,7 @@ from savepoint_functions.functions.process_functions import (
     OperatorRuntimeContext,
     StateBootstrapFunction,
 )
+from savepoint_functions.functions.rows_by_key import plain_list, row_tuples
 from savepoint_functions.functions.sorted_inputs import milliseconds
 from savepoint_spark.columns import column_of
 from savepoint_spark.writing.operator_rows import ELEMENTS, ElementEncoding, NewOperatorState

@@ -36,8 +36,8 @@ from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.backends import TimerService
 from savepoint_functions.functions.backends.timers import TIMER_STATE_PREFIX
 from savepoint_functions.functions.function_task import KeyLoop
-from savepoint_functions.functions.key_spans import decoded_keys
 from savepoint_functions.functions.outputs import OutputBuffer
+from savepoint_functions.functions.rows_by_key import decoded_keys
 from savepoint_spark.writing.keyed_rows import NewState
 from savepoint_spark.writing.run_encoding import (
     BATCH_SIZE,

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from savepoint_functions.functions.backends import KeyedStateBackend
     from savepoint_functions.functions.function_task import FunctionTask
-    from savepoint_functions.functions.key_spans import RowsOfKey
+    from savepoint_functions.functions.rows_by_key import RowsOfKey
     from savepoint_functions.mixed_mode.progress import BacklogTally
     from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
 

@@ -27,13 +27,13 @@ from savepoint_database.types.records import record_maker
 from savepoint_database.types.user_frames import user_frames_first
 from savepoint_functions.functions.backends.timers import MIN_WATERMARK
 from savepoint_functions.functions.function_calls import FunctionCalls
-from savepoint_functions.functions.key_spans import decoded_keys, python_keys
 from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
 from savepoint_functions.functions.process_functions import (
     KeyedContext,
     KeyedCoProcessFunction,
     RecordAttributes,
 )
+from savepoint_functions.functions.rows_by_key import decoded_keys, python_keys
 from savepoint_functions.mixed_mode.stored_backend import KeyRow, StoredBackend, first_alarm
 from savepoint_functions.mixed_mode.stream_rows import Packet
 

@@ -41,7 +41,7 @@ from savepoint_functions.functions.backends.namespaces import plain
 from savepoint_functions.functions.backends.timers import TIMER_STATE_PREFIX
 from savepoint_functions.functions.backends.value_codec import ValueCodec
 from savepoint_functions.functions.backends.wrapping_states import pairs
-from savepoint_functions.functions.key_spans import decoded_keys
+from savepoint_functions.functions.rows_by_key import decoded_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

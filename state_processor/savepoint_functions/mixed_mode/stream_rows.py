@@ -39,7 +39,7 @@ from pyspark.sql import functions as F
 
 from savepoint_formats.hashing.key_hash import hashed_key_groups
 from savepoint_formats.locations.location import Location
-from savepoint_functions.functions.key_spans import (
+from savepoint_functions.functions.rows_by_key import (
     decoded_keys,
     input_tuples,
     key_starts,

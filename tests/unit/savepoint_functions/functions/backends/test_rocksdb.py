@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from savepoint_functions.functions.execution_options import ExecutionOptions
 from savepoint_functions.functions.function_task import FunctionTask
-from savepoint_functions.functions.key_spans import RowTypes
+from savepoint_functions.functions.rows_by_key import RowTypes
 from savepoint_functions.functions.sorted_inputs import KeyEncoding
 from state_processor import KeyedProcessFunction, MapStateDescriptor, Types
 
