@@ -219,7 +219,6 @@ def _unordered(ordered: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _flipped(bits: NDArray[np.signedinteger]) -> NDArray[np.signedinteger]:
-    """Flips the bits of negative floats, all but the sign, or flips them back."""
     return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
 
 

@@ -204,7 +204,6 @@ class AggregatedRows:
         return self.output(self._with_keys(accumulators), has_results=False)
 
     def _window(self) -> Column:
-        """The window of a row, with the type of the input."""
         assert self.windows is not None  # or there is none
         name, _ = self.windows
         data_type = self.data.schema[name].dataType

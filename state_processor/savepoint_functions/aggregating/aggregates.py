@@ -334,8 +334,8 @@ def _expect_descriptor(descriptor: object, wanted: type[StateDescriptor]) -> Non
         raise TypeError(f"a {type(descriptor).__name__} is no {wanted.__name__}, which is expected")
 
 
-def _incomplete(descriptor: StateDescriptor, *parts: str) -> ValueError:
-    missing = [part for part in parts if getattr(descriptor, part) is None]
+def _incomplete(descriptor: StateDescriptor, *names: str) -> ValueError:
+    missing = [name for name in names if getattr(descriptor, name) is None]
     return ValueError(
         f"the descriptor of state {descriptor.name!r} has no {' and no '.join(missing)}, which"
         " aggregating needs"
@@ -375,7 +375,6 @@ def _results(function: AggregateFunction, wanted: TypeInformation) -> Any:
 
 
 def _ordered(name: str, data: DataFrame) -> tuple[Column, DataType]:
-    """A column whose values have an order, and its type."""
     column, data_type = column_of(data, name)
     if isinstance(data_type, _ORDERED):
         return column, data_type

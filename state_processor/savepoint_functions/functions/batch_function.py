@@ -127,7 +127,6 @@ def whole_keys(
 
 
 def _first_other(keys: pa.BinaryArray, key: pa.BinaryScalar) -> int | None:
-    """The start of the first other key; None if there is none."""
     if len(keys) and keys[0] != key:
         return 0
     starts = key_starts(keys)

@@ -61,8 +61,8 @@ class _InitialColumns:
         self._types = types
 
     def columns(self, keys: pa.LargeBinaryArray, number: int) -> dict[str, pa.Array]:
-        pieces = self.splits.entries(number).take(keys)
-        return self._values.columns(keys, pieces, self._types)
+        entries = self.splits.entries(number).take(keys)
+        return self._values.columns(keys, entries, self._types)
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,6 @@ class BatchFunctionTask:
         return getattr(self.function, "__name__", type(self.function).__name__)
 
     def _steps(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch | pa.Table]:
-        """Batches of runs, and tables of output rows."""
         initial = None if self.initial is None else _InitialColumns(self.initial, self.types)
         pending: list[pa.RecordBatch] = []
         groups = [(NO_SPLIT, batches)] if initial is None else initial.splits.groups(batches)

@@ -167,7 +167,6 @@ class BroadcastElements:
 def _in_subtasks(
     index: int, parallelism: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Gives entries to each subtask, as entries of the state with this index."""
     for batch in batches:
         states = pa.repeat(pa.scalar(index, pa.int32()), len(batch))
         for subtask in range(parallelism):

@@ -220,7 +220,6 @@ class KeyLoop:
             yield row
 
     def _fire_between(self, of_key: RowsOfKey, due: Iterable[tuple[str, int]]) -> None:
-        """Fires timers of a key that has more rows."""
         self._calls.fire(due)
         if self._left and self._is_sorted:
             raise self._refusal(of_key)
@@ -289,7 +288,6 @@ class KeyLoop:
         self._keep()
 
     def _keep(self) -> None:
-        """Adds the state of the current key to ``ended``, if it has any."""
         snapshot = self.backend.snapshot_current_key()
         for value in snapshot:
             if value is not None:

@@ -102,8 +102,8 @@ class InitialValues:
 
     def _timers(self, chunk: StateChunk, state: State) -> Iterable[tuple[tuple[bytes, Any], Any]]:
         timers: dict[tuple[bytes, Any], list[Any]] = {}
-        decoders, part = self._prepared(chunk, state)
-        for rows in decoders.timers(part):
+        decoders, entries = self._prepared(chunk, state)
+        for rows in decoders.timers(entries):
             times = rows.timers.field(_TIMESTAMP).cast(pa.int64()).to_pylist()
             for key, time in zip(self._keys(rows.timers), times, strict=True):
                 timers.setdefault(key, []).append((time, None))
@@ -112,9 +112,8 @@ class InitialValues:
     def _column(
         self, chunk: StateChunk, state: State, wanted: pa.DataType
     ) -> tuple[pa.StructArray, pa.Array]:
-        """The keys that have entries, and what each has."""
-        decoders, part = self._prepared(chunk, state)
-        joined = decoders.batch(part[0], decoders.rows(part)).joined({state.name: wanted})
+        decoders, entries = self._prepared(chunk, state)
+        joined = decoders.batch(entries[0], decoders.rows(entries)).joined({state.name: wanted})
         return joined.keys, joined.columns[state.name]
 
     def _prepared(self, chunk: StateChunk, state: State) -> tuple[EntryDecoders, Part]:
@@ -259,7 +258,6 @@ class InitialKeys:
                 yield from self._ended(number)
 
     def _looked_up(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows, after the state of their keys was read."""
         numbers = self.splits.numbers_of(rows)
         for number in np.unique(numbers).tolist():
             if number != NO_SPLIT:
@@ -268,8 +266,8 @@ class InitialKeys:
         return rows
 
     def _take(self, number: int, keys: pa.LargeBinaryArray) -> None:
-        pieces = self.splits.entries(number).take(keys)
-        for name, key_bytes, contents in self._values.by_key(pieces):
+        entries = self.splits.entries(number).take(keys)
+        for name, key_bytes, contents in self._values.by_key(entries):
             of_key = self._by_key.setdefault(key_bytes, [None] * self._count)
             of_key[self._places[name]] = contents
 

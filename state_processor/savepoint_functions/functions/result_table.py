@@ -166,7 +166,6 @@ class NamespaceTable:
             yield output.batch(others[0], [*others[1:], *contents])
 
     def _of_namespaces(self, ended: Iterable[Ended]) -> Iterator[tuple[Place, tuple[Any, ...]]]:
-        """A row for each key and namespace that has any of these states."""
         for place, (key_bytes, key_group, *contents) in ended:
             values = [state.contents(contents[index]) for index, state in self.states]
             for namespace, of_namespace in self._by_namespace(place, values).items():
@@ -174,7 +173,6 @@ class NamespaceTable:
                 yield where, (key_bytes, key_group, namespace, *of_namespace)
 
     def _by_namespace(self, place: Place, values: list[Any]) -> dict[Hashable, list[Any]]:
-        """The contents of each state by namespace."""
         rows: dict[Hashable, list[Any]] = {}
         for column, pairs in enumerate(values):
             for namespace, value in pairs or ():
@@ -321,7 +319,7 @@ def spark_schema(outputs: Outputs) -> StructType:
 
 
 def table_schema(outputs: Outputs) -> pa.Schema:
-    """The same columns for Arrow."""
+    """The columns of ``spark_schema`` in Arrow."""
     return pa.schema([*RUN_SCHEMA, *outputs.arrow_fields])
 
 

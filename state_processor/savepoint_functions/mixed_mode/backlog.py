@@ -191,7 +191,6 @@ class Backlog:
             rows.write.parquet(path)
 
     def _made(self, max_parallelism: int, tally: BacklogTally) -> DataFrame:
-        """The table of ``backlog_result``."""
         watermark = self.watermark()
         table, rows = self.rows.table(
             Outputs.of(self.schema, self.rows.task.function),

@@ -141,7 +141,6 @@ class KeyedProcessor(StatefulProcessor):
         return None if stored is None else KeyRow.of(stored)
 
     def _at_switch(self, key_group: int, key_bytes: bytes) -> KeyRow | None:
-        """The state of a key that is not in the store."""
         switch = self._task.switch
         row = None if switch is None else switch.row(key_group, key_bytes)
         if row is None:
@@ -186,7 +185,6 @@ class KeyedProcessor(StatefulProcessor):
     def _call(
         self, calls: FunctionCalls, before: KeyRow | None, packets: list[Packet], watermark: int
     ) -> None:
-        """Calls the function for timers that are due, and for rows."""
         timers = self._timers
         timers.set_watermark(watermark)
         if _due_before(before, watermark):

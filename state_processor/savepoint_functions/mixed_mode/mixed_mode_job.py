@@ -310,7 +310,6 @@ class MixedModeJob:
         return Location.of(first).file_size() is not None
 
     def _plan(self) -> FunctionPlan:
-        """The function over the backlog."""
         return FunctionPlan.of(
             self.backlog,
             self.function,

@@ -347,7 +347,6 @@ class BacklogStream:
 
 
 def _remove(directory: str) -> None:
-    """Removes a directory of a killed run, if it is there."""
     location = Location.of(directory)
     if location.filesystem.get_file_info(location.path).type == fs.FileType.Directory:
         location.filesystem.delete_dir(location.path)

@@ -142,14 +142,12 @@ class KeyRow:
 
 
 def _data(state: Any) -> bytes | tuple[bytes, ...] | None:
-    """A state as Spark has it."""
     if isinstance(state, list):
         return tuple(map(bytes, state)) or None
     return None if state is None else bytes(state)
 
 
 def _merged(column: Iterable[Any]) -> bytes | tuple[bytes, ...] | None:
-    """A state of a key, made of that in several rows."""
     present = [state for state in column if state is not None]
     if present and isinstance(present[0], tuple):
         return tuple(chain.from_iterable(present))
@@ -272,7 +270,6 @@ def _held(held: HeldState, value: Any) -> Any:
 
 
 def _timestamps(timers: HeldMapState) -> tuple[int, ...]:
-    """The timestamps of all timers of the current key, in ms, ascending."""
     if not timers.has_namespaces:
         return tuple(sorted(timers.keys()))
     by_namespace = timers.snapshot() or ()

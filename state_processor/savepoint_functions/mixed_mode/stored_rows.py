@@ -140,7 +140,6 @@ class StateRows:
         return pa.RecordBatch.from_pydict(columns)
 
     def _of_namespaces(self, keys: pa.Array, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """A row for each entry."""
         (state,), namespace = self.states, self.encoding.namespace
         assert namespace is not None  # the caller looks
         lists = batch.column(state.new.name)
@@ -162,7 +161,6 @@ class StateRows:
 def _runs(
     tables: tuple[StateRows, ...], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The runs of rows."""
     for rows in gathered(batches):
         for table in tables:
             yield from table.encoding.run([table.columns(rows)])

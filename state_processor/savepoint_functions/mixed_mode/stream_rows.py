@@ -131,7 +131,6 @@ def _timed(source: KeyedInput, ticks: DataFrame | None, out_of_orderness_ms: int
 
 
 def _behind(source: KeyedInput, out_of_orderness_ms: int) -> Column:
-    """The watermark of a row, in ms."""
     if source.timestamps is None:
         # While one input is at 0, so is Spark's watermark, which means none.
         return F.lit(0)

@@ -295,7 +295,6 @@ class SwitchState:
 
 
 def _clear(directory: str) -> None:
-    """Makes the directory empty, without files of a killed run."""
     location = Location.of(directory)
     location.filesystem.create_dir(location.path)
     location.filesystem.delete_dir_contents(location.path)

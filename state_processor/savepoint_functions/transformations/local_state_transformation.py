@@ -281,7 +281,6 @@ def _column(number: int) -> str:
 
 
 def _in_place(run: FunctionPlan) -> DataFrame:
-    """The rows for the function, in their own partitions."""
     (keyed_input,) = run.inputs
     rows = keyed_input.rows(0, run.inputs, _KEY_GROUPS)
     return in_order(rows, run.inputs) if run.task.options.is_sorted else rows

@@ -48,7 +48,7 @@ NOT_CONNECTED = (
 
 
 class KeyedFunctionVerbs(ABC):
-    """All that a function can do with keyed rows, for all classes that have such rows."""
+    """Verbs of functions over keyed rows, for all classes that have such rows."""
 
     @property
     @abstractmethod

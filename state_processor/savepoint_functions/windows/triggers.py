@@ -209,7 +209,6 @@ class _ContinuousTrigger(Trigger):
         return self.descriptors[0]
 
     def _begin(self, time: int, window: Window, context: TriggerContext) -> None:
-        """Sets the next time, unless there is one."""
         if context.get_partitioned_state(self._fire_time).get() is None:
             # The remainder has the sign of the dividend in Java.
             past = time % self.interval_ms if time >= 0 else -(-time % self.interval_ms)

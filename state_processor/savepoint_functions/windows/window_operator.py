@@ -255,7 +255,6 @@ class WindowOperator(KeyedProcessFunction):
         return is_added
 
     def _merge(self, merged: MergedWindows) -> None:
-        """Makes state and timers of windows those of the one that they were merged into."""
         window = merged.window
         self._expect_alive(window)
         self._context.merged = merged.merged
@@ -274,7 +273,6 @@ class WindowOperator(KeyedProcessFunction):
         self._set_cleanup(window)
 
     def _follow(self, result: TriggerResult, window: Window, state_window: Any) -> None:
-        """Fires a window, and drops its contents, as its trigger says."""
         self._state.set_current_namespace(state_window)
         if result.is_fire:
             self._contents.fire(self._state, window, self._process)
@@ -286,7 +284,6 @@ class WindowOperator(KeyedProcessFunction):
         self._given += self._function.process(self._keyed.current_key, context, elements) or ()
 
     def _clear(self, window: Window, state_window: Any) -> None:
-        """Removes contents and states of a window."""
         self._state.set_current_namespace(state_window)
         self._state.clear()
         self._trigger.clear(window, self._at(window))
@@ -300,7 +297,6 @@ class WindowOperator(KeyedProcessFunction):
         return self._context
 
     def _time(self, timestamp: int | None) -> int:
-        """The time by which a row has its windows, in ms."""
         if not self._is_event_time:
             return self._timers.current_processing_time()
         if timestamp is None:

@@ -279,7 +279,6 @@ class KeyedColumns(PlannedTransformation):
 
 
 def _written(operator: Operator, info: StateMetaInfo) -> StateMetaInfo:
-    """The header entry of a state whose values are written anew."""
     snapshot = info.serializer(VALUE_SERIALIZER)
     assert snapshot is not None  # every state has one
     return info.with_serializer(VALUE_SERIALIZER, operator.written(snapshot))

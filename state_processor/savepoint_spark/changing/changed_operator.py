@@ -151,7 +151,6 @@ class ChangedOperator(OperatorChanges):
         return class_names(self._snapshots())
 
     def _snapshots(self) -> Iterator[TypeSerializerSnapshot]:
-        """The serializers of all states, as changed so far."""
         migrated = () if self.migration is None else self.migration.snapshots
         return map(self.headers.snapshot, chain(snapshots_of(self.operator), migrated))
 
@@ -226,7 +225,6 @@ class ChangedOperator(OperatorChanges):
     def _rows_of(
         self, state: State, data: DataFrame, ttl_times: Literal["now"] | None
     ) -> OperatorPlan:
-        """The rows as a state, written with the serializers that it has."""
         name = state.name
         if state.kind.is_keyed:
             others = [] if state.namespace is None else [NAMESPACE]

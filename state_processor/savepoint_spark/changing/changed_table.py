@@ -336,7 +336,6 @@ def elements_after(tables: Iterable[ChangedTable], rows: ElementRows) -> Element
 
 
 def _serializer(operator: Operator, state: State) -> TypeSerializerSnapshot:
-    """The serializer of a state's values in the savepoint."""
     if not state.kind.is_keyed:
         return rewritten_state(operator, state.name).element
     info = next(info for info in StoredTypes.of(operator).states if info.name == state.name)
@@ -346,7 +345,6 @@ def _serializer(operator: Operator, state: State) -> TypeSerializerSnapshot:
 
 
 def _timed(name: str) -> str:
-    """The column of a state's values with the times of their last access."""
     return f"timed {name}"
 
 

@@ -77,7 +77,6 @@ def _key_layout(operator: Operator) -> Layout | None:
 def _follows(
     layout: Layout, keys: pa.Array, key_groups: NDArray[np.uint16], max_parallelism: int
 ) -> bool:
-    """Whether the type alone explains the key groups."""
     try:
         return np.array_equal(key_groups_of(key_hashes(layout, keys), max_parallelism), key_groups)
     except UnstableHashError:

@@ -6,7 +6,6 @@ and new keys. Spark finds new keys with several old ones.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -134,11 +133,11 @@ def _census(
 
 def _hashed(masked: MaskedOperator, old: StateChunk, new: StateChunk) -> Iterator[pa.RecordBatch]:
     """Rows with the hashes of old and new keys, each pair once."""
-    parts = Counter(name.partition(".")[0] for name in masked.rules[old.state.name])
-    if parts["key"]:
+    columns = {name.partition(".")[0] for name in masked.rules[old.state.name]}
+    if "key" in columns:
         keys = (encoded_keys(state_chunk, masked.kryo) for state_chunk in (old, new))
         yield _pairs("", KEY, *keys)
-    if parts["map_key"] or parts["namespace"]:
+    if columns & {"map_key", "namespace"}:
         yield _pairs(old.state.name, ENTRY, old.entries.keys, new.entries.keys)
 
 

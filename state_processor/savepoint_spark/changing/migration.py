@@ -243,7 +243,6 @@ class _Planning:
         return known != snapshot or holds_kryo(known.layout())
 
     def _without_scala(self, snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
-        """A serializer without Flink's API for Scala."""
         if self.scala is None:
             return snapshot
         try:

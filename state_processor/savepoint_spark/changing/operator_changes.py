@@ -143,7 +143,6 @@ class OperatorChanges:
         return is_rescaled
 
     def _touches(self, *, is_keyed: bool) -> bool:
-        """Whether some keyed state, or some operator state, changes."""
         states = [
             state for state in self.operator.catalog.states if state.kind.is_keyed == is_keyed
         ]
@@ -171,7 +170,6 @@ class OperatorChanges:
         return hash_code_of(self.operator, self.hash_code) if self.hash_code else None
 
     def _keyed(self, context: WriteContext) -> KeyedPlan | None:
-        """The new keyed state; None if there was none and none is added."""
         spark = context.spark
         plan = with_tables(self.added, self._moved_tables(context.max_parallelism), spark)
         if not self.operator.has_keyed_state:
@@ -255,13 +253,11 @@ class OperatorChanges:
         return passing
 
     def _passing(self, info: StateMetaInfo) -> StateMetaInfo:
-        """The header entry of a state whose bytes pass through."""
         if self.migration is not None:
             return self.migration.infos.get(info.name, info)
         return info_after(self.tables, info)
 
     def _written(self) -> frozenset[str]:
-        """The states that do not pass through."""
         encoded = (state.name for table in self.tables for state in table.states)
         return self.removed | frozenset(encoded)
 

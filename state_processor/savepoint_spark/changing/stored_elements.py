@@ -266,6 +266,5 @@ def _part(
 
 
 def _component(type_name: str) -> str:
-    """The element type of an array, or the type itself."""
     element = type_name.lstrip("[")
     return type_name if element == type_name else element[1:-1]

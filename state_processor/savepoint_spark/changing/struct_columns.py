@@ -91,7 +91,6 @@ def _at(
     steps: tuple[str, ...],
     change: Callable[[Column, DataType], Column],
 ) -> Column:
-    """The values with a change of what the steps lead to."""
     if isinstance(shown, StructType) and UNDECODED in shown.names:
         is_lost = column.getField(UNDECODED).isNotNull()
         decoded = StructType([field for field in shown if field.name != UNDECODED])
@@ -250,7 +249,6 @@ def edited_values(values: pa.Array, wanted: pa.DataType, edit: StructEdit) -> pa
 def _edited(
     values: pa.Array, wanted: pa.DataType, steps: tuple[str, ...], origins: Mapping[str, str | None]
 ) -> pa.Array:
-    """The values with a change of the struct that the steps lead to."""
     if UNDECODED in _names(values.type) and values.field(UNDECODED).null_count < len(values):
         raise SchemaChangeError(UNCHANGEABLE)
     step, rest = (steps[0], steps[1:]) if steps else (None, ())

@@ -83,7 +83,6 @@ class PlannedOperator:
 
     @property
     def _is_only_converted(self) -> bool:
-        """Whether its files get another format, and nothing else changes."""
         if self.source is None or self.change is None:
             return False
         record = self.source.record

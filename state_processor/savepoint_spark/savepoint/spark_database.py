@@ -157,7 +157,6 @@ class SqlViews:
             self._databases.add(name)
 
     def _base(self, schema: pa.Schema) -> str:
-        """The table with these columns that views select from."""
         columns = ", ".join(
             f"{quoted(field.name)} {spark_type_name(field.type)}" for field in schema
         )
@@ -318,7 +317,6 @@ def _causes() -> Iterator[None]:
 
 @contextmanager
 def _query_errors() -> Iterator[None]:
-    """Raises ``QueryError`` or the savepoint's error instead of Spark's errors."""
     try:
         with typed_errors():
             yield

@@ -239,7 +239,6 @@ def checked_by_tasks(
 def _counted_by_tasks(
     spark: SparkSession, weighed: WeighedOperator, states: Sequence[State]
 ) -> KeyedCounts:
-    """The counts of ``WeighedOperator.keyed`` over all key groups."""
     states, total = tuple(states), weighed.keyed(states, ())
     parts = [(part,) for part in weighed.parts()]
     for counts in done_by_tasks(spark, partial(weighed.keyed, states), parts):

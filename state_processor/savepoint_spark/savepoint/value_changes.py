@@ -116,8 +116,6 @@ class ValueChanges:
         return self._changed(change)
 
     def _changed(self, change: Callable[[ChangedTable, State], ChangedTable]) -> SavepointWriter:
-        """The writer with a change of the table that shows the state."""
-
         def changed(operator: ChangedOperator) -> ChangedOperator:
             state = operator.state(self.name)
             if state.kind is StateKind.TIMERS:

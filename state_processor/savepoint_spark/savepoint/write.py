@@ -130,7 +130,6 @@ class WrittenSavepoint:
 
 
 def _table(operators: Iterable[WrittenOperator]) -> tuple[tuple[str, ...], list[list[object]]]:
-    """The names of columns, and a row per operator."""
     names = ("operator", "action", "files", "size")
     rows = [[getattr(operator, name) for name in names] for operator in operators]
     return names, [["" if value is None else value for value in row] for row in rows]

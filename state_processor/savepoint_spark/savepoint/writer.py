@@ -216,5 +216,5 @@ class SavepointWriter(SavepointChanges):
 
     def replaced(self, planned: PlannedOperator, *others: PlannedOperator) -> Self:
         """The writer with other operators, or none, in the place of one."""
-        parts = (others if operator is planned else (operator,) for operator in self.operators)
-        return replace(self, operators=tuple(chain.from_iterable(parts)))
+        kept = (others if operator is planned else (operator,) for operator in self.operators)
+        return replace(self, operators=tuple(chain.from_iterable(kept)))

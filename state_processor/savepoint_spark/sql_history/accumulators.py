@@ -76,7 +76,7 @@ class CallRows:
 
     @classmethod
     def of(cls, call: AggregateCall, rows: HistoryRows) -> CallRows:
-        """Those of an input."""
+        """The rows of an input for a call."""
         columns = {column.name: F.col(name_of(i)) for i, column in enumerate(rows.row)}
         arguments = [columns[name] for name in call.arguments]
         value, sign = arguments[0] if arguments else None, F.col(SIGN)

@@ -129,7 +129,6 @@ class Aggregation:
         return views
 
     def _counts_rows(self) -> bool:
-        """Whether the number of rows is kept beside the calls."""
         is_counted = any(call.counts_rows for call in self.calls.calls)
         return self.calls.may_count_rows is True and not is_counted
 

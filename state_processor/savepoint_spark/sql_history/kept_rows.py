@@ -302,7 +302,6 @@ def _taken_back(ranking: Ranking) -> NodeState:
 
 
 def _listed(ranking: Ranking, data: DataFrame, place: str, state: str) -> StateColumns:
-    """The rows of each partition by their columns of the order."""
     rows = ranking.rows
     by, key = ranking.sort_key, ranking.key
     names = rows.names(dict.fromkeys((*key, *by)))

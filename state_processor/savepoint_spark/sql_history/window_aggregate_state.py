@@ -58,7 +58,7 @@ class Windows:
 
     @classmethod
     def of(cls, window: Any, description: str) -> Windows:
-        """Those of a plan, or ``PlanError``."""
+        """The windows of a plan, or ``PlanError``."""
         offset = _ms(window.get("offset")) if window.get("offset") else 0
         match window:
             case {"type": "TumblingWindow", "size": size}:

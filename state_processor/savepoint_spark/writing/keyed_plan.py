@@ -152,7 +152,6 @@ class KeyedFiles:
         yield pa.RecordBatch.from_pylist([written], WRITTEN_SCHEMA)
 
     def _written(self, subtask: int, rows: Iterable[RunRow]) -> dict[str, Any]:
-        """Writes the file of a subtask; returns a row of ``WRITTEN``."""
         with self.target.create(f"keyed-{subtask}") as file:
             written = CanonicalFile.write(
                 file, self.header, self.key_groups(subtask), self.sections(rows)

@@ -171,7 +171,6 @@ class NewState:
 
 
 def _timestamps(data: DataFrame, name: str, what: str) -> Column:
-    """A column of timestamps, or of arrays of them, as arrays."""
     column, data_type = column_of(data, name)
     if fits(data_type, LongType()):
         return F.when(column.isNotNull(), F.array(column.cast(LongType())))
@@ -207,23 +206,23 @@ class Key:
         if len(self.columns) == 1:
             return fitted(data, self.columns[0], layout, "the key")
         target = spark_type(layout)
-        parts = list(target) if isinstance(target, StructType) else []
-        taken = [part for part in parts if part.name != ROW_KIND]
+        inner = list(target) if isinstance(target, StructType) else []
+        taken = [field for field in inner if field.name != ROW_KIND]
         if len(taken) != len(self.columns):
             raise ColumnTypeError(
                 f"the key is {target.simpleString()}, which takes {len(taken) or 1} columns:"
                 f" key_by was given {', '.join(map(repr, self.columns))}"
             )
         fields = []
-        for name, part in zip(self.columns, taken, strict=True):
+        for name, field in zip(self.columns, taken, strict=True):
             column, data_type = column_of(data, name)
-            if not fits(data_type, part.dataType):
+            if not fits(data_type, field.dataType):
                 raise ColumnTypeError(
                     f"column {name!r} is {data_type.simpleString()}, but the key takes"
-                    f" {part.dataType.simpleString()}: cast it first"
+                    f" {field.dataType.simpleString()}: cast it first"
                 )
-            fields.append(column.alias(part.name))
-        if len(taken) < len(parts):
+            fields.append(column.alias(field.name))
+        if len(taken) < len(inner):
             fields.append(F.lit(ROW_KINDS[0]).alias(ROW_KIND))
         return F.struct(*fields).cast(target)
 

@@ -230,7 +230,6 @@ class OperatorFiles:
         return OperatorStateFile(states, written.size).handle(stream)
 
     def _in_order(self) -> list[NewOperatorState]:
-        """The states in the order of a file: lists first."""
         return sorted(self.states, key=lambda state: state.mode is DistributionMode.BROADCAST)
 
     def _task(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
