@@ -23,13 +23,13 @@ from savepoint_functions.functions.result_table import FunctionState, ResultTabl
 from savepoint_functions.functions.rows_by_key import RowTypes
 from savepoint_functions.functions.sorted_inputs import in_key_groups, in_order, task_borders
 from savepoint_spark.reading.per_key import row_types
-from savepoint_spark.writing.keyed_plan import KeyedPlan
+from savepoint_spark.writing.keyed_plan import KeyedPlan, RunRows
 from savepoint_spark.writing.shuffled_runs import RunSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
     from savepoint_database.snapshot.operator import Operator
@@ -44,7 +44,7 @@ MAX_PARALLELISM = 128
 
 
 @dataclass(frozen=True)
-class KeyedFunctionPlan:
+class KeyedFunctionPlan(RunRows):
     """A function over the rows of one or two DataFrames, whose keys have the same type.
 
     ``states`` are the states that it registers, timers included, and ``initial`` is the state with
@@ -58,12 +58,6 @@ class KeyedFunctionPlan:
     def plan(self) -> KeyedPlan:
         infos = tuple(state.new.info for state in self.states)
         return KeyedPlan(self.inputs[0].key.snapshot, infos, (self,))
-
-    def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
-        raise NotImplementedError
-
-    def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
-        return []
 
     def max_parallelism(self, given: int | None) -> int:
         """The number of key groups that the user gives, or that of the state, or the usual one."""

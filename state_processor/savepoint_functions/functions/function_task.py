@@ -51,7 +51,7 @@ _COLLECTED = 50_000
 
 @dataclass(frozen=True)
 class FunctionTask:
-    """A function over keyed rows, and how it is loop.
+    """A function over keyed rows, and how it is run.
 
     If ``keeps_state``, a key leaves its state when it ends, timers included; if not, its timers
     fire. With a ``watermark``, in ms, event-time timers up to it fire at the end of a key that
@@ -153,7 +153,12 @@ class KeyLoop:
         )
         self._timers = task.function._make_timer_service(backend, flows=self._fires_between)
         self.side_outputs = SideOutputs(task.function)
-        self._context = self._made_context(task.broadcast)
+        if task.broadcast is None:
+            self._context = KeyedContext(self._timers, self._switch_key, self.side_outputs)
+        else:
+            self._context = KeyedBroadcastContext(
+                self._timers, self._switch_key, self.side_outputs, task.broadcast.states()
+            )
         self._calls = FunctionCalls.of(task.function, self._context)
         self.given, self._left = self._calls.given, self._calls.left
         # The given key groups of keys that have not ended.
@@ -165,21 +170,10 @@ class KeyLoop:
     def by_key(self, batches: Iterable[pa.RecordBatch]) -> Iterator[RowsOfKey]:
         return (self._initial or self._task.rows).by_key(batches)
 
-    @property
-    def has_passed(self) -> bool:
-        return self._initial is not None and bool(self._initial.splits.passed)
-
     def passed(self) -> Iterator[pa.RecordBatch]:
         """Runs of the initial state that the function has not touched, as far as it is known yet."""
         if self._initial is not None:
             yield from self._initial.splits.drained()
-
-    def _made_context(self, broadcast: HeldBroadcast | None) -> KeyedContext:
-        if broadcast is None:
-            return KeyedContext(self._timers, self._switch_key, self.side_outputs)
-        return KeyedBroadcastContext(
-            self._timers, self._switch_key, self.side_outputs, broadcast.states()
-        )
 
     def steps(self, keys: Iterable[RowsOfKey]) -> Iterator[None]:
         """Calls the function for all rows; the caller may empty the results after each step."""

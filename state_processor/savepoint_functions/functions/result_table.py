@@ -38,6 +38,7 @@ from savepoint_functions.functions.backends.timers import TIMER_STATE_PREFIX
 from savepoint_functions.functions.function_task import KeyLoop
 from savepoint_functions.functions.outputs import OutputBuffer
 from savepoint_functions.functions.rows_by_key import decoded_keys
+from savepoint_spark.writing.keyed_plan import RunRows
 from savepoint_spark.writing.keyed_rows import NewState
 from savepoint_spark.writing.run_encoding import (
     BATCH_SIZE,
@@ -54,7 +55,7 @@ from savepoint_spark.writing.shuffled_runs import RunSource
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import DataFrame
 
     from savepoint_database.types.descriptors import StateDescriptor
     from savepoint_database.types.types import TypeInformation
@@ -295,8 +296,7 @@ class ResultTable:
                     state.take(loop.ended)
                     if state.is_full:
                         yield from with_runs(schema, state.runs())
-                if loop.has_passed:
-                    yield from with_runs(schema, loop.passed())
+                yield from with_runs(schema, loop.passed())
             yield from outputs.batches(schema, 1)
             state.take(loop.ended)
             yield from with_runs(schema, state.runs())
@@ -332,7 +332,7 @@ def with_runs(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[
 
 
 @dataclass(frozen=True)
-class ResultState:
+class ResultState(RunRows):
     """State that a function has left in a table, for so many key groups."""
 
     rows: KeyedFunctionPlan
@@ -365,9 +365,6 @@ class ResultState:
             )
         of_state = self.table.where(F.col("key_group").isNotNull())
         return RunSource(of_state.select(*RUN_SCHEMA.names), None)
-
-    def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
-        return []
 
 
 def state_ids(states: Iterable[FunctionState]) -> dict[str, int]:

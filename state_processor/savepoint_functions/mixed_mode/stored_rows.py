@@ -21,7 +21,7 @@ from savepoint_functions.mixed_mode.stored_backend import (
     entry_layout,
     state_columns,
 )
-from savepoint_spark.writing.keyed_plan import KeyedPlan
+from savepoint_spark.writing.keyed_plan import KeyedPlan, RunRows
 from savepoint_spark.writing.operator_plan import OperatorPlan
 from savepoint_spark.writing.run_encoding import (
     KEY,
@@ -31,18 +31,17 @@ from savepoint_spark.writing.run_encoding import (
     gathered,
 )
 from savepoint_spark.writing.shuffled_runs import RunSource
+from savepoint_spark.writing.write_context import PlannedTransformation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.layout import Layout
-    from savepoint_formats.metadata import OperatorState
     from savepoint_functions.functions.result_table import FunctionState
     from savepoint_spark.writing.keyed_rows import Key
-    from savepoint_spark.writing.write_context import WriteContext
 
 
 def stored_keys(spark: SparkSession, checkpoint: str, batch_id: int) -> DataFrame:
@@ -68,7 +67,7 @@ def with_untouched(stored: DataFrame, initial: DataFrame) -> DataFrame:
 
 
 @dataclass(frozen=True)
-class StoredTransformation:
+class StoredTransformation(PlannedTransformation, RunRows):
     """Rows of ``stored_keys`` as the keyed state of an operator.
 
     ``initial`` is the operator at the switch, whose other states are copied.
@@ -78,9 +77,6 @@ class StoredTransformation:
     key: Key
     states: tuple[FunctionState, ...]
     initial: Operator | None = None
-
-    def write(self, context: WriteContext) -> OperatorState:
-        return self.plan().write(context)
 
     def plan(self) -> OperatorPlan:
         infos = tuple(state.new.info for state in self.states)
@@ -109,9 +105,6 @@ class StoredTransformation:
         selected = (F.col(column).alias(name) for name, column in columns.items())
         rows = self.rows.select(KEY, *selected)
         return RunSource(rows, partial(_runs, tuple(tables)))
-
-    def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # the protocol's signature
-        return []
 
 
 def is_stored(state: FunctionState) -> bool:

@@ -10,13 +10,13 @@ from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_functions.functions.outputs import OUTPUT, Outputs, kept_once, rows_in
 from savepoint_functions.functions.result_table import ResultState, state_ids
 from savepoint_spark.writing.operator_plan import OperatorPlan
+from savepoint_spark.writing.write_context import PlannedTransformation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
     from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.metadata import OperatorState
     from savepoint_functions.functions.batch_plan import BatchFunctionPlan
     from savepoint_functions.functions.broadcast_run import BroadcastResult
     from savepoint_functions.functions.function_plan import FunctionPlan, KeyedFunctionPlan
@@ -25,11 +25,10 @@ if TYPE_CHECKING:
         OperatorStateTransformation,
     )
     from savepoint_spark.writing.operator_rows import ElementRows
-    from savepoint_spark.writing.write_context import WriteContext
 
 
 @dataclass(frozen=True, repr=False)
-class FunctionStateTransformation:
+class FunctionStateTransformation(PlannedTransformation):
     """The state that a function leaves, as state of a savepoint.
 
     Attributes:
@@ -44,9 +43,6 @@ class FunctionStateTransformation:
         names = [state.new.name for state in self.rows.states]
         names += [elements.state.name for elements in self.operator_states]
         return f"FunctionStateTransformation(states {names})"
-
-    def write(self, context: WriteContext) -> OperatorState:
-        return self.plan().write(context)
 
     def plan(self) -> OperatorPlan:
         return OperatorPlan(self.rows.plan(), self.operator_states)

@@ -35,6 +35,7 @@ from savepoint_spark.columns import column_of, fits, spark_schema
 from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.writing.keyed_rows import Key, KeyedRows, NewState
 from savepoint_spark.writing.operator_plan import OperatorPlan
+from savepoint_spark.writing.write_context import PlannedTransformation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class LocalStateTransformation:
+class LocalStateTransformation(PlannedTransformation):
     """Rows that become local keyed state, one per subtask and key.
 
     The parallelism of the operator is the number of subtasks.
@@ -111,9 +112,6 @@ class LocalStateTransformation:
             raise ValueError(f"state {state.name!r} was added already")
         state.check(self.data)
         return replace(self, states=(*self.states, state))
-
-    def write(self, context: WriteContext) -> OperatorState:
-        return self.plan().write(context)
 
     def plan(self) -> OperatorPlan:
         """The plan of the states.

@@ -8,34 +8,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from savepoint_database.types.descriptors import (
-    AggregatingStateDescriptor,
-    ListStateDescriptor,
-    MapStateDescriptor,
-    ReducingStateDescriptor,
-    StateDescriptor,
-    ValueStateDescriptor,
-)
 from savepoint_functions.functions.backends.namespaces import plain
+from savepoint_spark.reading.states import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from savepoint_database.types.descriptors import StateDescriptor
     from savepoint_database.types.types import TypeInformation
     from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
     from savepoint_functions.functions.outputs import OutputTag
     from savepoint_functions.functions.process_functions import KeyedContext
     from savepoint_functions.windows.window_assigners import Window
     from savepoint_spark.reading.functions import OutputRow
-    from savepoint_spark.reading.states import State
-
-_GETTERS: dict[type[StateDescriptor], str] = {
-    ValueStateDescriptor: "get_state",
-    ListStateDescriptor: "get_list_state",
-    MapStateDescriptor: "get_map_state",
-    ReducingStateDescriptor: "get_reducing_state",
-    AggregatingStateDescriptor: "get_aggregating_state",
-}
 
 
 def registered_states(
@@ -44,11 +29,10 @@ def registered_states(
     namespace: TypeInformation | None,
 ) -> dict[str, State]:
     """The states of descriptors by name."""
-    states: dict[str, State] = {}
-    for descriptor in descriptors:
-        getter = getattr(runtime_context, _GETTERS[type(descriptor)])
-        states[descriptor.name] = getter(descriptor, namespace)
-    return states
+    return {
+        descriptor.name: runtime_context._state(descriptor, State, namespace)
+        for descriptor in descriptors
+    }
 
 
 class WindowStateStore:

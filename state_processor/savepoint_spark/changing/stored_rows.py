@@ -22,6 +22,7 @@ from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_handles
 from savepoint_spark.changing.local_write import LOCAL_RUNS, of_subtask
 from savepoint_spark.session.session import is_remote, tasks_at_once
+from savepoint_spark.writing.keyed_plan import RunRows
 from savepoint_spark.writing.run_encoding import RUNS, run_rows
 from savepoint_spark.writing.shuffled_runs import RunSource
 from savepoint_spark.writing.stored_types import StoredTypes
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
-    from pyspark.sql import Row, SparkSession
+    from pyspark.sql import SparkSession
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_formats.hashing.key_hash import HashKeys
@@ -62,7 +63,7 @@ class StoredSplit:
 
 
 @dataclass(frozen=True)
-class StoredKeyedRows:
+class StoredKeyedRows(RunRows):
     """Keyed states of an operator, as they are.
 
     ``hash_code`` gives the user's hash codes if key groups change. ``choices`` take keys. ``recoded``
@@ -126,10 +127,6 @@ class StoredKeyedRows:
         if not keeps_all or record.max_parallelism != target.max_parallelism:
             return None
         return StoredSections.of(self.operator.directory, record, sorted(ids, key=ids.__getitem__))
-
-    def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # as KeyedRows has it
-        """Nothing: a savepoint has each key once."""
-        return []
 
 
 def stored_chunks(operator: Operator, name: str) -> Iterator[StateChunk]:

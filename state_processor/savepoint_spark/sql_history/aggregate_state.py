@@ -50,8 +50,6 @@ from savepoint_spark.sql_history.node_state import (
 from savepoint_spark.writing.grouped_rows import Grouping
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyspark.sql import Column, DataFrame
 
     from savepoint_formats.plans.aggregate_calls import AggregateCall, AggregateCalls
@@ -87,20 +85,15 @@ class Aggregation:
             types.append(_BIGINT)
         return (*types, *(MAP_VIEW for _ in self._distinct()))
 
-    def states(
-        self, rows: HistoryRows, group: tuple[str, ...], state: str, keep: Sequence[Column] = ()
-    ) -> StateColumns:
-        """The accumulators of each group as the value of a state, beside the states of views.
-
-        ``keep`` has further aggregates of the rows of a group.
-        """
+    def states(self, rows: HistoryRows, group: tuple[str, ...], state: str) -> StateColumns:
+        """The accumulators of each group as the value of a state, beside the states of views."""
         types = self.types()
         calls = self.calls.calls
         expect_order(calls, rows)
         views = self._views(rows, group)
         in_views = {number: fields for view in views for number, fields in view.fields.items()}
         fields: list[Column] = []
-        aggregates = [F.sum(SIGN).cast("bigint").alias(ROWS), *keep]
+        aggregates = [F.sum(SIGN).cast("bigint").alias(ROWS)]
         for number, call in enumerate(calls):
             if number in in_views:
                 fields += in_views[number]

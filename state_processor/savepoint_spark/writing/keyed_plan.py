@@ -7,6 +7,7 @@ occur twice, the hashes of a key group's keys.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -212,11 +213,13 @@ def in_arrow_batches_of(size: int, data: DataFrame) -> DataFrame:
 class RunRows(Protocol):
     """Anything that becomes runs: rows of a DataFrame, or existing state."""
 
+    @abstractmethod
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """The runs; ``ids`` has the indices of states in the header. See ``run_encoding``."""
 
-    def duplicates(self, limit: int) -> list[Row]:
+    def duplicates(self, limit: int) -> list[Row]:  # noqa: ARG002  # most have none
         """Some keys, or keys and namespaces, with several rows where one is allowed."""
+        return []
 
 
 @dataclass(frozen=True)
