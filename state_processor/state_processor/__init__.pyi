@@ -220,9 +220,6 @@ from savepoint_functions.aggregating.aggregates import (
     Sum,
     TopN,
 )
-from savepoint_functions.functions.batch_function import (
-    KeyBatch,
-)
 from savepoint_functions.functions.broadcast_functions import (
     BroadcastProcessFunction,
     KeyedBroadcastProcessFunction,
@@ -240,6 +237,9 @@ from savepoint_functions.functions.process_functions import (
     KeyedStateBootstrapFunction,
     RecordAttributes,
     StateBootstrapFunction,
+)
+from savepoint_functions.functions.rows_by_key import (
+    KeyBatch,
 )
 from savepoint_functions.mixed_mode.backlog import (
     Backlog,

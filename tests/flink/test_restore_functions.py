@@ -38,7 +38,7 @@ from state_processor import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from savepoint_functions.functions.batch_function import KeyBatchFunction
+    from savepoint_functions.functions.rows_by_key import KeyBatchFunction
     from state_processor import KeyBatch
 
 NOON = 1_709_294_400_000

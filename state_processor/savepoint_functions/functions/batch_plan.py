@@ -13,7 +13,6 @@ from savepoint_database.types.user_frames import user_frames_first
 from savepoint_formats.errors import FunctionResultError
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_functions.functions.batch_function import KeyBatch, given_column, whole_keys
 from savepoint_functions.functions.function_plan import KeyedFunctionPlan
 from savepoint_functions.functions.initial_keys import NO_SPLIT, InitialSplits, InitialValues
 from savepoint_functions.functions.initial_state import InitialState
@@ -26,7 +25,13 @@ from savepoint_functions.functions.result_table import (
     table_schema,
     with_runs,
 )
-from savepoint_functions.functions.rows_by_key import decoded_keys, key_starts
+from savepoint_functions.functions.rows_by_key import (
+    KeyBatch,
+    decoded_keys,
+    given_column,
+    key_starts,
+    whole_keys,
+)
 from savepoint_functions.functions.sorted_inputs import KEY as KEY_BYTES
 from savepoint_functions.functions.sorted_inputs import ORDER, key_groups_in, row_columns
 from savepoint_spark.writing.run_encoding import BATCH_SIZE, KEY, KEY_GROUP, RunEncoding
@@ -40,8 +45,8 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.types.descriptors import StateDescriptor
-    from savepoint_functions.functions.batch_function import KeyBatchFunction
     from savepoint_functions.functions.initial_state import InitialTask
+    from savepoint_functions.functions.rows_by_key import KeyBatchFunction
     from savepoint_functions.functions.sorted_inputs import KeyedInput
 
 

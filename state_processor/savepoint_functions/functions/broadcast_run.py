@@ -55,7 +55,7 @@ from savepoint_spark.changing.stored_elements import (
     element_layout,
     operator_states,
 )
-from savepoint_spark.writing.operator_rows import ELEMENT_SCHEMA, ELEMENTS, NewOperatorState
+from savepoint_spark.writing.operator_plan import ELEMENT_SCHEMA, ELEMENTS, NewOperatorState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -33,7 +33,7 @@ from savepoint_functions.functions.process_functions import (
 from savepoint_functions.functions.rows_by_key import plain_list, row_tuples
 from savepoint_functions.functions.sorted_inputs import milliseconds
 from savepoint_spark.columns import column_of
-from savepoint_spark.writing.operator_rows import ELEMENTS, ElementEncoding, NewOperatorState
+from savepoint_spark.writing.operator_plan import ELEMENTS, ElementEncoding, NewOperatorState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from savepoint_spark.bootstrapping.windowed_transformation import (
         OperatorStateTransformation,
     )
-    from savepoint_spark.writing.operator_rows import ElementRows
+    from savepoint_spark.writing.operator_plan import ElementRows
 
 
 @dataclass(frozen=True, repr=False)

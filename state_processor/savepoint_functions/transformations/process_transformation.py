@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from savepoint_functions.functions.batch_function import ROWS, over_batches
 from savepoint_functions.functions.batch_plan import BatchFunctionPlan
 from savepoint_functions.functions.broadcast_functions import KeyedBroadcastProcessFunction
 from savepoint_functions.functions.execution_options import ExecutionOptions
@@ -18,6 +17,7 @@ from savepoint_functions.functions.process_functions import (
     KeyedProcessFunction,
     KeyedStateBootstrapFunction,
 )
+from savepoint_functions.functions.rows_by_key import ROWS, over_batches
 from savepoint_functions.transformations.broadcast_transformation import BroadcastRows
 from savepoint_functions.transformations.function_result import (
     FunctionResult,
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.types.descriptors import StateDescriptor
-    from savepoint_functions.functions.batch_function import BatchFunction, KeyBatchFunction
     from savepoint_functions.functions.broadcast_run import BroadcastResult
     from savepoint_functions.functions.execution_options import Setting
     from savepoint_functions.functions.process_functions import KeyedFunction
+    from savepoint_functions.functions.rows_by_key import BatchFunction, KeyBatchFunction
     from savepoint_functions.functions.sorted_inputs import KeyedInput
     from savepoint_functions.windows.window_assigners import WindowAssigner
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from savepoint_database.types.descriptors import StateDescriptor
     from savepoint_database.types.types import TypeInformation
-    from savepoint_functions.windows.trigger_context import TriggerContext
     from savepoint_functions.windows.window_assigners import Window
+    from savepoint_functions.windows.window_state import TriggerContext
 
 
 class TriggerResult(Enum):

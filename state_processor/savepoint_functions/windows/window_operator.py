@@ -26,16 +26,17 @@ from savepoint_functions.functions.backends.timers import EVENT_TIME, MAX_WATERM
 from savepoint_functions.functions.keyed_runtime_context import WINDOW_TIMERS
 from savepoint_functions.functions.process_functions import KeyedProcessFunction
 from savepoint_functions.windows.evictors import TimestampedValue
-from savepoint_functions.windows.merging_window_set import MergingWindowSet, merge_namespaces
-from savepoint_functions.windows.trigger_context import (
-    TriggerContext,
-    WindowTimer,
-    WindowTimerService,
-)
 from savepoint_functions.windows.window_functions import (
     WindowContext,
     WindowStateStore,
     registered_states,
+)
+from savepoint_functions.windows.window_state import (
+    MergingWindowSet,
+    TriggerContext,
+    WindowTimer,
+    WindowTimerService,
+    merge_namespaces,
 )
 from savepoint_spark.bootstrapping.windowed_transformation import CONTENTS, MERGING_SET
 
@@ -46,11 +47,11 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
     from savepoint_functions.functions.outputs import OutputTag
     from savepoint_functions.functions.process_functions import KeyedContext
-    from savepoint_functions.windows.merging_window_set import MergedWindows
     from savepoint_functions.windows.triggers import Trigger, TriggerResult
     from savepoint_functions.windows.window_assigners import Window, WindowAssigner
     from savepoint_functions.windows.window_contents import WindowContents
     from savepoint_functions.windows.window_functions import ProcessWindowFunction
+    from savepoint_functions.windows.window_state import MergedWindows
     from savepoint_spark.reading.functions import OutputRow
     from savepoint_spark.reading.states import ListState, State
 

@@ -32,8 +32,7 @@ from savepoint_spark.columns import column_of, fits
 from savepoint_spark.writing.grouped_rows import Grouping, MergingWindowSets, merged_windows
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.keyed_rows import KeyedRows, NewState
-from savepoint_spark.writing.operator_plan import OperatorPlan
-from savepoint_spark.writing.operator_rows import NewOperatorState, OperatorRows
+from savepoint_spark.writing.operator_plan import NewOperatorState, OperatorPlan, OperatorRows
 from savepoint_spark.writing.run_encoding import NAMESPACE
 from savepoint_spark.writing.write_context import PlannedTransformation
 
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from savepoint_database.types.types import TypeInformation
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_spark.bootstrapping.keyed_columns import KeyedColumns
-    from savepoint_spark.writing.operator_rows import ElementRows
+    from savepoint_spark.writing.operator_plan import ElementRows
 
 
 CONTENTS = "window-contents"

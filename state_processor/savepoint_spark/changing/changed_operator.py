@@ -30,8 +30,7 @@ from savepoint_spark.changing.named_classes import is_named_in_values, snapshots
 from savepoint_spark.changing.operator_changes import OperatorChanges
 from savepoint_spark.changing.stored_elements import rewritten_state
 from savepoint_spark.columns import column_of, expect_frame
-from savepoint_spark.writing.operator_plan import OperatorPlan
-from savepoint_spark.writing.operator_rows import OperatorRows
+from savepoint_spark.writing.operator_plan import OperatorPlan, OperatorRows
 from savepoint_spark.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE
 from savepoint_spark.writing.stored_types import StoredTypes
 

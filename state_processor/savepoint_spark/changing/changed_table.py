@@ -33,8 +33,7 @@ from savepoint_spark.columns import column_of, fitted, spark_schema, spark_type
 from savepoint_spark.session.tasks import rows_of_tasks
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.keyed_rows import Key, KeyedRows, NewState
-from savepoint_spark.writing.operator_plan import OperatorPlan
-from savepoint_spark.writing.operator_rows import OperatorRows
+from savepoint_spark.writing.operator_plan import OperatorPlan, OperatorRows
 from savepoint_spark.writing.run_encoding import KEY, KEY_GROUP, NAMESPACE
 from savepoint_spark.writing.stored_types import StoredTypes
 
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.state import State
     from savepoint_formats.tables.tables import Table
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
-    from savepoint_spark.writing.operator_rows import ElementRows
+    from savepoint_spark.writing.operator_plan import ElementRows
 
 VALUE = "value"
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots.class_names import ClassRename
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_spark.writing.keyed_plan import KeyedPlan, RunRows
-    from savepoint_spark.writing.operator_rows import ElementRows, NewOperatorState
+    from savepoint_spark.writing.operator_plan import ElementRows, NewOperatorState
     from savepoint_spark.writing.shuffled_runs import RunSource
 
 

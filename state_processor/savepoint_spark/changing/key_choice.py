@@ -14,7 +14,7 @@ from savepoint_formats.pass_through.divided_entries import ListedKeys
 from savepoint_spark.columns import fitted
 from savepoint_spark.session.tasks import typed_errors
 from savepoint_spark.writing.keyed_rows import KeyedRows
-from savepoint_spark.writing.operator_rows import encoded_elements
+from savepoint_spark.writing.operator_plan import encoded_elements
 from savepoint_spark.writing.run_encoding import KEY
 
 if TYPE_CHECKING:

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_formats.values.kryo_collections import CollectionPlace
     from savepoint_spark.changing.stored_elements import Step
-    from savepoint_spark.writing.operator_rows import NewOperatorState
+    from savepoint_spark.writing.operator_plan import NewOperatorState
 
     Values = Iterator[tuple[Layout, bytes]]
 

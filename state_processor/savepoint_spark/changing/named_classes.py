@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.state import State
     from savepoint_spark.changing.migration import Migration
     from savepoint_spark.changing.stored_elements import StoredElements
-    from savepoint_spark.writing.operator_rows import NewOperatorState
+    from savepoint_spark.writing.operator_plan import NewOperatorState
 
 
 def snapshots_of(operator: Operator) -> Iterator[TypeSerializerSnapshot]:

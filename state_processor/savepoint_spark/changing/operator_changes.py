@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import StateMetaInfo
     from savepoint_spark.changing.migration import Migration
-    from savepoint_spark.writing.operator_rows import ElementRows
+    from savepoint_spark.writing.operator_plan import ElementRows
     from savepoint_spark.writing.write_context import WriteContext
 
 

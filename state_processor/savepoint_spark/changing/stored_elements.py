@@ -30,7 +30,7 @@ from savepoint_formats.values.kryo.known_classes import FINAL_CLASSES
 from savepoint_formats.values.kryo_collections import collection_places, is_generic
 from savepoint_formats.values.recoding import element_classes
 from savepoint_spark.session.tasks import rows_of_tasks
-from savepoint_spark.writing.operator_rows import (
+from savepoint_spark.writing.operator_plan import (
     ELEMENTS,
     NewOperatorState,
     element_rows,

@@ -34,7 +34,7 @@ from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kryo.structs import UNDECODED
 from savepoint_spark.changing.stored_elements import rewritten_state
 from savepoint_spark.writing.keyed_rows import NewState
-from savepoint_spark.writing.operator_rows import encoded_elements
+from savepoint_spark.writing.operator_plan import encoded_elements
 from savepoint_spark.writing.run_encoding import RunEncoding, StateColumn
 from savepoint_spark.writing.stored_types import StoredTypes
 

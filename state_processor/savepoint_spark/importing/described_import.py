@@ -24,7 +24,7 @@ from savepoint_spark.columns import column_of, spark_schema
 from savepoint_spark.importing.import_description import ImportDescription
 from savepoint_spark.savepoint.savepoint import Savepoint
 from savepoint_spark.session.tasks import rows_of_tasks
-from savepoint_spark.writing.operator_rows import OperatorRows
+from savepoint_spark.writing.operator_plan import OperatorRows
 from savepoint_spark.writing.run_encoding import KEY_GROUP
 
 if TYPE_CHECKING:

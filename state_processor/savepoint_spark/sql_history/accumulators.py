@@ -35,8 +35,15 @@ from pyspark.sql import functions as F
 from savepoint_formats.errors import PlanError
 from savepoint_formats.layout import LogicalType
 from savepoint_formats.snapshots.data_views import LONG_ARRAY, MAP_VIEW, external, map_view
-from savepoint_spark.sql_history.history_rows import ORDER, SIGN, name_of, sql_spark_type
-from savepoint_spark.sql_history.node_state import entries, map_state, value_state
+from savepoint_spark.sql_history.node_state import (
+    ORDER,
+    SIGN,
+    entries,
+    map_state,
+    name_of,
+    sql_spark_type,
+    value_state,
+)
 from savepoint_spark.writing.grouped_rows import Grouping
 
 if TYPE_CHECKING:
@@ -47,7 +54,7 @@ if TYPE_CHECKING:
     from savepoint_formats.plans.aggregate_calls import AggregateCall
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.header import KeyedStateType
-    from savepoint_spark.sql_history.history_rows import HistoryRows
+    from savepoint_spark.sql_history.node_state import HistoryRows
 
     StateColumn = tuple[str, KeyedStateType, TypeSerializerSnapshot]
 

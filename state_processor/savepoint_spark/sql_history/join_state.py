@@ -20,12 +20,12 @@ from pyspark.sql import functions as F
 
 from savepoint_formats.errors import PlanError
 from savepoint_formats.snapshots import constructed
-from savepoint_spark.sql_history.history_rows import name_of
 from savepoint_spark.sql_history.node_state import (
     NodeState,
     StateColumns,
     entries,
     map_state,
+    name_of,
     value_state,
 )
 from savepoint_spark.writing.grouped_rows import Grouping
@@ -33,8 +33,7 @@ from savepoint_spark.writing.grouped_rows import Grouping
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from savepoint_spark.sql_history.history_rows import HistoryRows
-    from savepoint_spark.sql_history.node_state import NodeHistory
+    from savepoint_spark.sql_history.node_state import HistoryRows, NodeHistory
 
 _OUTER = {"LEFT": (True, False), "RIGHT": (False, True), "FULL": (True, True)}
 _SEMI = {"SEMI": (True, False), "ANTI": (True, False)}

@@ -37,19 +37,17 @@ from savepoint_formats.plans.compiled_plan import NamedColumn, parse_type
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.sorted_maps import SortColumn, sorted_map
-from savepoint_spark.sql_history.history_rows import (
+from savepoint_spark.sql_history.node_state import (
     ORDER,
     SIGN,
-    in_order,
-    name_of,
-    row_struct,
-    type_of,
-)
-from savepoint_spark.sql_history.node_state import (
     NodeState,
     StateColumns,
     entries,
+    in_order,
     map_state,
+    name_of,
+    row_struct,
+    type_of,
     value_state,
 )
 from savepoint_spark.writing.grouped_rows import Grouping
@@ -57,8 +55,7 @@ from savepoint_spark.writing.grouped_rows import Grouping
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from savepoint_spark.sql_history.history_rows import HistoryRows
-    from savepoint_spark.sql_history.node_state import NodeHistory
+    from savepoint_spark.sql_history.node_state import HistoryRows, NodeHistory
 
 
 _KEPT, _WAITING, _EMITTED = (

@@ -1,34 +1,212 @@
-"""A node of a plan: the rows of its inputs, and the keyed states that are made of them."""
+"""A node of a plan: the rows that its inputs read, and the keyed states that are made of them.
+
+Columns of rows are numbered as in the plan.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from savepoint_formats.errors import PlanError
+from savepoint_formats.errors import ColumnTypeError, PlanError, UnencodableError
+from savepoint_formats.layout import BinaryRow, LogicalType
 from savepoint_formats.metadata import DistributionMode
 from savepoint_formats.plans.node_rows import NodeRows
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.state_files.header import KeyedStateType, StateMetaInfo
-from savepoint_spark.sql_history.history_rows import row_struct
+from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
+from savepoint_spark.columns import column_of, expect_frame, fits, spark_type
+from savepoint_spark.writing.grouped_rows import Grouping
 from savepoint_spark.writing.keyed_plan import KeyedPlan
 from savepoint_spark.writing.keyed_rows import Key, KeyedRows, NewState
-from savepoint_spark.writing.operator_plan import OperatorPlan
-from savepoint_spark.writing.operator_rows import NewOperatorState, OperatorRows
+from savepoint_spark.writing.operator_plan import NewOperatorState, OperatorPlan, OperatorRows
 from savepoint_spark.writing.run_encoding import KEY, NAMESPACE
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from collections.abc import Iterable, Sequence
 
-    from savepoint_formats.layout import LogicalType
-    from savepoint_formats.plans.compiled_plan import CompiledPlan, PlanNode
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
+
+    from savepoint_formats.plans.compiled_plan import CompiledPlan, NamedColumn, PlanNode, Row
     from savepoint_formats.snapshots import TypeSerializerSnapshot
-    from savepoint_spark.sql_history.history_rows import HistoryRows
+
+
+SIGN, ORDER = "sign", "order"
+"""1 for a row that comes, -1 for one that is taken back; the place of a row in the order of arrival."""
+
+_INSERT, _UPDATE_BEFORE, _UPDATE_AFTER, _DELETE = ROW_KINDS
+
+
+@dataclass(frozen=True)
+class HistoryRows:
+    """Rows of an input: a column ``c<number>`` for each of the plan, beside ``SIGN`` and ``ORDER``.
+
+    Attributes:
+        data: The rows.
+        row: The columns of the plan.
+        is_changelog: Whether rows may be taken back.
+        is_ordered: Whether the order of arrival is known.
+    """
+
+    data: DataFrame
+    row: Row
+    is_changelog: bool
+    is_ordered: bool
+
+    @classmethod
+    def of(
+        cls,
+        given: DataFrame,
+        row: Row,
+        row_kind: str | None,
+        order_by: Sequence[str],
+        operator: str,
+    ) -> Self:
+        """Rows of a user; ``operator`` names in errors who reads them.
+
+        Raises ``ColumnNotFoundError``, ``ColumnTypeError``; ``PlanError`` for types that aren't
+        known here.
+        """
+        expect_frame(given)
+        columns = [_fitted(given, column).alias(name_of(i)) for i, column in enumerate(row)]
+        order = [column_of(given, name)[0] for name in order_by]
+        place = F.struct(*order) if order else F.lit(None).cast("int")
+        sign = F.lit(1) if row_kind is None else _sign(given, row_kind, operator)
+        data = given.select(*columns, sign.alias(SIGN), place.alias(ORDER))
+        return cls(data, row, row_kind is not None, bool(order))
+
+    def names(self, numbers: Iterable[int]) -> tuple[str, ...]:
+        """Names of columns in ``data``."""
+        return tuple(map(name_of, numbers))
+
+    def types(self, numbers: Iterable[int] | None = None) -> tuple[LogicalType, ...]:
+        """SQL types of columns, of all by default."""
+        numbers = range(len(self.row)) if numbers is None else numbers
+        return tuple(type_of(self.row[number]) for number in numbers)
+
+    def serializer(self, numbers: Iterable[int] | None = None) -> TypeSerializerSnapshot:
+        """The serializer of rows of columns, of all by default."""
+        return row_data(self.types(numbers))
+
+    def struct(self, numbers: Iterable[int] | None = None) -> Column:
+        """A row of columns, of all by default."""
+        numbers = range(len(self.row)) if numbers is None else numbers
+        return row_struct([F.col(name_of(number)) for number in numbers], self.types(numbers))
+
+    def expect_order(self, why: str) -> None:
+        """Raises ``ValueError`` if the order of arrival is not known."""
+        if not self.is_ordered:
+            raise ValueError(f"{why}: name the columns that order the rows, by order_by=…")
+
+    def expect_inserts(self, what: str) -> None:
+        """Raises ``ValueError`` for a changelog."""
+        if self.is_changelog:
+            raise ValueError(f"{what} reads no changelog in this plan: leave row_kind out")
+
+    def surviving(self) -> Self:
+        """The rows that were not taken back; equal ones come as often as they are left.
+
+        Of equal rows those that came last are left.
+        """
+        if not self.is_changelog:
+            return self
+        grouping = Grouping.of(self.data, self.names(range(len(self.row))))
+        same = [F.col(name) for name in grouping.columns]
+        left = F.sum(SIGN).over(Window.partitionBy(*same))
+        latest = Window.partitionBy(*same, SIGN).orderBy(F.desc(ORDER))
+        data = (
+            grouping.data.withColumn("left", left)
+            .withColumn("place", F.row_number().over(latest))
+            .where((F.col(SIGN) > 0) & (F.col("place") <= F.col("left")))
+        )
+        return replace(self, data=data.drop("left", "place", *grouping.added), is_changelog=False)
+
+    def latest(self, key: Iterable[int], what: str) -> Self:
+        """The row of each key that came last, unless it was taken back.
+
+        Without an order a key has one row only, or ``write`` fails with a ``DuplicateKeyError``.
+        """
+        if not self.is_ordered:
+            if self.is_changelog:
+                self.expect_order(f"{what} keeps the last row of each key")
+            return self
+        # An update comes as two rows, perhaps with the same place.
+        of_key = Grouping.of(self.data, self.names(key))
+        data = of_key.placed("place", F.desc(ORDER), F.desc(SIGN))
+        data = data.where((F.col("place") == 1) & (F.col(SIGN) > 0))
+        return replace(self, data=data.drop("place"), is_changelog=False)
+
+
+def name_of(number: int) -> str:
+    """Name of a column in the data of ``HistoryRows``."""
+    return f"c{number}"
+
+
+def in_order(place: Column | str, row: Column) -> Column:
+    """The rows of a group, as an array in the order of their places."""
+    placed = F.struct(place, row.alias("row"))
+    return F.transform(F.array_sort(F.collect_list(placed)), lambda pair: pair["row"])
+
+
+def type_of(column: NamedColumn) -> LogicalType:
+    """The SQL type of a column, or ``PlanError``."""
+    if column.type is None:
+        raise PlanError(
+            f"column {column.name!r} has a type that can't be written: only types of one value,"
+            " arrays, maps and rows can. Take the operator's state from a job that has run"
+        )
+    return column.type
+
+
+def row_struct(columns: Sequence[Column], types: Sequence[LogicalType]) -> Column:
+    """A row of these columns, which are cast to their types."""
+    names = tuple(f"f{number}" for number in range(len(columns)))
+    fields = [column.alias(name) for column, name in zip(columns, names, strict=True)]
+    target = spark_type(BinaryRow(names, tuple(types)))
+    return F.struct(*fields, F.lit(_INSERT).alias(ROW_KIND)).cast(target)
+
+
+def sql_spark_type(logical_type: LogicalType) -> DataType:
+    """Spark's type of a column with values of a SQL type."""
+    data_type: DataType = spark_type(BinaryRow(("value",), (logical_type,)))["value"].dataType  # type: ignore[index]
+    return data_type
+
+
+def _fitted(given: DataFrame, column: NamedColumn) -> Column:
+    logical_type = type_of(column)
+    wanted = sql_spark_type(logical_type)
+    if logical_type.kind == "PROCTIME":
+        return F.lit(None).cast(wanted)
+    known, data_type = column_of(given, column.name)
+    if not fits(data_type, wanted):
+        raise ColumnTypeError(
+            f"column {column.name!r} is {data_type.simpleString()}, but the operator reads"
+            f" {wanted.simpleString()}: cast it first"
+        )
+    return known.cast(wanted)
+
+
+def _sign(given: DataFrame, row_kind: str, operator: str) -> Column:
+    kind, _ = column_of(given, row_kind)
+    # Spark puts its own words in front. On a line of its own, typed_errors finds the message.
+    before = (
+        f"\n{UnencodableError.__module__}.{UnencodableError.__qualname__}: operator {operator!r}:"
+        f" column {row_kind!r} has "
+    )
+    value = F.coalesce(F.concat(F.lit("'"), kind.cast("string"), F.lit("'")), F.lit("null"))
+    after = F.lit(f", which is no kind of a row: expected {', '.join(ROW_KINDS)}\n")
+    return (
+        F.when(kind.isin(_INSERT, _UPDATE_AFTER), 1)
+        .when(kind.isin(_UPDATE_BEFORE, _DELETE), -1)
+        .otherwise(F.raise_error(F.concat(F.lit(before), value, after)).cast("int"))
+    )
 
 
 _FIRST_WITH_EQUALS = (2, 1)

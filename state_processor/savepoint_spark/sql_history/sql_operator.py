@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 from savepoint_database.snapshot.planned_operators import compiled_plan
 from savepoint_formats.errors import PlanError
 from savepoint_formats.plans.compiled_plan import CompiledPlan
-from savepoint_spark.sql_history.aggregate_state import group_aggregate, over_aggregate
-from savepoint_spark.sql_history.history_rows import HistoryRows
+from savepoint_spark.sql_history.aggregate_state import (
+    group_aggregate,
+    over_aggregate,
+    window_aggregate,
+)
 from savepoint_spark.sql_history.join_state import join
 from savepoint_spark.sql_history.kept_rows import (
     changelog_normalize,
@@ -17,9 +20,8 @@ from savepoint_spark.sql_history.kept_rows import (
     rank,
     upsert_materialize,
 )
-from savepoint_spark.sql_history.node_state import NodeHistory
+from savepoint_spark.sql_history.node_state import HistoryRows, NodeHistory
 from savepoint_spark.sql_history.sql_history import SqlHistory
-from savepoint_spark.sql_history.window_aggregate_state import window_aggregate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,16 +11,16 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from savepoint_formats.errors import ColumnNotFoundError, ColumnTypeError
 from savepoint_formats.snapshots import constructed
-from savepoint_functions.functions.batch_function import over_batches
 from savepoint_functions.functions.batch_plan import BatchFunctionTask
 from savepoint_functions.functions.outputs import Outputs
 from savepoint_functions.functions.result_table import FunctionState
+from savepoint_functions.functions.rows_by_key import over_batches
 from savepoint_functions.functions.sorted_inputs import KeyEncoding
 from savepoint_spark.writing.run_encoding import RunEncoding
 from state_processor import Types, ValueStateDescriptor
 
 if TYPE_CHECKING:
-    from savepoint_functions.functions.batch_function import KeyBatch, KeyBatchFunction
+    from savepoint_functions.functions.rows_by_key import KeyBatch, KeyBatchFunction
 
 KEYS = 128
 STATE = FunctionState.of(ValueStateDescriptor("total", Types.LONG()), constructed.string())

@@ -18,7 +18,7 @@ from savepoint_functions.mixed_mode.stored_backend import (
     encoded,
     state_columns,
 )
-from savepoint_functions.windows.trigger_context import WindowTimer, WindowTimerService
+from savepoint_functions.windows.window_state import WindowTimer, WindowTimerService
 from state_processor import (
     ListStateDescriptor,
     MapStateDescriptor,

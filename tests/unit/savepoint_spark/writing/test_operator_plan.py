@@ -9,7 +9,7 @@ from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.metadata import DistributionMode
 from savepoint_spark.bootstrapping.windowed_transformation import OperatorStateTransformation
 from savepoint_spark.savepoint.planned_operator import PlannedOperator, combined
-from savepoint_spark.writing.operator_rows import NewOperatorState
+from savepoint_spark.writing.operator_plan import NewOperatorState
 from state_processor import Types, kryo_class
 
 if TYPE_CHECKING:
