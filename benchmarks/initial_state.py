@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from customers import COUNT, MAX_PARALLELISM, NAME, UID, make_parquet
-from measure import CORES, cpu_seconds, descendants
+from measure import CORES, all_cpu_seconds
 from pyspark import cloudpickle
 from pyspark.sql import functions as F
 
@@ -87,18 +87,13 @@ def writer(way: str, spark: SparkSession, rows: DataFrame, before: str) -> Savep
     return new.with_operator(UID, keyed.with_state(COUNT).with_state(NAME))
 
 
-def cpu() -> float:
-    """The CPU time of this process and all that it has started, in seconds."""
-    return sum(map(cpu_seconds, descendants(os.getpid())))
-
-
 def measured(way: str, spark: SparkSession, rows: DataFrame, folder: Path) -> tuple[float, float]:
     """Seconds and CPU seconds of writing a savepoint."""
     path = folder / f"savepoint of {way}"
     shutil.rmtree(path, ignore_errors=True)
-    start, cpu_start = time.perf_counter(), cpu()
+    start, cpu_start = time.perf_counter(), all_cpu_seconds()
     writer(way, spark, rows, str(folder / "savepoint of bootstrap")).write(str(path))
-    return time.perf_counter() - start, cpu() - cpu_start
+    return time.perf_counter() - start, all_cpu_seconds() - cpu_start
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from measure import CORES, cpu_seconds, descendants
+from measure import CORES, all_cpu_seconds
 
 from savepoint_functions.mixed_mode import (
     Backlog,
@@ -154,16 +154,11 @@ def accesses(reads: int, writes: int, keys: int) -> str:
     return f"{reads / keys:6.2f} {writes / keys:6.2f}"
 
 
-def cpu_of_all() -> float:
-    """The CPU seconds of this process and of all that it has started."""
-    return sum(map(cpu_seconds, descendants(os.getpid())))
-
-
 def measured(bench: Bench, way: str) -> float:
     """The seconds that a way takes; prints a line of the table."""
-    start, cpu = time.perf_counter(), cpu_of_all()
+    start, cpu = time.perf_counter(), all_cpu_seconds()
     result = getattr(bench, way)()
-    seconds, cpu = time.perf_counter() - start, cpu_of_all() - cpu
+    seconds, cpu = time.perf_counter() - start, all_cpu_seconds() - cpu
     print(f"{way:10} {seconds:8.1f} {cpu:8.1f} {bench.rows / seconds:12,.0f} {result}", flush=True)
     return seconds
 

@@ -22,7 +22,7 @@ from customers import COUNT, MAX_PARALLELISM, NAME, UID, expect_totals
 from make_savepoint import BenchmarkSavepoint
 from measure import (
     CORES,
-    cpu_seconds,
+    all_cpu_seconds,
     descendants,
     installed_flink,
     is_worker,
@@ -70,11 +70,11 @@ class Step:
     def measure(self, what: str, work: Callable[[], object]) -> None:
         """Does something, prints a row of the table."""
         reset_peaks()
-        before = cpu_of_all()
+        before = all_cpu_seconds()
         start = time.perf_counter()
         work()
         seconds = time.perf_counter() - start
-        cpu = cpu_of_all() - before
+        cpu = all_cpu_seconds() - before
         driver, java, worker = map(megabytes, peaks())
         print(
             f"| {self.form} | {self.keys // 1_000_000} M | {what} | {seconds:.1f}"
@@ -125,11 +125,6 @@ def reset_peaks() -> None:
     for process in processes():
         with suppress(OSError):
             Path(f"/proc/{process}/clear_refs").write_text(_RESET_PEAK, encoding="ascii")
-
-
-def cpu_of_all() -> float:
-    """The CPU time of all processes."""
-    return sum(map(cpu_seconds, processes()))
 
 
 def peaks() -> tuple[int, int, int]:
