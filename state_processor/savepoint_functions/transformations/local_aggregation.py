@@ -20,6 +20,7 @@ from savepoint_functions.transformations.keyed_transformation import (
     fewer_columns,
 )
 from savepoint_functions.transformations.local_state_transformation import (
+    SUBTASK_OF_ROWS,
     LocalFunctionTransformation,
     LocalStateTransformation,
     local_rows,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from savepoint_spark.writing.write_context import WriteContext
 
 TABLE_SIZE = 64 << 20
-_SUBTASK = "subtask of rows"
 
 
 @dataclass(frozen=True, repr=False)
@@ -252,8 +252,8 @@ class LocalAggregation:
             )
         partial = rows.partial(self.table_size, context.parallelism)
         combined = rows.output(rows.combined_in_place(partial, is_partial=True), has_results=False)
-        data = combined.withColumn(_SUBTASK, F.spark_partition_id())
-        state = LocalStateTransformation(data, rows.key, _SUBTASK)
+        data = combined.withColumn(SUBTASK_OF_ROWS, F.spark_partition_id())
+        state = LocalStateTransformation(data, rows.key, SUBTASK_OF_ROWS)
         for aggregate in rows.aggregates:
             state = state.with_state(aggregate.state(), aggregate.name)
         return state.write(context)

@@ -172,7 +172,7 @@ def _instances(state: NewState, data: DataFrame) -> Column:
             raise ColumnTypeError(f"state {state.name!r} of {other.simpleString()}, expected a map")
 
 
-_SUBTASK = "subtask of rows"
+SUBTASK_OF_ROWS = "subtask of rows"
 
 _KEY_GROUPS = 128
 """Rows of one key share a key group, whatever their number: it is but the first key they sort by."""
@@ -231,10 +231,10 @@ class LocalFunctionTransformation:
         state = StateEncoding.of(task, in_subtasks.states, key, ids, context.max_parallelism)
         ended = _EndedKeys(task, state)
         data = _in_place(in_subtasks).mapInArrow(ended.run, spark_schema(ended.schema))
-        data = data.withColumn(_SUBTASK, F.spark_partition_id())
+        data = data.withColumn(SUBTASK_OF_ROWS, F.spark_partition_id())
         states = tuple(replace(state.new, column=_column(number)) for number, state in ended.states)
         key = replace(key, columns=(KEY,))
-        return LocalStateTransformation(data, key, _SUBTASK, states).write(context)
+        return LocalStateTransformation(data, key, SUBTASK_OF_ROWS, states).write(context)
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from savepoint_formats.errors import NotMergeableError
 from savepoint_formats.values.arrow_types import arrow_type
-from savepoint_functions.functions.execution_options import ExecutionOptions
 from savepoint_functions.functions.sorted_inputs import KeyedInput
 from savepoint_functions.transformations.local_state_transformation import local_rows
+from savepoint_functions.transformations.process_transformation import KeyedRowsTransformation
 from savepoint_functions.transformations.windowed_rows import WindowFunctionRows
 from savepoint_functions.windows.triggers import EventTimeTrigger, PurgingTrigger, Trigger
 from savepoint_functions.windows.window_assigners import GivenWindows
@@ -154,7 +154,7 @@ class LocalWindowFunction:
         times = RowTimes(columns=(places[_START], places[_WATERMARK]))
         windowing = Windowing(assigner, EventTimeTrigger(), times=times, element=places[_VALUE])
         operator = WindowOperator(windowing, self.contents, self.function)
-        return WindowFunctionRows(rows, ExecutionOptions(), operator)
+        return WindowFunctionRows(KeyedRowsTransformation((rows,)), operator)
 
 
 class _PartialRows(ProcessWindowFunction):

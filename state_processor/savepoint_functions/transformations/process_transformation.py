@@ -138,13 +138,8 @@ class KeyedFunctionVerbs(ABC):
         Example:
             >>> keyed.window(TumblingWindows(3_600_000)).reduce(max, Types.LONG(), "cents")
         """
-        self.rows.expect_alone("windows take")
         return WindowedRows.of(
-            self.rows.inputs[0],
-            self.rows.options,
-            assigner,
-            allowed_lateness_ms,
-            is_processing_time=is_processing_time,
+            self.rows, assigner, allowed_lateness_ms, is_processing_time=is_processing_time
         )
 
     def transform(

@@ -12,12 +12,6 @@ from typing import TYPE_CHECKING, Any, Self
 from pyspark.sql.types import LongType
 
 from savepoint_formats.errors import ColumnTypeError
-from savepoint_functions.functions.function_plan import FunctionPlan
-from savepoint_functions.functions.outputs import Outputs
-from savepoint_functions.transformations.function_result import (
-    FunctionResult,
-    FunctionStateTransformation,
-)
 from savepoint_functions.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger, Trigger
 from savepoint_functions.windows.window_contents import (
     evicted,
@@ -38,9 +32,13 @@ if TYPE_CHECKING:
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.types.descriptors import AggregateFunction
     from savepoint_database.types.types import TypeInformation
-    from savepoint_functions.functions.execution_options import ExecutionOptions
     from savepoint_functions.functions.outputs import OutputTag
     from savepoint_functions.functions.sorted_inputs import KeyedInput
+    from savepoint_functions.transformations.function_result import (
+        FunctionResult,
+        FunctionStateTransformation,
+    )
+    from savepoint_functions.transformations.process_transformation import KeyedRowsTransformation
     from savepoint_functions.windows.evictors import Evictor
     from savepoint_functions.windows.window_assigners import WindowAssigner
     from savepoint_functions.windows.window_contents import WindowContents
@@ -51,33 +49,36 @@ class WindowedRows:
     """Keyed rows in windows, for a function.
 
     Attributes:
-        rows: The rows.
-        options: The execution options.
+        keyed: The rows, and the execution options.
         windowing: The assigner and trigger of the windows.
         evicting: Removes elements when a window fires; None for none.
     """
 
-    rows: KeyedInput
-    options: ExecutionOptions
+    keyed: KeyedRowsTransformation
     windowing: Windowing
     evicting: Evictor | None = None
 
     @classmethod
     def of(
         cls,
-        rows: KeyedInput,
-        options: ExecutionOptions,
+        keyed: KeyedRowsTransformation,
         assigner: WindowAssigner,
         allowed_lateness_ms: int,
         *,
         is_processing_time: bool,
     ) -> Self:
         """Rows in windows; see ``KeyedFunctionVerbs.window``."""
+        keyed.expect_alone("windows take")
         if allowed_lateness_ms < 0:
             raise ValueError(f"allowed_lateness_ms={allowed_lateness_ms}, expected 0 or more")
         trigger = ProcessingTimeTrigger() if is_processing_time else EventTimeTrigger()
         windowing = Windowing(assigner, trigger, is_processing_time, allowed_lateness_ms)
-        return cls(rows, options, windowing)
+        return cls(keyed, windowing)
+
+    @property
+    def rows(self) -> KeyedInput:
+        """The rows."""
+        return self.keyed.inputs[0]
 
     def __repr__(self) -> str:
         return f"WindowedRows(key {list(self.rows.key.columns)}, {self.windowing.assigner})"
@@ -158,8 +159,8 @@ class WindowedRows:
                     f"column {name!r} is {data_type.simpleString()}, expected bigint"
                 )
         times = RowTimes(columns=(self._place(time), self._place(watermark)))
-        rows = replace(self.rows, timestamps=arrival)
-        return replace(self, rows=rows, windowing=replace(self.windowing, times=times))
+        keyed = replace(self.keyed, inputs=(replace(self.rows, timestamps=arrival),))
+        return replace(self, keyed=keyed, windowing=replace(self.windowing, times=times))
 
     def process(
         self,
@@ -257,9 +258,7 @@ class WindowedRows:
             contents = evicted(contents, self.evicting, element_type)
         if column is not None:
             windowing = replace(windowing, element=self._place(column))
-        return WindowFunctionRows(
-            self.rows, self.options, WindowOperator(windowing, contents, function)
-        )
+        return WindowFunctionRows(self.keyed, WindowOperator(windowing, contents, function))
 
     def _place(self, column: str) -> int:
         column_of(self.rows.data, column)
@@ -274,17 +273,15 @@ class WindowFunctionRows:
     """A function over windows, which has not run yet.
 
     Attributes:
-        input: The rows.
-        options: The execution options.
+        keyed: The rows, and the execution options.
         operator: The windows, and their function.
     """
 
-    input: KeyedInput
-    options: ExecutionOptions
+    keyed: KeyedRowsTransformation
     operator: WindowOperator
 
     def __repr__(self) -> str:
-        return f"WindowFunctionRows(key {list(self.input.key.columns)})"
+        return f"WindowFunctionRows(key {list(self.keyed.inputs[0].key.columns)})"
 
     def rows(self, schema: StructType | str, *, initial: Operator | None = None) -> DataFrame:
         """The rows that windows give; all of them fire in the end.
@@ -294,7 +291,7 @@ class WindowFunctionRows:
         Example:
             >>> windows.rows("shop STRING, end BIGINT, n INT").show()
         """
-        return self._plan(initial, keeps_state=False).output(schema)
+        return self.keyed.process(self.operator, schema, initial=initial)
 
     def run(
         self,
@@ -312,9 +309,13 @@ class WindowFunctionRows:
             >>> run = windows.run(schema, initial=yesterday.operator("hourly"), watermark=midnight)
             >>> writer = yesterday.with_operator("hourly", run.state)
         """
-        plan = self._plan(initial, keeps_state=True)
-        key_groups = plan.max_parallelism(max_parallelism)
-        return FunctionResult.of(plan, Outputs.of(schema, self.operator), watermark, key_groups)
+        return self.keyed.run(
+            self.operator,
+            schema,
+            initial=initial,
+            watermark=watermark,
+            max_parallelism=max_parallelism,
+        )
 
     def transform(self, *, initial: Operator | None = None) -> FunctionStateTransformation:
         """The windows as state of an operator; rows of windows that have fired are dropped.
@@ -324,9 +325,4 @@ class WindowFunctionRows:
         Example:
             >>> Savepoint.create(spark).with_operator("hourly", windows.transform()).write(path)
         """
-        return FunctionStateTransformation(self._plan(initial, keeps_state=True))
-
-    def _plan(self, initial: Operator | None, *, keeps_state: bool) -> FunctionPlan:
-        return FunctionPlan.of(
-            (self.input,), self.operator, self.options, keeps_state=keeps_state, initial=initial
-        )
+        return self.keyed.transform(self.operator, initial=initial)
