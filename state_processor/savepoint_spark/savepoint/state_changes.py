@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.errors import ClassNotNamedError
 from savepoint_formats.snapshots.class_names import ClassRename
+from savepoint_formats.snapshots.struct_edit import dropped_field, renamed_field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -133,7 +134,7 @@ class StateChanges:
             >>> savepoint.rename_field("stateful", "customer", "address.zip", "postcode")
         """
         values = self._values(uid, state, nanoseconds, undescribed_subclasses)
-        return values.with_renamed_field(old, new)
+        return values.edited(lambda snapshot: renamed_field(snapshot, old, new))
 
     def add_field(
         self,
@@ -192,7 +193,7 @@ class StateChanges:
             >>> savepoint.drop_field("stateful", "customer", "tags").write("s3://jobs/smaller")
         """
         values = self._values(uid, state, nanoseconds, undescribed_subclasses)
-        return values.without_field(name)
+        return values.edited(lambda snapshot: dropped_field(snapshot, name))
 
     def widen_field(
         self,

@@ -17,9 +17,7 @@ from savepoint_formats.snapshots.logical_type_text import parse_logical_type
 from savepoint_formats.snapshots.struct_edit import (
     StructEdit,
     added_field,
-    dropped_field,
     is_row,
-    renamed_field,
     retyped_field,
 )
 from savepoint_formats.state_files.state import StateKind
@@ -61,10 +59,6 @@ class ValueChanges:
         condition = F.expr(where) if isinstance(where, str) else where
         return self._changed(lambda table, state: table.with_values(state, new, condition))
 
-    def with_renamed_field(self, old: str, new: str) -> SavepointWriter:
-        """See ``StateChanges.rename_field``."""
-        return self._edited(lambda values: renamed_field(values, old, new))
-
     def with_field(
         self, name: str, field_type: TypeInformation | str, value: Column | Any
     ) -> SavepointWriter:
@@ -80,13 +74,9 @@ class ValueChanges:
             return added_field(values, name, serializer)
 
         if value is None:
-            return self._edited(edit)
+            return self.edited(edit)
         column = value if isinstance(value, Column) else F.lit(value)
-        return self._edited(edit, {name.rpartition(".")[2]: column})
-
-    def without_field(self, name: str) -> SavepointWriter:
-        """See ``StateChanges.drop_field``."""
-        return self._edited(lambda values: dropped_field(values, name))
+        return self.edited(edit, {name.rpartition(".")[2]: column})
 
     def with_widened_field(self, name: str, field_type: TypeInformation | str) -> SavepointWriter:
         """See ``StateChanges.widen_field``."""
@@ -103,9 +93,11 @@ class ValueChanges:
                 )
             return widened
 
-        return self._edited(edit)
+        return self.edited(edit)
 
-    def _edited(self, edit: Edit, new: Mapping[str, Column] | None = None) -> SavepointWriter:
+    def edited(self, edit: Edit, new: Mapping[str, Column] | None = None) -> SavepointWriter:
+        """The writer with other fields of the values; ``new`` has the values of new ones."""
+
         def change(table: ChangedTable, state: State) -> ChangedTable:
             with within(f"state {self.name!r}", f"operator {table.operator.name}"):
                 edited = edit(table.snapshot(state))

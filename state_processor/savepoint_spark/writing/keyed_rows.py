@@ -268,7 +268,16 @@ class KeyedRows:
                     None if times is None else f"times {number}",
                 )
             )
-        return columns, self._encoding(tuple(states), max_parallelism)
+        encoding = RunEncoding(
+            self.key.snapshot.layout(),
+            None if self.namespace is None else self.namespace[1].layout(),
+            max_parallelism,
+            tuple(states),
+            self.key.hash_code,
+            self.key.key_groups is not None,
+            self.is_keyed_once,
+        )
+        return columns, encoding
 
     def of_keys(self) -> Iterator[tuple[str, Column]]:
         """The columns that tell rows apart, and the key groups if they are given."""
@@ -277,17 +286,6 @@ class KeyedRows:
             yield NAMESPACE, self.namespace[0]
         if self.key.key_groups is not None:
             yield KEY_GROUP, fitted(self.data, self.key.key_groups, Int(), "the key group")
-
-    def _encoding(self, states: tuple[StateColumn, ...], max_parallelism: int) -> RunEncoding:
-        return RunEncoding(
-            self.key.snapshot.layout(),
-            None if self.namespace is None else self.namespace[1].layout(),
-            max_parallelism,
-            states,
-            self.key.hash_code,
-            self.key.key_groups is not None,
-            self.is_keyed_once,
-        )
 
     def duplicates(self, limit: int) -> list[Row]:
         if not self.is_keyed_once:
