@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pyarrow as pa
@@ -48,13 +48,6 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.initial_state import InitialTask
     from savepoint_functions.functions.rows_by_key import KeyBatchFunction
     from savepoint_functions.functions.sorted_inputs import KeyedInput
-
-
-class _Made(NamedTuple):
-    """The output rows and the state that a function has made of a batch."""
-
-    output: pa.Table | None
-    state: pa.RecordBatch
 
 
 class _InitialColumns:
@@ -115,10 +108,10 @@ class BatchFunctionTask:
         groups = [(NO_SPLIT, batches)] if initial is None else initial.splits.groups(batches)
         for number, rows in groups:
             for table in whole_keys(rows, self.batch_rows):
-                made = self._made(table.combine_chunks(), initial, number)
-                if made.output is not None:
-                    yield made.output
-                pending.append(made.state)
+                output, state = self._made(table.combine_chunks(), initial, number)
+                if output is not None:
+                    yield output
+                pending.append(state)
                 if sum(batch.nbytes for batch in pending) >= BATCH_SIZE:
                     yield from self.encoding.run(pending)
                     pending.clear()
@@ -127,7 +120,10 @@ class BatchFunctionTask:
                 yield from initial.splits.drained()
         yield from self.encoding.run(pending)
 
-    def _made(self, table: pa.Table, initial: _InitialColumns | None, number: int) -> _Made:
+    def _made(
+        self, table: pa.Table, initial: _InitialColumns | None, number: int
+    ) -> tuple[pa.Table | None, pa.RecordBatch]:
+        """The rows and the state that the function has made of whole keys."""
         keys = table.column(KEY_BYTES).combine_chunks()
         starts = key_starts(keys)
         distinct = keys.take(pa.array(starts))
@@ -139,7 +135,7 @@ class BatchFunctionTask:
         given = self.function(KeyBatch(rows, pa.table({KEY: decoded} | columns), starts))
         output, new_state = self._expected(given)
         order = table.column(ORDER).combine_chunks().take(pa.array(starts))
-        return _Made(output, self._state(new_state, distinct, decoded, key_groups_in(order)))
+        return output, self._state(new_state, distinct, decoded, key_groups_in(order))
 
     def _expected(self, given: object) -> tuple[pa.Table | None, pa.Table]:
         """The rows and the state that a function gave. Raises ``FunctionResultError`` for anything else."""

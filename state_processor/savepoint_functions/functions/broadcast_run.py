@@ -55,7 +55,7 @@ from savepoint_spark.changing.stored_elements import (
     element_layout,
     operator_states,
 )
-from savepoint_spark.writing.operator_plan import ELEMENT_SCHEMA, ELEMENTS, NewOperatorState
+from savepoint_spark.writing.operator_plan import ELEMENTS, NewOperatorState, spread_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -167,12 +167,8 @@ class BroadcastElements:
 def _in_subtasks(
     index: int, parallelism: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        states = pa.repeat(pa.scalar(index, pa.int32()), len(batch))
-        for subtask in range(parallelism):
-            subtasks = pa.repeat(pa.scalar(subtask, pa.int32()), len(batch))
-            columns = [subtasks, states, *batch.columns]
-            yield pa.RecordBatch.from_arrays(columns, schema=ELEMENT_SCHEMA)
+    entries = (tuple(batch.columns) for batch in batches)
+    return spread_rows(entries, index, parallelism, 0, is_broadcast=True)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.layout import Layout
     from savepoint_functions.functions.result_table import FunctionState
     from savepoint_spark.writing.keyed_rows import Key
 
@@ -83,23 +82,20 @@ class StoredTransformation(PlannedTransformation, RunRows):
         return OperatorPlan(KeyedPlan(self.key.snapshot, infos, (self,)))
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
-        layout, hash_code = self.key.snapshot.layout(), self.key.hash_code
-
-        def rows_of(states: tuple[FunctionState, ...], namespace: Layout | None) -> StateRows:
-            columns = tuple(state.column(ids[state.new.name]) for state in states)
-            is_plain = namespace is None
-            encoding = RunEncoding(
-                layout, namespace, max_parallelism, columns, hash_code, is_keyed_once=is_plain
-            )
-            return StateRows(states, encoding)
-
         plain = tuple(state for state in self.states if state.namespace is None)
-        tables = [rows_of(plain, None)] if plain else []
-        tables += [
-            rows_of((state,), state.namespace.layout())
-            for state in self.states
-            if state.namespace is not None
-        ]
+        others = [(state,) for state in self.states if state.namespace is not None]
+        tables = []
+        for states in filter(None, (plain, *others)):
+            namespace = states[0].namespace
+            encoding = RunEncoding(
+                self.key.snapshot.layout(),
+                None if namespace is None else namespace.layout(),
+                max_parallelism,
+                tuple(state.column(ids[state.new.name]) for state in states),
+                self.key.hash_code,
+                is_keyed_once=namespace is None,
+            )
+            tables.append(StateRows(states, encoding))
         names = [state.new.name for state in self.states if is_stored(state)]
         columns = TIMERS | state_columns(names)
         selected = (F.col(column).alias(name) for name, column in columns.items())
