@@ -162,10 +162,7 @@ class BatchFunctionTask:
     ) -> pa.RecordBatch:
         """The state that the function gave, with key groups.
 
-        Raises:
-            ColumnNotFoundError: The function left out a column.
-            ColumnTypeError: A column has another type.
-            FunctionResultError: There is another column, or the keys are not those of the batch, each once.
+        Raises the errors of ``given_column``; ``FunctionResultError`` for other columns or keys.
         """
         columns = {KEY: given_column(given, KEY, arrow_type(self.encoding.key))}
         columns |= {field.name: given_column(given, field.name, field.type) for field in self.types}
@@ -179,12 +176,7 @@ class BatchFunctionTask:
     def _places(
         self, encoded: pa.BinaryArray, distinct: pa.BinaryArray, keys: pa.Array, wanted: pa.Array
     ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """The place of each returned key among the keys of the batch.
-
-        Raises:
-            FunctionResultError: The batch doesn't have a key; or all keys must come back once, and one did
-                not.
-        """
+        """The place of each returned key in the batch; ``FunctionResultError`` for a key too few or many."""
         places = pc.index_in(encoded, distinct)
         if places.null_count:
             key = keys[places.is_null().index(True).as_py()].as_py()
@@ -217,10 +209,7 @@ def expect_known(table: pa.Table, names: Iterable[str], what: str) -> None:
 def _structs(rows: pa.Table, schema: pa.Schema, function: str) -> pa.StructArray:
     """Output rows as a column.
 
-    Raises:
-        ColumnNotFoundError: A column is left out.
-        ColumnTypeError: A column has another type.
-        FunctionResultError: There is another column, or a null in a column that has none.
+    Raises the errors of ``given_column``; ``FunctionResultError`` for other columns and wrong nulls.
     """
     columns = [given_column(rows, field.name, field.type) for field in schema]
     expect_known(rows, schema.names, f"{function} gave rows with")

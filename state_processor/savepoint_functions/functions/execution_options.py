@@ -127,11 +127,7 @@ class ExecutionOptions:
 
 
 def _backend(settings: Mapping[str, Setting], *, is_sorted: bool) -> str:
-    """The state backend: that of one key if rows are sorted and nothing else is said.
-
-    Raises:
-        ValueError: There is no such backend, or it contradicts ``BATCH_BACKEND``.
-    """
+    """The state backend, by default that of one key if rows are sorted; ``ValueError`` for a wrong one."""
     is_batch = _parsed(settings, BATCH_BACKEND, _boolean, default=None)
     default = SINGLE_KEY if (is_sorted if is_batch is None else is_batch) else HEAP
     setting = settings.get(STATE_BACKEND, default)

@@ -228,11 +228,7 @@ class FunctionPlan(KeyedFunctionPlan):
         return kind(task, state, outputs), rows
 
     def output(self, schema: StructType | str | None) -> DataFrame:
-        """The rows that the function gives, with the columns of the schema.
-
-        Raises:
-            ValueError: There is no schema, or it has no columns.
-        """
+        """The rows that the function gives; ``ValueError`` if the schema is missing, or has no columns."""
         spark_schema, arrow_schema = row_types(schema, self.task.function)
         max_parallelism = self.max_parallelism(None)
         reached = self.reached(MAX_WATERMARK, MAX_WATERMARK)

@@ -158,11 +158,7 @@ def opened(function: OperatorFunction, store: OperatorStateStore) -> OperatorCon
 
 
 def operator_rows(data: DataFrame, function: OperatorFunction) -> tuple[FunctionElements, ...]:
-    """The states that a function makes of rows that ``in_structs`` has made.
-
-    Raises:
-        ValueError: It registers no state, or a descriptor lacks a type.
-    """
+    """The states that a function makes of rows of ``in_structs``; ``ValueError`` if it registers none."""
     copy: OperatorFunction = cloudpickle.loads(cloudpickle.dumps(function))  # type: ignore[no-untyped-call]
     store = OperatorStateStore()
     try:

@@ -165,11 +165,7 @@ class OutputBuffer:
         self._sides = [(tag.name, outputs.column(tag)) for tag in outputs.tags]
 
     def take(self, place: object, rows: list[Any], side_outputs: SideOutputs) -> None:
-        """Takes the rows of a place from the lists that have them.
-
-        Raises:
-            ValueError: The columns of output rows are not known.
-        """
+        """Takes the rows of a place from their lists; ``ValueError`` if their columns are not known."""
         if self._are_dropped:
             rows.clear()
             side_outputs.clear()

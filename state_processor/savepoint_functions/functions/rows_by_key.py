@@ -198,10 +198,7 @@ def over_batches(function: BatchFunction, states: Iterable[str]) -> KeyBatchFunc
 def given_column(table: pa.Table, name: str, wanted: pa.DataType) -> pa.Array:
     """A column that a function has given, cast to the type that it must have.
 
-    Raises:
-        ColumnNotFoundError: There is no such column.
-        ColumnTypeError: It has another type.
-        UnencodableError: A text is not UTF-8.
+    Raises ``ColumnNotFoundError``, ``ColumnTypeError``, or ``UnencodableError`` for a text without UTF-8.
     """
     if name not in table.column_names:
         raise ColumnNotFoundError(

@@ -160,13 +160,7 @@ class KeyedInput:
         return tuple(self.data.columns)
 
     def check(self) -> None:
-        """Looks at the columns of key, key group and timestamp.
-
-        Raises:
-            ColumnNotFoundError: There is no such column.
-            ColumnTypeError: It has another type.
-            UnstableKeyError: Equal keys may have different bytes.
-        """
+        """Raises ``ColumnNotFoundError``, ``ColumnTypeError`` or ``UnstableKeyError`` for wrong columns."""
         expect_stable(self.key.snapshot.layout())
         self.key.column(self.data)
         self._key_groups()
@@ -226,12 +220,7 @@ class KeyedInput:
 
 
 def milliseconds(data: DataFrame, name: str) -> Column:
-    """A column of timestamps, in ms.
-
-    Raises:
-        ColumnNotFoundError: There is no such column.
-        ColumnTypeError: It has no timestamps.
-    """
+    """A column of timestamps, in ms; ``ColumnNotFoundError`` or ``ColumnTypeError`` for any other."""
     column, data_type = column_of(data, name)
     if isinstance(data_type, TimestampType):
         return F.unix_millis(column)

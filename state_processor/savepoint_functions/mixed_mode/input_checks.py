@@ -22,12 +22,7 @@ def streamed_rows(keyed: KeyedFunctionVerbs) -> KeyedRowsTransformation:
 
 
 def expect_alike(backlog: Inputs, stream: Inputs) -> None:
-    """Checks that a stream can go on from a backlog.
-
-    Raises:
-        ValueError: It can't; the message says what differs, and in which input.
-        UnstableKeyError: Equal keys may have different bytes.
-    """
+    """Raises ``ValueError`` or ``UnstableKeyError`` if a stream can't go on from a backlog."""
     if len(backlog) != len(stream):
         raise ValueError(
             f"the backlog has {_count(backlog)}, the stream {_count(stream)}: connect as many"

@@ -320,12 +320,7 @@ class MixedModeJob:
         )
 
     def _expect_initial(self) -> None:
-        """Raises an error for initial state that the job can't begin with.
-
-        Raises:
-            ValueError: The backlog runs in stream mode.
-            RescaleError: It has another number of key groups.
-        """
+        """Raises ``ValueError`` for a backlog in stream mode, ``RescaleError`` for other key groups."""
         if self.initial is None:
             return
         initial = self._plan().initial

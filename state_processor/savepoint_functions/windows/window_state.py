@@ -85,11 +85,7 @@ def _touch(window: TimeWindow, other: TimeWindow) -> bool:
 
 
 def merge_namespaces(state: State, target: Hashable, sources: Iterable[Hashable]) -> None:
-    """Moves the contents of some namespaces of the current key into another one.
-
-    Raises:
-        TypeError: They can't be merged, because the state is a value or a map.
-    """
+    """Moves contents of some namespaces of the current key into another one; ``TypeError`` for values and maps."""
     taken = []
     for source in sources:
         state.set_current_namespace(source)

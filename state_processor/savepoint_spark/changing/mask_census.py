@@ -60,10 +60,9 @@ def mask_census(
     rows: StoredKeyedRows | None,
     removed: frozenset[str],
 ) -> Tallies:
-    """Counts of an operator's masked fields; ``rows`` are its keyed states.
+    """Counts of an operator's masked fields, or ``MaskError`` if two keys would become one.
 
-    Raises:
-        MaskError: Two keys would become one.
+    ``rows`` are its keyed states.
     """
     tallies: Tallies = {}
     if rows is not None:

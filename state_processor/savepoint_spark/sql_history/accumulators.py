@@ -121,11 +121,7 @@ def accumulator(rows: CallRows) -> list[Column]:
 
 
 def accumulator_types(call: AggregateCall) -> tuple[LogicalType, ...]:
-    """SQL types of a call's accumulator.
-
-    Raises:
-        PlanError: The function, or its form here, is not supported.
-    """
+    """SQL types of a call's accumulator, or ``PlanError``."""
     if call.function not in _FUNCTIONS:
         raise PlanError(
             f"{call} can't be computed from history: supported are"
