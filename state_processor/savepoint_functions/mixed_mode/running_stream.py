@@ -102,8 +102,7 @@ class StreamClock:
             return
         name = f"savepoint-{batch.batch_id}-{uuid4().hex[:8]}"
         path = f"{self._savepoints}/{name}"
-        self._function.write_savepoint(self._query.keys(batch.batch_id), path)
-        batch.write_beside(path)
+        self._function.write_savepoint(self._query, batch, path)
         self.last_savepoint, self._saved_batch = path, batch.batch_id
         self._remove_all_but(name)
 
@@ -199,9 +198,7 @@ class RunningStream:
                 f"{self._query.checkpoint} has no committed batch yet, so there is nothing behind"
                 " the savepoint of the switch: take that, or wait for rows"
             )
-        written = self._function.write_savepoint(self._query.keys(batch.batch_id), path)
-        batch.write_beside(path)
-        return written
+        return self._function.write_savepoint(self._query, batch, path)
 
     def process_all_available(self) -> None:
         """Waits until all rows are processed that are there now.
@@ -327,8 +324,7 @@ class BacklogStream:
         batch = query.last_batch()
         assert batch is not None  # a query that has ended has a batch, be it of no rows
         _remove(self.savepoint)
-        streamed.write_savepoint(query.keys(batch.batch_id), self.savepoint)
-        batch.write_beside(self.savepoint)
+        streamed.write_savepoint(query, batch, self.savepoint)
         return batch
 
     def _streamed(self) -> StreamFunction:

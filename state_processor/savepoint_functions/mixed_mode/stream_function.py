@@ -317,16 +317,20 @@ class StreamFunction:
         initial = initial_state(self.spark, savepoint, uid, states)
         return StreamQuery(task, self.inputs, self.settings, directory, initial)
 
-    def write_savepoint(self, keys: DataFrame, path: str) -> WrittenSavepoint:
-        """Writes the state of ``StreamQuery.keys`` to a new or empty directory.
+    def write_savepoint(
+        self, query: StreamQuery, batch: CommittedBatch, path: str
+    ) -> WrittenSavepoint:
+        """Writes the state after a committed batch to a new or empty directory, and its offsets beside.
 
         Raises:
             SavepointExistsError: A savepoint lies there.
             SavepointError: The file system has failed with it.
         """
+        keys, settings = query.keys(batch.batch_id), self.settings
         state = StoredTransformation(keys, self.inputs[0].key, self.rows.states, self.initial)
-        settings = self.settings
         writer = Savepoint.create(
             self.spark, parallelism=settings.parallelism, max_parallelism=settings.max_parallelism
         )
-        return writer.with_operator(settings.uid, state).write(path)
+        written = writer.with_operator(settings.uid, state).write(path)
+        batch.write_beside(path)
+        return written
