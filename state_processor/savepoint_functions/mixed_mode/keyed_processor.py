@@ -9,7 +9,7 @@ watermark has reached. Such a visit goes as in Flink, if a watermark follows eac
 
 Timers are state of the key. Spark's own timers only wake a key up. A key has one of them at a time:
 the alarm, at its first timer. Spark can't know processing time here, because a query has one kind
-of time; ``wake_ups`` wakes these keys.
+of time; ``stream_rows`` wakes these keys.
 """
 
 from __future__ import annotations

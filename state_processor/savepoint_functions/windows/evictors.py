@@ -22,10 +22,6 @@ class TimestampedValue(NamedTuple):
     value: Any
 
 
-Elements = list[TimestampedValue]
-"""The elements of a window, in the order in which they came."""
-
-
 class Evictor:
     """Chooses the elements of a window that stay, whenever it fires.
 
@@ -35,11 +31,15 @@ class Evictor:
         ...         return [element for element in elements if element.value > 0]
     """
 
-    def evict_before(self, elements: Elements, window: Window) -> Elements:
+    def evict_before(
+        self, elements: list[TimestampedValue], window: Window
+    ) -> list[TimestampedValue]:
         """The elements that stay, before the function of the window sees them."""
         return elements
 
-    def evict_after(self, elements: Elements, window: Window) -> Elements:
+    def evict_after(
+        self, elements: list[TimestampedValue], window: Window
+    ) -> list[TimestampedValue]:
         """The elements that stay, after the function of the window has seen them."""
         return elements
 
@@ -50,14 +50,18 @@ class _EvictorOfOneTime(Evictor, ABC):
 
     do_evict_after: bool = field(default=False, kw_only=True)
 
-    def evict_before(self, elements: Elements, window: Window) -> Elements:
+    def evict_before(
+        self, elements: list[TimestampedValue], window: Window
+    ) -> list[TimestampedValue]:
         return elements if self.do_evict_after else self._kept(elements)
 
-    def evict_after(self, elements: Elements, window: Window) -> Elements:
+    def evict_after(
+        self, elements: list[TimestampedValue], window: Window
+    ) -> list[TimestampedValue]:
         return self._kept(elements) if self.do_evict_after else elements
 
     @abstractmethod
-    def _kept(self, elements: Elements) -> Elements: ...
+    def _kept(self, elements: list[TimestampedValue]) -> list[TimestampedValue]: ...
 
 
 @dataclass(eq=False)
@@ -80,7 +84,7 @@ class CountEvictor(_EvictorOfOneTime):
         """
         return cls(max_count, do_evict_after=do_evict_after)
 
-    def _kept(self, elements: Elements) -> Elements:
+    def _kept(self, elements: list[TimestampedValue]) -> list[TimestampedValue]:
         return elements[max(len(elements) - self.max_count, 0) :]
 
 
@@ -100,7 +104,7 @@ class TimeEvictor(_EvictorOfOneTime):
         """The evictor for an age in ms; see ``CountEvictor.of``."""
         return cls(window_size_ms, do_evict_after=do_evict_after)
 
-    def _kept(self, elements: Elements) -> Elements:
+    def _kept(self, elements: list[TimestampedValue]) -> list[TimestampedValue]:
         if not elements or elements[0].timestamp is None:
             return elements
         timed = [(element.timestamp, element) for element in elements]
@@ -132,7 +136,7 @@ class DeltaEvictor(_EvictorOfOneTime):
         """The evictor for a threshold; see ``CountEvictor.of``."""
         return cls(threshold, delta_function, do_evict_after=do_evict_after)
 
-    def _kept(self, elements: Elements) -> Elements:
+    def _kept(self, elements: list[TimestampedValue]) -> list[TimestampedValue]:
         return [
             element
             for element in elements
