@@ -29,6 +29,7 @@ from typing import Any, Self
 from savepoint_formats.errors import PlanError
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.layout import LogicalType
+from savepoint_formats.plans.plan_shape import misshapen
 from savepoint_formats.snapshots.logical_type_text import parse_logical_type
 
 _TYPE = re.compile(r"stream-exec-(.+)_(\d+)")
@@ -240,6 +241,8 @@ def _node(node: Any, inputs: Mapping[int, tuple[int, ...]], path: str) -> PlanNo
             kind, version = matched.groups()
         case _:
             raise PlanError(f"{path}: {str(node)[:80]} is no node of a streaming plan")
+    if (wrong := misshapen(node)) is not None:
+        raise PlanError(f"{path}: node {number} is not as COMPILE PLAN writes it: {wrong}")
     states = sorted(map(_state, node.get("state") or ()), key=lambda state: state.index)
     return PlanNode(
         number,
@@ -254,7 +257,7 @@ def _node(node: Any, inputs: Mapping[int, tuple[int, ...]], path: str) -> PlanNo
 
 
 def _state(state: Mapping[str, Any]) -> PlannedState:
-    return PlannedState(int(state.get("index", 0)), str(state.get("name")), str(state.get("ttl")))
+    return PlannedState(state.get("index") or 0, str(state.get("name")), str(state.get("ttl")))
 
 
 def parse_row(given: Any) -> Row | None:

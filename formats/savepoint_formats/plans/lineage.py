@@ -236,7 +236,7 @@ def settings(node: PlanNode, inputs: Sequence[Rows]) -> Hashable:
 
 def keys(node: PlanNode, inputs: Sequence[Rows]) -> tuple[Origin, ...]:
     """Origins of the columns by which an aggregate groups."""
-    return tuple(_origin(number, inputs, "") for number in node.spec.get("grouping") or ())
+    return tuple(origin_of(number, inputs) for number in node.spec.get("grouping") or ())
 
 
 def calls(node: PlanNode, inputs: Sequence[Rows]) -> tuple[Hashable, ...]:
@@ -292,19 +292,20 @@ def _frozen(value: Any, inputs: Sequence[Rows], name: str = "") -> Hashable:
     """A value of JSON that can be compared, with origins in place of numbers of columns."""
     match value:
         case {"kind": "INPUT_REF", "inputIndex": int(number)}:
-            return _origin(number, inputs, name)
+            return origin_of(number, inputs, name)
         case Mapping():
             items = sorted(item for item in value.items() if item[0] != _COUNT_OF_COLUMNS)
             return tuple((key, _frozen(item, inputs, key)) for key, item in items)
         case list() | tuple():
             return tuple(_frozen(item, inputs, name) for item in value)
         case int(number) if name in _REFERENCES and not isinstance(number, bool):
-            return _origin(number, inputs, name)
+            return origin_of(number, inputs, name)
         case _:
             return value  # type: ignore[no-any-return]  # JSON has nothing else
 
 
-def _origin(number: int, inputs: Sequence[Rows], name: str) -> Origin:
+def origin_of(number: int, inputs: Sequence[Rows], name: str = "") -> Origin:
+    """Origin of the column of this number; ``name`` is that of the field that has the number."""
     if name in _OF_RIGHT:
         inputs = inputs[1:]
     columns = [column for rows in inputs for column in rows.columns]

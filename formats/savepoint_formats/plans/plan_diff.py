@@ -25,6 +25,7 @@ from savepoint_formats.plans.lineage import (
     calls,
     family,
     keys,
+    origin_of,
     settings,
     tables,
     takes_rows_back,
@@ -274,7 +275,7 @@ def _unique_keys(operator: _Stateful) -> Hashable:
     unique = []
     for side, rows in zip(("left", "right"), operator.inputs, strict=False):
         given = spec.get(f"{side}UpsertKeys") or ()
-        unique.append(frozenset(frozenset(rows.columns[index] for index in key) for key in given))
+        unique.append(frozenset(frozenset(origin_of(at, (rows,)) for at in key) for key in given))
     return tuple(unique)
 
 
