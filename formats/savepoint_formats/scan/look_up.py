@@ -142,7 +142,13 @@ def _key(key: Any, key_type: pa.DataType) -> pa.Array:
         elif isinstance(key, str) and pa.types.is_nested(key_type):
             key = json.loads(key)
         return pa.array([key]).cast(key_type)
-    except (ValueError, TypeError, NotImplementedError) as error:
+    except (
+        ValueError,
+        TypeError,
+        NotImplementedError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise KeyTypeError(f"{key!r} is no key of type {key_type}") from error
 
 

@@ -76,7 +76,7 @@ def _matches(path: PathText) -> dict[int, int | None]:
 
     try:
         pairs = yaml.safe_load(Path(path).read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise PlanError(f"{path}: {error}") from error
     if not isinstance(pairs, dict) or not all(map(_is_pair, pairs.items())):
         raise PlanError(f"{path} has no pairs of numbers of operators, such as 4: 7, or 4: null")

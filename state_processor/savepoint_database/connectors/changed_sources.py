@@ -190,7 +190,7 @@ def _json(text: str) -> Any:
     """The value; a text that is no JSON is itself."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

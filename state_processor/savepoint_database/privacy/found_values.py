@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import warnings
 from dataclasses import asdict, dataclass, fields, replace
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_database.privacy.value_search import ValueSearch
@@ -111,14 +112,28 @@ class FoundValues:
             known = json.loads(text)
             places = tuple(_made(FoundPlace, place) for place in known["places"])
             searched = tuple(_made(SearchedSnapshot, values) for values in known["snapshots"])
-            return cls(tuple(known["values"]), bool(known["contains"]), searched, places)
-        except (ValueError, KeyError, TypeError) as error:
+            return cls(tuple(map(str, known["values"])), bool(known["contains"]), searched, places)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DescriptionError(f"{file} is no answer of savepoint find: {error}") from error
 
 
+_OF_JSON: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "str | None": (str, NoneType),
+    "int": (int,),
+    "int | None": (int, NoneType),
+    "dict[str, str]": (dict,),
+    "tuple[str, ...]": (list,),
+}
+"""Type of a field -> types of its value in JSON."""
+
+
 def _made(kind: type[Any], values: dict[str, Any]) -> Any:
-    names = {field.name for field in fields(kind)}
-    made = {name: value for name, value in values.items() if name in names}
+    types = {field.name: _OF_JSON[str(field.type)] for field in fields(kind)}
+    made = {name: value for name, value in values.items() if name in types}
+    for name, value in made.items():
+        if not isinstance(value, types[name]):
+            raise TypeError(f"{name} is {str(value)[:80]!r}")
     if "problems" in made:
         made["problems"] = tuple(made["problems"])
     return kind(**made)

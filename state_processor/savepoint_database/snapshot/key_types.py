@@ -85,7 +85,7 @@ def key_types_of(text: str) -> dict[str, GivenType]:
     """The option ``keyTypes``: a JSON object of uids and types. Raises ``ValueError`` for other texts."""
     try:
         types = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         types = None
     if not isinstance(types, dict):
         raise ValueError(f"option 'keyTypes' is {text!r}, expected a JSON object of uids and types")
@@ -158,7 +158,7 @@ def types_of_option(text: str) -> dict[str, dict[str, str]]:
     """The option ``types``: a JSON object of ``types_of_file``. Raises ``ValueError`` for other texts."""
     try:
         types = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         types = None
     if isinstance(types, dict) and all(isinstance(states, dict) for states in types.values()):
         return types

@@ -27,6 +27,7 @@ def kubernetes_snapshot(text: str) -> str:
         jobs = {_job(item) for item in snapshots}
         completed = [item["status"] for item in snapshots if _state(item) == "COMPLETED"]
         completed.sort(key=lambda status: str(status.get("resultTimestamp") or ""))
+        states = ", ".join(f"{item['metadata']['name']}: {_state(item)}" for item in snapshots[:5])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _nothing(f"{type(error).__name__}: {error}") from error
     if not snapshots:
@@ -38,7 +39,6 @@ def kubernetes_snapshot(text: str) -> str:
         )
     path = completed[-1].get("path") if completed else None
     if not isinstance(path, str) or not path:
-        states = ", ".join(f"{item['metadata']['name']}: {_state(item)}" for item in snapshots[:5])
         raise SavepointNotFoundError(f"no snapshot is completed; there are {states}")
     return path
 

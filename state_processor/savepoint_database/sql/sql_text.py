@@ -185,7 +185,7 @@ def expect_spark_query(sql: str) -> None:
     if kind in ("WITH", "FROM"):
         changes = (
             word
-            for before, word, behind in zip(outer[:-1], outer[1:], [*outer[2:], ""], strict=True)
+            for before, word, behind in zip(outer, outer[1:], [*outer[2:], ""], strict=False)
             if word in _CHANGES and (before == ")" or behind in ("INTO", "OVERWRITE"))
         )
         kind = next(changes, kind)

@@ -26,7 +26,9 @@ A JSON list of the same is accepted, too.
 
 from __future__ import annotations
 
+import lzma
 import zipfile
+import zlib
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -56,6 +58,12 @@ if TYPE_CHECKING:
 _FOLDERS = ("", "BOOT-INF/classes/")
 _OF_OTHERS = ("java.", "javax.", "scala.", "org.apache.flink.")
 """Prefixes of classes that are known, or not a job's own."""
+
+_UNREADABLE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+    *(NotImplementedError, RuntimeError, OSError, EOFError, ValueError),
+)
+"""Errors of a damaged archive."""
 
 _LARGEST = 16 << 20
 """Bytes of the largest class file; Java itself limits the number of its members to 65,535."""
@@ -185,7 +193,7 @@ def _bytes(place: Path, name: str) -> bytes | None:
                 return None
             _expect_small(archive.getinfo(name).file_size, f"{place}/{name}")
             return archive.read(name)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError) as error:
+    except _UNREADABLE as error:
         raise DescriptionError(f"{place} can't be read: {error}") from error
 
 

@@ -170,7 +170,7 @@ def _json_list(name: str, text: str) -> list[Any]:
 def _json(name: str, text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"option {name!r} is no JSON: {text!r}") from error
 
 

@@ -50,7 +50,10 @@ def described_class(class_name: str, find: Callable[[str], ClassFile | None]) ->
         if field.name in fields:
             raise UndescribableError(f"a superclass has a field {field.name}, too")
         fields[field.name] = _source_type(field)
-    return kryo_class(class_name, fields, is_final=is_final)
+    try:
+        return kryo_class(class_name, fields, is_final=is_final)
+    except ValueError as error:
+        raise UndescribableError(str(error)) from error
 
 
 def _fields(class_file: ClassFile, find: Callable[[str], ClassFile | None]) -> list[FieldOfClass]:

@@ -79,7 +79,7 @@ def kryo_classes_of(text: str) -> tuple[KryoClass, ...]:
     """The classes of a JSON list; ``ValueError`` if it has something else."""
     try:
         described = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"classes of Kryo are no JSON: {error}") from error
     if not isinstance(described, list):
         raise ValueError(f"classes of Kryo are {text!r}, expected a JSON list")

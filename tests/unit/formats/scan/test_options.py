@@ -15,6 +15,7 @@ from savepoint_formats.errors import ColumnNotFoundError, KeyTypeError, StateNot
 from savepoint_formats.hashing.key_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
 from savepoint_formats.layout import Int, Text
+from savepoint_formats.scan.look_up import keys_of
 from savepoint_formats.scan.splits import KeyedSplit
 
 if TYPE_CHECKING:
@@ -136,6 +137,11 @@ class TestKeys:
         savepoint = Sample("currency-2.2.1-hashmap-canonical").open()
         with pytest.raises(KeyTypeError, match="is no key of type int32"):
             rows_of(savepoint.scan("summarize.keyed_state", keys=(key,)))
+
+    @pytest.mark.parametrize("text", ["[" * 100_000, f'{{"a": {1 << 70}}}', '{"a": "b"}', "[1]"])
+    def test_of_a_struct_may_be_no_json_of_it(self, text: str) -> None:
+        with pytest.raises(KeyTypeError, match="is no key of type struct"):
+            keys_of([text], pa.struct({"a": pa.int64()}))
 
 
 class TestKeyGroups:

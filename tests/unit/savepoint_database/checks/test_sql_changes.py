@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.commands import lines, run
 
+from savepoint_database.checks.sql_changes import given_matches
 from state_processor import PlanError, sql_diff
 
 if TYPE_CHECKING:
@@ -58,6 +59,14 @@ def test_the_command_exits_with_3_if_state_needs_history(
     code, output = run("sql-diff", plan, changed(grouping=[1]))
     assert code == 3
     assert "it groups by other columns" in output
+
+
+def test_a_file_of_matches_may_be_no_yaml(tmp_path: Path) -> None:
+    path = tmp_path / "matches.yaml"
+    for data in (b"[" * 5000, b"4: [7]", b"\xff", b"a: !!x"):
+        path.write_bytes(data)
+        with pytest.raises(PlanError, match=r"matches\.yaml"):
+            given_matches(path)
 
 
 def test_a_savepoint_is_written_only_if_nothing_is_lost(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from typing import TYPE_CHECKING
 
@@ -98,8 +99,23 @@ def test_damaged_state_is_a_problem_of_the_answer(tmp_path: Path) -> None:
 def test_the_answer_can_be_read_again() -> None:
     found = find_in(Sample("states-2.2.1-hashmap-canonical").open(), ["Zoë"])
     assert FoundValues.of_json(found.to_json()) == found
-    with pytest.raises(DescriptionError, match="no answer of savepoint find"):
-        FoundValues.of_json("{}", "x.json")
+
+
+def test_other_json_is_no_answer() -> None:
+    answer = json.loads(find_in(Sample("states-2.2.1-hashmap-canonical").open(), ["Zoë"]).to_json())
+    place = answer["places"][0]
+    changed: tuple[object, ...] = (
+        *(
+            {},
+            {**answer, "places": [None]},
+            {**answer, "snapshots": ["a"]},
+            {**answer, "values": 1},
+        ),
+        *({**answer, "places": [{**place, "operator": ["a"]}]},),
+    )
+    for text in (*map(json.dumps, changed), "[" * 100_000):
+        with pytest.raises(DescriptionError, match="no answer of savepoint find"):
+            FoundValues.of_json(text, "x.json")
 
 
 def test_a_certificate_has_neither_values_nor_keys() -> None:

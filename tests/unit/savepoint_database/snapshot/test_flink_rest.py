@@ -135,7 +135,16 @@ def test_the_newest_completed_snapshot_of_kubernetes_is_taken() -> None:
         kubernetes_snapshot(listed(FAILED))
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind": "List", "items": 3}', listed()])
+OTHERS: tuple[object, ...] = ({}, None, "a")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "{}", '{"kind": "List", "items": 3}', listed(), "[" * 100_000),
+        *(listed(FAILED | {"metadata": other}) for other in OTHERS),
+    ],
+)
 def test_other_texts_are_not_what_kubectl_prints(text: str) -> None:
     with pytest.raises(DescriptionError, match="kubectl get flinkstatesnapshot -o json"):
         kubernetes_snapshot(text)

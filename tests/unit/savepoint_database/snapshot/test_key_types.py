@@ -121,3 +121,5 @@ def test_the_option_of_the_data_source_says_the_same() -> None:
     assert key_types_of('{"a": "STRING"}') == {"a": "STRING"}
     with pytest.raises(ValueError, match="option 'keyTypes'"):
         key_types_of("[1]")
+    with pytest.raises(ValueError, match="a JSON object of uids and types"):
+        key_types_of("[" * 100_000)

@@ -180,6 +180,8 @@ class TestQueriesOfSpark:
             "VALUES (1)",
             "EXPLAIN SELECT 1",
             "DESCRIBE summarize.keyed_state",
+            "WITH",
+            "FROM",
         ],
     )
     def test_are_taken(self, sql: str) -> None:
@@ -196,6 +198,7 @@ class TestQueriesOfSpark:
             ("WITH a (n) AS (SELECT 1), b AS (SELECT 2) DELETE FROM t", "DELETE"),
             ("FROM a INSERT OVERWRITE t SELECT *", "INSERT"),
             ("-- nothing", "nothing"),
+            ("INSERT", "INSERT"),
         ],
     )
     def test_are_told_from_other_statements(self, sql: str, kind: str) -> None:

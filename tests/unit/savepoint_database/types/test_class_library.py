@@ -20,6 +20,7 @@ from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import DescriptionError, FormatError
 from savepoint_formats.java.class_file import ClassFile
 from savepoint_formats.java.pojo_rules import is_pojo
+from savepoint_formats.values.kryo.class_files import UndescribableError, described_class
 from savepoint_formats.values.kryo.descriptions import kryo_class
 
 if TYPE_CHECKING:
@@ -226,6 +227,31 @@ def test_other_files_are_no_library(tmp_path: Path) -> None:
     (tmp_path / "app.jar").write_bytes(large.getvalue())
     with pytest.raises(DescriptionError, match="too many for a class file"):
         ClassLibrary.of([tmp_path / "app.jar"]).reason("shop.Large")
+
+
+def test_an_archive_is_damaged(tmp_path: Path) -> None:
+    whole, path = JAR.read_bytes(), tmp_path / "app.jar"
+    with zipfile.ZipFile(JAR) as archive:
+        start = archive.getinfo("shop/Parcel.class").header_offset
+    told = set()
+    for at in range(start, start + 200):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        try:
+            ClassLibrary.of([path]).reason("shop.Parcel")
+        except DescriptionError as error:
+            told.add(str(error))
+    assert any("decompressing" in text for text in told)
+    assert any("CRC" in text for text in told)
+
+
+def test_a_class_file_names_a_class_that_java_forbids() -> None:
+    with zipfile.ZipFile(JAR) as archive:
+        data = archive.read("shop/Parcel.class").replace(
+            b"Ljava/lang/String", b"Lj\x15va/lang/String"
+        )
+    changed = ClassFile.read(DataInputView(data))
+    with pytest.raises(UndescribableError, match="expected a type such as long"):
+        described_class("shop.Parcel", {"shop/Parcel": changed}.get)
 
 
 def test_it_is_told_how_many_values_were_looked_at() -> None:
