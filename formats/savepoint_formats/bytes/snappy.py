@@ -7,6 +7,9 @@
 | u32 LE       |       | masked CRC-32C of the uncompressed data                           |
 | …            |       | type 0: a snappy block, type 1: the data itself                   |
 
+The format knows more types, which readers skip. Flink writes none of them, so that such a chunk is
+a damaged one, which must not be skipped.
+
 Source: the framing format of snappy.
 """
 
@@ -17,6 +20,9 @@ import cramjam
 from savepoint_formats.errors import FormatError
 
 IDENTIFIER = bytes.fromhex("ff060000") + b"sNaPpY"
+_HEAD = 4
+_DATA = (0, 1)
+"""Types of chunks that have data."""
 
 
 def decompress(data: bytes | memoryview, path: str, offset: int) -> bytes:
@@ -24,7 +30,23 @@ def decompress(data: bytes | memoryview, path: str, offset: int) -> bytes:
     chunks = bytes(data)
     if not chunks.startswith(IDENTIFIER):
         chunks = IDENTIFIER + chunks
+    _expect_data(chunks, path, offset)
     try:
         return bytes(cramjam.snappy.decompress(chunks))
     except cramjam.DecompressionError as error:
         raise FormatError(f"damaged snappy data: {error}", path, offset) from error
+
+
+def _expect_data(chunks: bytes, path: str, offset: int) -> None:
+    """Raises ``FormatError`` for a chunk without data, except identifiers."""
+    at = 0
+    while at < len(chunks):
+        if chunks.startswith(IDENTIFIER, at):
+            at += len(IDENTIFIER)
+            continue
+        if chunks[at] not in _DATA:
+            message = (
+                f"damaged snappy data: a chunk of type {chunks[at]:#04x}, expected one with data"
+            )
+            raise FormatError(message, path, offset)
+        at += _HEAD + int.from_bytes(chunks[at + 1 : at + _HEAD], "little")

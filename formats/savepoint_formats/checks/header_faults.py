@@ -32,13 +32,13 @@ from savepoint_formats.state_files.header import (
     BackendStateType,
     HeaderBytes,
     KeyedBackendHeader,
+    OperatorBackendHeader,
 )
 from savepoint_formats.state_files.recognition import expect_kind
 from savepoint_formats.state_files.rocksdb.sst import Sst
 from savepoint_formats.state_files.state import KINDS_BY_TYPE
 from savepoint_formats.tables.catalog import (
     base_handles,
-    operator_infos,
     raw_keyed_handle,
     registered_infos,
 )
@@ -140,7 +140,7 @@ def _looks(
     managed, others = subtask.managed_operator_state, subtask.raw_operator_state
     if managed is not None and managed.states:
         path = directory.file(managed.stream).path
-        yield path, Check.HEADERS, lambda: tuple(operator_infos(directory, subtask))
+        yield path, Check.HEADERS, partial(_operator_states, directory, managed)
         yield path, Check.OFFSETS, partial(_check_elements, directory, managed)
     if others is not None:
         path = directory.file(others.stream).path
@@ -165,6 +165,11 @@ def _registered(directory: SnapshotDirectory, handle: ChangelogHandle) -> Infos:
 
 def _keyed_states(directory: SnapshotDirectory, handle: BaseHandle) -> Infos:
     return KeyedBackendHeader.parse(HeaderBytes.of_keyed_state(directory, handle)).states
+
+
+def _operator_states(directory: SnapshotDirectory, handle: OperatorStateHandle) -> Infos:
+    header = OperatorBackendHeader.of_handle(directory, handle)
+    return (*header.list_states, *header.broadcast_states)
 
 
 def _check_table(file: StateFile, size: int) -> None:

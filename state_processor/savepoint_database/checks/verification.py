@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal
 from savepoint_database.checks.contents import OperatorContents, Part, looked_at
 from savepoint_formats.checks.faults import Check, Fault, Severity
 from savepoint_formats.checks.header_faults import checked_files, header_faults
+from savepoint_formats.checks.type_faults import type_faults
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.printable import html_printable, html_table, printable, without_secrets
@@ -154,6 +155,7 @@ class _OperatorChecks:
                 seen.faults.append(checked_file.fault)
         for subtask in record.subtasks:
             seen.faults += header_faults(directory, subtask, frozenset(seen.unreadable))
+        seen.faults += type_faults(directory, record, operator.catalog.states, operator.kryo)
         return seen
 
     def contents(self) -> OperatorContents:

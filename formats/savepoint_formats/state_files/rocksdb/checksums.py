@@ -49,7 +49,7 @@ def _xxh3(data: memoryview) -> int:
     return xxhash.xxh3_64_intdigest(data[:-1]) & _WORD ^ data[-1] * _TYPE_FACTOR & _WORD
 
 
-_CHECKSUMS: dict[int, Callable[[memoryview], int]] = {
+CHECKSUMS: dict[int, Callable[[memoryview], int]] = {
     CRC32C: masked_crc32c,
     XXHASH32: xxhash.xxh32_intdigest,
     XXHASH64: lambda data: xxhash.xxh64_intdigest(data) & _WORD,
@@ -64,7 +64,7 @@ def first_damaged(
 
     ``ends`` are those of contents: compression and checksum of each block follow in ``data``.
     """
-    checksum = _CHECKSUMS.get(checksum_type)
+    checksum = CHECKSUMS.get(checksum_type)
     if checksum is None:
         return -1
     source = data.data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -123,3 +124,28 @@ def test_a_uid_of_another_id_is_named(samples: Path, tmp_path: Path, depth: Dept
     code, output = run("verify", path, "--output", "json")
     assert code == 1
     assert '"result": "damaged"' in output
+
+
+def test_a_state_that_only_metadata_or_only_the_file_has(samples: Path, tmp_path: Path) -> None:
+    path = tmp_path / "changed"
+    shutil.copytree(samples / STATES, path)
+    metadata = path / "_metadata"
+    data = metadata.read_bytes()
+    assert b"elements" in data
+    metadata.write_bytes(data.replace(b"elements", b"eldments", 1))
+    found = Savepoint.open(str(path)).verify("quick")
+    assert any("'eldments' (SPLIT_DISTRIBUTE) is in" in fault.problem for fault in found.faults)
+
+
+def test_subtasks_that_disagree_on_a_type(samples: Path, tmp_path: Path) -> None:
+    path = tmp_path / "changed"
+    shutil.copytree(samples / CURRENCY, path)
+    class_name = b"VoidNamespaceSerializerSnapshot"
+    files = [file for file in sorted(path.iterdir()) if class_name in file.read_bytes()]
+    assert len(files) > 1
+    changed = files[0].read_bytes().replace(class_name, b"VoidNamespaceSerializerSnapshos")
+    files[0].write_bytes(changed)
+    found = Savepoint.open(str(path)).verify("quick")
+    assert [fault.check for fault in found.faults if fault.is_damage] == [Check.HEADERS] * 2
+    assert {fault.state for fault in found.faults} == {"total", "count"}
+    assert "in other subtasks" in found.faults[0].problem

@@ -1,0 +1,80 @@
+"""Faults of types: subtasks of an operator that disagree on the type of a state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from savepoint_formats.checks.faults import Check, Fault, Severity
+from savepoint_formats.errors import SavepointError
+from savepoint_formats.printable import printable
+from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
+from savepoint_formats.state_files.state import keyed_states
+from savepoint_formats.tables.catalog import base_handles
+from savepoint_formats.values.arrow_types import arrow_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from savepoint_formats.locations.file_io import SnapshotDirectory
+    from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.metadata.keyed_handles import BaseHandle
+    from savepoint_formats.state_files.state import State
+    from savepoint_formats.values.kryo.dialect import KryoDialect
+
+_PARTS = {"key": "keys", "namespace": "namespaces", "stored": "values"}
+
+
+def type_faults(
+    directory: SnapshotDirectory,
+    operator: OperatorState,
+    states: Iterable[State],
+    kryo: KryoDialect | None,
+) -> Iterator[Fault]:
+    """Headers in which a state has another type than among ``states``; no table can show both.
+
+    A header that can't be read is the fault of another check.
+    """
+    known = {state.name: state for state in states if state.kind.is_keyed}
+    seen: set[bytes] = set()
+    for subtask in operator.subtasks:
+        for base in base_handles(subtask.managed_keyed_state):
+            try:
+                header = HeaderBytes.of_keyed_state(directory, base)
+                if header.data in seen:
+                    continue
+                seen.add(header.data)
+                own = keyed_states(KeyedBackendHeader.parse(header))
+            except SavepointError:
+                continue
+            for state in own:
+                problem = _difference(state.as_told(kryo), known.get(state.name))
+                if problem is not None:
+                    yield _fault(directory, base, subtask.index, state.name, problem)
+
+
+def _difference(own: State, known: State | None) -> str | None:
+    """The part of a state that has another type; None if there is none."""
+    if known is None:
+        return None
+    for part, name in _PARTS.items():
+        layouts = getattr(own, part), getattr(known, part)
+        here, there = (pa.null() if layout is None else arrow_type(layout) for layout in layouts)
+        if here != there:
+            return f"its {name} are {here} here, {there} in other subtasks"
+    return None
+
+
+def _fault(
+    directory: SnapshotDirectory, base: BaseHandle, subtask: int, state: str, problem: str
+) -> Fault:
+    return Fault(
+        Severity.DAMAGE,
+        Check.HEADERS,
+        printable(problem),
+        subtask=subtask,
+        state=printable(state),
+        file=HeaderBytes.of_keyed_state(directory, base).path,
+        cost="all of the state in this file: its bytes are read as another type",
+    )
