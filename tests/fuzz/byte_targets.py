@@ -1,4 +1,4 @@
-"""Readers of bytes in memory: metadata, snapshots, Java's streams, Kryo, values, Kafka, YAML."""
+"""Readers of bytes in memory: metadata, snapshots, Java's streams, Kryo, pickles, values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
-from support import kafka_states, kryo_vectors, serializer_snapshots
+from support import kryo_vectors, serializer_snapshots
 from support.stored_snapshots import snapshot_bytes, stored_snapshots
 
 from fuzz.guarded import GuardedMemory
@@ -24,39 +24,35 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError
 from savepoint_formats.java.stream import read_java_object
-from savepoint_formats.kafka.source_state import KafkaEnumerator, KafkaSplit
-from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.layout import Kryo, parts
 from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.python_state.pickles import plain_json, unpickle_plain
-from savepoint_formats.sinks.committer_state import CommitterState
-from savepoint_formats.sinks.connectors import read_committable, read_writer
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, read_resynchronised
 from savepoint_formats.snapshots.logical_type import logical_type
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kryo.graph import read_kryo
 from savepoint_formats.values.state_entries import EntryReader
-from savepoint_spark.importing.import_description import ImportDescription
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fuzz.samples import Inputs
-    from savepoint_formats.layout import Layout
+    from savepoint_formats.layout import Layout, LogicalType
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
 def metadata(inputs: Inputs) -> Target:
     """``_metadata``: what is read is written again so that it means the same."""
 
-    def read(data: bytes, _: Any) -> None:
+    def read(data: bytes, _: Any) -> CheckpointMetadata:
         read = CheckpointMetadata.read(DataInputView(data, "_metadata"))
         view = DataOutputView()
         read.write(view)
         if CheckpointMetadata.read(DataInputView(view.to_bytes(), "written")) != read:
             raise BrokenPromiseError("what is written is read as something else")
+        return read
 
     return Target("metadata", [Seed(path.read_bytes()) for path in inputs.metadata_files], read)
 
@@ -64,7 +60,7 @@ def metadata(inputs: Inputs) -> Target:
 def snapshots(inputs: Inputs) -> Target:
     """Snapshots of serializers of every family: read, written again, laid out, shown as a type."""
 
-    def read(data: bytes, _: Any) -> None:
+    def read(data: bytes, _: Any) -> TypeSerializerSnapshot:
         view = SnapshotView(data, "header")
         snapshot = read_resynchronised(TypeSerializerSnapshot.read, view)
         written = SnapshotView(snapshot_bytes(snapshot), "written")
@@ -74,6 +70,7 @@ def snapshots(inputs: Inputs) -> Target:
         hash(layout)
         arrow_type(layout)
         program(layout)
+        return snapshot
 
     stored = {snapshot_bytes(one) for folder in inputs.folders for one in stored_snapshots(folder)}
     stored |= set(serializer_snapshots.DATA.values())
@@ -83,9 +80,9 @@ def snapshots(inputs: Inputs) -> Target:
 def java_streams(inputs: Inputs) -> Target:
     """Java's object streams, and the types of SQL that they spell."""
 
-    def read(data: bytes, _: Any) -> None:
+    def read(data: bytes, _: Any) -> LogicalType:
         view = DataInputView(data, "stream")
-        logical_type(read_java_object(view))
+        return logical_type(read_java_object(view))
 
     start = bytes.fromhex("aced0005")
     streams: set[bytes] = set()
@@ -103,11 +100,12 @@ def java_streams(inputs: Inputs) -> Target:
 def pickles(_: Inputs) -> Target:
     """Pickles of plain data and of others: nothing is imported or called, and memory is bounded."""
 
-    def read(data: bytes, _: Any) -> None:
+    def read(data: bytes, _: Any) -> str:
         value = unpickle_plain(data)
-        json.dumps(plain_json(value))
+        text = json.dumps(plain_json(value))
         if "this" in sys.modules:
             raise BrokenPromiseError("a pickle has imported a module")
+        return text
 
     values = [
         {"a": [1, (2.5, None, True)], "b": b"bytes", "c": {3, 4}},
@@ -131,9 +129,9 @@ def _kryo_layouts(layout: Layout) -> Iterator[Kryo]:
 def kryo(inputs: Inputs) -> Target:
     """Object graphs of both versions of Kryo, with the classes of the user described and not."""
 
-    def read(data: bytes, context: tuple[Kryo, KryoDialect]) -> None:
+    def read(data: bytes, context: tuple[Kryo, KryoDialect]) -> str:
         layout, dialect = context
-        read_kryo(layout, DataInputView(data, "graph"), dialect)
+        return repr(read_kryo(layout, DataInputView(data, "graph"), dialect))
 
     seeds = [
         Seed(bytes.fromhex(text.replace(" ", "")), (kryo_vectors.ANYTHING, dialect))
@@ -171,7 +169,7 @@ def stored_values(inputs: Inputs) -> Target:
     decoder knows the one that fits: such values have to be valid, whatever they are.
     """
 
-    def read(data: bytes, context: tuple[Layout, KryoDialect | None, bool]) -> None:
+    def read(data: bytes, context: tuple[Layout, KryoDialect | None, bool]) -> str:
         layout, dialect, is_first = context
         place = _INPUT.first(len(data)) if is_first else _INPUT.last(len(data))
         place[:] = np.frombuffer(data, np.uint8)
@@ -186,6 +184,7 @@ def stored_values(inputs: Inputs) -> Target:
         if isinstance(bulk, FormatError):
             raise bulk
         bulk.validate(full=True)
+        return str(bulk.to_string())
 
     seeds = [
         Seed(value.data, (value.layout, value.kryo, is_first))
@@ -218,72 +217,3 @@ def _expect_same(general: Any, bulk: Any, data_type: pa.DataType) -> None:
     expected = pa.array([general], data_type)
     if not bulk.equals(expected) and bulk.to_string() != expected.to_string():
         raise BrokenPromiseError(f"the general path has {expected}, the kernel {bulk}")
-
-
-def _writer_facts(element: bytes, path: str) -> None:
-    read_writer(Versioned.whole(element, path), path)
-
-
-def _commits(element: bytes, path: str) -> None:
-    state = CommitterState.of(element, path)
-    if CommitterState.of(state.to_bytes(), path) != state:
-        raise BrokenPromiseError("a committer's state is another one once it was written")
-    for commit in state.commits():
-        read_committable(commit.committable, path)
-
-
-def kafka(_: Inputs) -> Target:
-    """Values that Kafka's connector keeps in lists of bytes."""
-    readers: dict[Any, tuple[bytes, ...]] = {
-        KafkaSplit.of: (
-            kafka_states.SPLIT,
-            kafka_states.BOUNDED_SPLIT,
-            kafka_states.EARLIEST_SPLIT,
-        ),
-        KafkaEnumerator.of: (kafka_states.coordinator(kafka_states.ENUMERATOR),),
-        _writer_facts: tuple(kafka_states.WRITERS.values()),
-        _commits: tuple(kafka_states.COLLECTORS.values()),
-    }
-    seeds = [Seed(data, reader) for reader, all_data in readers.items() for data in all_data]
-    return Target("kafka", seeds, lambda data, reader: reader(data, "an element"))
-
-
-DESCRIPTIONS = (
-    """\
-uid: totals
-max_parallelism: 16
-parallelism: 2
-base: old
-keyed_state:
-  key: [account, day]
-  key_type: TUPLE<LONG, INT>
-  states:
-    - {name: total, kind: value, type: DOUBLE, column: sum, ttl: true, last_access: seen}
-    - {name: parts, kind: list, type: "LIST<TUPLE<STRING, BIG_DEC>>", merge: concat}
-    - {name: rates, kind: map, type: "MAP<STRING, ROW<a INT, b LIST<LONG>>>"}
-  timers:
-    - {time_domain: event, column: expires_at, is_list: true, service: user-timers}
-  window: {column: window, is_merging: true, allowed_lateness_ms: 60000}
-""",
-    """\
-uid: 'f1a2'
-operator_state:
-  - {name: offsets, kind: union, type: LONG, column: offset}
-  - name: rates
-    kind: broadcast
-    type: MAP<INT, DOUBLE>
-    key: currency
-    value: rate
-""",
-    "uid: a\nlike: {savepoint: path, operator: b, state: rates, ttl_times: now}\n",
-    "a: &x [*x, !!binary aGk=, 2024-01-01, 0x1f, ~]\n? {b: c}\n: |\n  text\n--- \n...\n",
-)
-
-
-def descriptions(_: Inputs) -> Target:
-    """Descriptions of imports, in YAML."""
-
-    def read(data: bytes, _: Any) -> None:
-        ImportDescription.parse(data.decode("utf-8", "replace"), "import.yaml")
-
-    return Target("descriptions", [Seed(text.encode()) for text in DESCRIPTIONS], read)

@@ -26,6 +26,8 @@ from state_processor import Savepoint
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow as pa
+
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
@@ -168,26 +170,30 @@ def _in_memory(snapshot: Snapshot, record: OperatorState) -> InMemory | None:
     return InMemory(inline, files, snapshot) if files else None
 
 
-def rows(snapshot: Snapshot) -> list[str]:
-    """The values of all rows of all tables, in an order that is always the same.
-
-    Neither names nor subtasks are among them: whoever damages a name renames, and loses nothing.
-    """
-    texts = []
+def batches(snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
+    """All rows of all tables; raises the error of a table that can't be read."""
     for operator in snapshot.operators():
         for table in operator.tables:
             scan = operator.scan(table, ReadOptions(undescribed_subclasses="bytes"))
             for split in scan.splits():
                 for batch in scan.read(split):
                     batch.validate(full=True)
-                    # As Arrow prints them: Python has no times before its first year.
-                    texts += [
-                        "".join(column.slice(row, 1).to_string() for column in batch.columns)
-                        for row in range(batch.num_rows)
-                    ]
+                    yield batch
         for problem in operator.catalog.problems:
             raise problem.error
-    return sorted(texts)
+
+
+def rows(snapshot: Snapshot) -> list[str]:
+    """The values of all rows of all tables, in an order that is always the same.
+
+    Neither names nor subtasks are among them: whoever damages a name renames, and loses nothing.
+    """
+    # As Arrow prints them: Python has no times before its first year.
+    return sorted(
+        "".join(column.slice(row, 1).to_string() for column in batch.columns)
+        for batch in batches(snapshot)
+        for row in range(batch.num_rows)
+    )
 
 
 def _stored_values(operator: Operator) -> Iterator[StoredValue]:

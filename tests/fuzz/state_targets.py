@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fuzz.promises import BrokenPromiseError
-from fuzz.samples import InMemory, Inputs, rows
+from fuzz.samples import InMemory, Inputs, batches, rows
 from fuzz.structure import canonical_places, heap_places, metadata_places
 from fuzz.target import MEMORY_OF_ROCKSDB, Seed, Target
 from savepoint_database.checks.verification import Verification
@@ -22,15 +23,30 @@ from savepoint_formats.metadata import (
     InlineStream,
     KeyGroupsHandle,
 )
-from savepoint_formats.metadata.references import FileKind
+from savepoint_formats.metadata.references import FileKind, stream_references
+from savepoint_formats.sources.entry_source import SourceSettings
+from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.state_files.canonical_entries import is_canonical
 from savepoint_formats.state_files.header import HeaderBytes, KeyedBackendHeader
-from savepoint_formats.state_files.rocksdb.checksums import NO_CHECKSUM, masked_crc32c
+from savepoint_formats.state_files.rocksdb.checksums import (
+    CHECKSUMS,
+    NO_CHECKSUM,
+    masked_crc32c,
+)
 from savepoint_formats.state_files.rocksdb.manifest import live_tables
+from savepoint_formats.state_files.rocksdb.sst import Sst
+from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks
+from savepoint_formats.state_files.rocksdb.sst_scan import ScannedSst, SstScan
+from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.tables.catalog import base_handles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+
+    from savepoint_formats.entries.entry_spans import EntrySpans
+    from savepoint_formats.layout import Layout
 
 _SST_FOOTER = 53
 _RECORD_HEAD, _RECORD_TYPE = 7, 6
@@ -44,12 +60,13 @@ def _files(inputs: Inputs, kind: str) -> Iterator[tuple[Context, bytes]]:
     seen = set()
     for operator in inputs.operators:
         for name, (data, of) in operator.files.items():
-            if _kind(operator, name, of) == kind and data and (data, of) not in seen:
+            if kind_of(operator, name, of) == kind and data and (data, of) not in seen:
                 seen.add((data, of))
                 yield (operator, name), data
 
 
-def _kind(operator: InMemory, name: str, kind: str) -> str:
+def kind_of(operator: InMemory, name: str, kind: str) -> str:
+    """The kind of a file by its format; ``kind`` is that of its handle."""
     if kind != FileKind.KEYED_STATE:
         return "raw" if kind == FileKind.RAW else kind.rpartition(" ")[2].lower() or kind
     handle = _key_groups_handle(operator, name)
@@ -72,32 +89,46 @@ def _key_groups_handle(operator: InMemory, name: str) -> KeyGroupsHandle | None:
     return None
 
 
-def _read(data: bytes, context: Context) -> None:
-    """All rows of the operator, one of whose files is other bytes."""
+def _read(data: bytes, context: Context) -> list[pa.RecordBatch]:
+    """All rows of the subtask, one of whose files is other bytes."""
     operator, name = context
-    rows(operator.opened(operator.with_file(name, data)))
+    record = operator.with_file(name, data)
+    own = tuple(one for one in record.subtasks if name in _streams(operator)[one.index])
+    return list(batches(operator.opened(replace(record, subtasks=own))))
 
 
-def _verify(data: bytes, context: Context) -> None:
+@cache
+def _streams(operator: InMemory) -> dict[int, set[str]]:
+    """Names of the streams of each subtask."""
+    names: dict[int, set[str]] = {}
+    for reference in stream_references(operator.record):
+        names.setdefault(reference.subtask, set()).add(getattr(reference.stream, "name", ""))
+    return names
+
+
+def _verify(data: bytes, context: Context) -> list[str]:
     """``verify`` raises nothing, and has a fault for what reading refuses."""
     operator, name = context
     snapshot = operator.opened(operator.with_file(name, data))
     verified = Verification.of(snapshot)
     try:
-        rows(operator.opened(operator.with_file(name, data)))
+        return rows(operator.opened(operator.with_file(name, data)))
     except SavepointError as error:
         if not verified.faults:
             raise BrokenPromiseError(f"verify names no fault, and reading says {error}") from error
         raise
 
 
-def _expect_told(snapshot: Snapshot, expected: list[str], reopened: Callable[[], Snapshot]) -> None:
-    """Raises ``BrokenPromiseError`` if rows are others than expected, and nobody says so."""
+def _expect_told(
+    snapshot: Snapshot, expected: list[str], reopened: Callable[[], Snapshot]
+) -> list[str]:
+    """The rows; raises ``BrokenPromiseError`` if they are others than expected, and nobody says so."""
     read = rows(snapshot)
     if read != expected and not Verification.of(reopened()).faults:
         raise BrokenPromiseError(
             f"{len(read)} rows for {len(expected)}: {_example(read, expected)}"
         )
+    return read
 
 
 def _example(read: list[str], expected: list[str]) -> str:
@@ -113,11 +144,11 @@ def _expected(operator: InMemory) -> list[str]:
     return rows(operator.opened(operator.record))
 
 
-def _read_structure(data: bytes, context: Context) -> None:
+def _read_structure(data: bytes, context: Context) -> list[str]:
     operator, name = context
     changed = operator.with_file(name, data)
     snapshot = operator.opened(changed)
-    _expect_told(snapshot, _expected(operator), lambda: operator.opened(changed))
+    return _expect_told(snapshot, _expected(operator), lambda: operator.opened(changed))
 
 
 def _state_files(name: str, kind: str) -> Callable[[Inputs], Target]:
@@ -141,18 +172,102 @@ def tables(inputs: Inputs) -> Target:
         for context, data in _files(inputs, "rocksdb"):
             yield Seed(data, context)
             if context[1].endswith(".sst"):
-                unchecked = bytearray(data)
-                unchecked[len(data) - _SST_FOOTER] = NO_CHECKSUM
-                yield Seed(bytes(unchecked), context)
+                yield Seed(_unchecked(data), context)
 
     return Target("tables", list(seeds()), _read, MEMORY_OF_ROCKSDB)
+
+
+def tables_alone(inputs: Inputs) -> Target:
+    """Each of RocksDB's tables alone: with checksums, with such as fit the damage, and without."""
+
+    def read(data: bytes, _: Any) -> object:
+        table = Sst.open(StateFile("000001.sst", data=data), len(data))
+        index = table.read_index()
+        entries = list(Blocks.of(table.read_blocks(index, 0, len(index.sizes))).plain_entries())
+        scan = SstScan((ScannedSst(table, index),), 1)
+        living, spans = scan.read((b"", b"\xff" * 8))
+        return entries, [living[start:end].tobytes() for start, end in _places(spans)]
+
+    def seeds() -> Iterator[Seed]:
+        for (_, name), data in _files(inputs, "rocksdb"):
+            if name.endswith(".sst"):
+                yield Seed(data)
+                yield Seed(_unchecked(data))
+                yield Seed(data, places=tuple(range(len(data))), mend=_checked(data))
+
+    return Target("sst", list(seeds()), read)
+
+
+def _places(spans: EntrySpans) -> Iterator[tuple[int, int]]:
+    """Borders of the keys and of the values."""
+    for starts, ends in (
+        (spans.key_starts, spans.key_ends),
+        (spans.value_starts, spans.value_ends),
+    ):
+        yield from zip(starts.tolist(), ends.tolist(), strict=True)
+
+
+def _unchecked(data: bytes) -> bytes:
+    """A table whose footer says that blocks have no checksums."""
+    changed = bytearray(data)
+    changed[len(data) - _SST_FOOTER] = NO_CHECKSUM
+    return bytes(changed)
+
+
+def _checked(original: bytes) -> Callable[[bytes], bytes]:
+    """Gives the blocks of a table of equal size the checksums of what they have."""
+    table = Sst.open(StateFile("000001.sst", data=original), len(original))
+    index, footer = table.read_index(), table.footer
+    ends = (index.offsets + index.sizes).tolist()
+    blocks = [*zip(index.offsets.tolist(), ends, strict=True)]
+    blocks += [(it.offset, it.offset + it.size) for it in (footer.index, footer.metaindex)]
+    checksum = CHECKSUMS[footer.checksum_type]
+
+    def checked(data: bytes) -> bytes:
+        changed = bytearray(data)
+        for start, end in blocks:
+            computed = checksum(memoryview(bytes(changed[start : end + 1])))
+            changed[end + 1 : end + 5] = computed.to_bytes(4, "little")
+        return bytes(changed)
+
+    return checked
+
+
+def entries(inputs: Inputs) -> Target:
+    """Where the entries of a keyed file lie, and the bytes of each."""
+
+    def read(data: bytes, context: Context) -> list[tuple[str, list[bytes], list[bytes]]]:
+        operator, name = context
+        settings = SourceSettings(operator.record.max_parallelism, operator.snapshot.kryo)
+        record, found = operator.with_file(name, data), []
+        for subtask in record.subtasks:
+            for handle in base_handles(subtask.managed_keyed_state):
+                stream = handle.stream if isinstance(handle, KeyGroupsHandle) else None
+                if isinstance(stream, InlineStream) and stream.name == name:
+                    key = _key(operator)
+                    source: Any = keyed_source(operator.directory, handle, key, settings)
+                    names = frozenset(state.name for state in source.states)
+                    for chunk in source.state_chunks(names, handle.key_groups):
+                        keys, values = chunk.entries.keys, chunk.entries.values
+                        found.append((chunk.state.name, keys.to_pylist(), values.to_pylist()))
+        return found
+
+    kinds = ("canonical", "heap", "compressed")
+    seeds = [Seed(data, context) for kind in kinds for context, data in _files(inputs, kind)]
+    return Target("entries", seeds, read)
+
+
+@cache
+def _key(operator: InMemory) -> Layout:
+    (whole,) = operator.opened(operator.record).operators()
+    return key_layout(next(state for state in whole.catalog.states if state.kind.is_keyed))
 
 
 def manifests(inputs: Inputs) -> Target:
     """RocksDB's manifests, with checksums that are right."""
 
-    def read(data: bytes, _: Any) -> None:
-        live_tables(StateFile("MANIFEST", data=data))
+    def read(data: bytes, _: Any) -> object:
+        return live_tables(StateFile("MANIFEST", data=data))
 
     seeds = [
         Seed(data, mend=_signed)
@@ -198,22 +313,25 @@ def structure(inputs: Inputs) -> Target:
     return Target("structure", list(seeds()), _read_structure, MEMORY_OF_ROCKSDB)
 
 
+def opened_metadata(data: bytes, original: Snapshot) -> Snapshot:
+    """A snapshot with other bytes in its ``_metadata``, and the same files."""
+    metadata = CheckpointMetadata.read(DataInputView(data, "_metadata"))
+    made = tuple(
+        Operator(record, None, original.directory, original.kryo) for record in metadata.operators
+    )
+    return Snapshot(original.path, metadata, original.directory, original.kryo, made, None)
+
+
 def metadata_structure(inputs: Inputs) -> Target:
     """Bytes of ``_metadata`` beside whole files: what changes rows is told."""
 
     expected: dict[str, list[str]] = {}
 
-    def opened(data: bytes, original: Snapshot) -> Snapshot:
-        metadata = CheckpointMetadata.read(DataInputView(data, "_metadata"))
-        made = tuple(
-            Operator(record, None, original.directory, original.kryo)
-            for record in metadata.operators
-        )
-        return Snapshot(original.path, metadata, original.directory, original.kryo, made, None)
-
-    def read(data: bytes, original: Snapshot) -> None:
-        _expect_told(
-            opened(data, original), expected[original.path], lambda: opened(data, original)
+    def read(data: bytes, original: Snapshot) -> list[str]:
+        return _expect_told(
+            opened_metadata(data, original),
+            expected[original.path],
+            lambda: opened_metadata(data, original),
         )
 
     def seeds() -> Iterator[Seed]:
@@ -222,7 +340,7 @@ def metadata_structure(inputs: Inputs) -> Target:
             snapshot.metadata.write(view)
             data = view.to_bytes()
             try:
-                expected[snapshot.path] = rows(opened(data, snapshot))
+                expected[snapshot.path] = rows(opened_metadata(data, snapshot))
             except SavepointError:
                 continue
             yield Seed(data, snapshot, metadata_places(data, snapshot.metadata), name=snapshot.path)

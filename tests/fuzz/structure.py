@@ -16,35 +16,52 @@ if TYPE_CHECKING:
 
     from savepoint_formats.metadata import CheckpointMetadata, KeyGroupsHandle
 
-_HEAP_HEAD = 10
+HEAP_HEAD = 10
+"""Key group, id and count of the first state of a section of a heap file."""
+
+_CONTENT = ("key and namespace", "value")
 _LAST = 0x80
 _END = 0xFFFF
 
 
-def canonical_places(data: bytes, handle: KeyGroupsHandle, prefix_size: int) -> Iterator[int]:
-    """Ids of states, sizes, key groups and end marks of a canonical file."""
+def canonical_entries(
+    data: bytes, handle: KeyGroupsHandle, prefix_size: int
+) -> Iterator[tuple[str, int, int]]:
+    """Class, begin and end of all bytes behind the header of a canonical file."""
     for start in handle.groups.offsets:
         position = start
         while start:
-            yield from (position, position + 1)
-            if int.from_bytes(data[position : position + 2], "big") == _END:
+            is_end = int.from_bytes(data[position : position + 2], "big") == _END
+            yield "end mark" if is_end else "state id", position, position + 2
+            if is_end:
                 break
             position += 2
             is_last = False
             while not is_last:
                 size = int.from_bytes(data[position : position + 4], "big")
-                yield from range(position, position + 4 + prefix_size)
+                prefix = position + 4 + prefix_size
+                yield "size of a key", position, position + 4
+                yield "key group, and mark of the last entry", position + 4, prefix
                 is_last = bool(data[position + 4] & _LAST)
                 position += 4 + size
+                yield "key and namespace", prefix, position
                 size = int.from_bytes(data[position : position + 4], "big")
-                yield from range(position, position + 4)
+                yield "size of a value", position, position + 4
                 position += 4 + size
+                yield "value", position - size, position
+
+
+def canonical_places(data: bytes, handle: KeyGroupsHandle, prefix_size: int) -> Iterator[int]:
+    """Ids of states, sizes, key groups and end marks of a canonical file."""
+    for name, start, end in canonical_entries(data, handle, prefix_size):
+        if name not in _CONTENT:
+            yield from range(start, end)
 
 
 def heap_places(handle: KeyGroupsHandle) -> Iterator[int]:
     """The key group at the begin of each section of a heap file, its first state, and its count."""
     for start in handle.groups.offsets:
-        yield from range(start, start + _HEAP_HEAD)
+        yield from range(start, start + HEAP_HEAD)
 
 
 def metadata_places(data: bytes, metadata: CheckpointMetadata) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from random import Random
 
 MEMORY = 256 << 20
 """Inputs have 100 KB at most."""
@@ -24,6 +25,7 @@ class Seed:
         context: What its reader has to know besides, such as the layout of a value.
         places: If given, only bytes at these places are changed, and none is added or taken away.
         mend: Makes checksums right again, so that more than them is tried.
+        change: A mutation that knows the form of the bytes; half of the inputs go through it.
         name: What a report calls it.
     """
 
@@ -31,6 +33,7 @@ class Seed:
     context: Any = None
     places: tuple[int, ...] | None = None
     mend: Callable[[bytes], bytes] | None = None
+    change: Callable[[bytes, Random], bytes] | None = None
     name: str = ""
 
 
@@ -41,7 +44,7 @@ class Target:
     Attributes:
         name: What it is asked for by.
         seeds: The inputs.
-        read: Reads bytes in the context of their seed; raises what they are wrong in.
+        read: Reads bytes in the context of their seed: returns their meaning, or raises what is wrong.
         memory: Bytes of address space that reading may take besides what the process has.
     """
 
