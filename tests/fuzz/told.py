@@ -88,10 +88,10 @@ def _answer(
 ) -> str:
     """The class of one change, by the name of its count."""
     try:
-        faults = Verification.of(snapshot()).faults
+        opened = snapshot()
     except SavepointError:
-        # ``_metadata`` does not open: verify reports that error.
-        return "told"
+        return "told"  # ``verify`` reports that ``_metadata`` does not open
+    faults = Verification.of(opened).faults
     if any(fault.is_damage for fault in faults):
         return "told"
     try:

@@ -30,6 +30,8 @@ def expect_flags(chunk: Chunk, starts: NDArray[np.int64]) -> None:
 
 def expect_windows(entries: pa.StructArray, chunk: Chunk, starts: NDArray[np.int64]) -> None:
     """Raises ``UndecodableError`` if the namespace of an entry is a window that ends before it begins."""
+    if entries.type.get_field_index("namespace") < 0:
+        return  # bytes of an unknown class
     namespaces = entries.field("namespace")
     if not namespaces.type.equals(_WINDOW):
         return

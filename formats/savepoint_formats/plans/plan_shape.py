@@ -69,8 +69,10 @@ def _is_deep(value: Any) -> bool:
     level, depth = [value], 0
     while level:
         depth += 1
-        inner = (list(one.values()) if isinstance(one, Mapping) else one for one in level)
-        level = [part for one in inner for part in one if isinstance(part, (Mapping, list))]
+        parts = (
+            list(holder.values()) if isinstance(holder, Mapping) else holder for holder in level
+        )
+        level = [part for inner in parts for part in inner if isinstance(part, (Mapping, list))]
         if depth > _DEEPEST:
             return True
     return False
@@ -87,4 +89,5 @@ def _other_shape(value: Any, shape: Any, place: str) -> str | None:
             return None
         case _:
             return f"{place} is {str(value)[:80]!r}"
-    return next((found for part in parts if (found := _other_shape(*part)) is not None), None)
+    places = (_other_shape(*part) for part in parts)
+    return next((wrong for wrong in places if wrong is not None), None)

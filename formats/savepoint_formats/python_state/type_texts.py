@@ -59,6 +59,9 @@ _VALUES = ("ValueState", "ReducingState", "AggregatingState")
 _LARGEST = 100_000
 """Characters of a text."""
 
+_DEEPEST = 200
+"""Limit of expressions within expressions; three are a type within a type."""
+
 
 def parsed(text: str) -> ast.expr:
     """The expression of a text.
@@ -69,9 +72,15 @@ def parsed(text: str) -> ast.expr:
     if len(text) > _LARGEST:
         raise ValueError(f"a type of {len(text)} characters, expected {_LARGEST} at most")
     try:
-        return ast.parse(text, mode="eval").body
+        body = ast.parse(text, mode="eval").body
     except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
         raise ValueError(f"{text[:80]!r} is no type of PyFlink: {error}") from error
+    level: list[ast.AST] = [body]
+    for _ in range(_DEEPEST):
+        level = [inner for node in level for inner in ast.iter_child_nodes(node)]
+    if level:
+        raise ValueError(f"{text[:80]!r} is no type of PyFlink: it nests more than {_DEEPEST} deep")
+    return body
 
 
 def state_layout(text: str) -> Layout:

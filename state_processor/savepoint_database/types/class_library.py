@@ -26,7 +26,6 @@ A JSON list of the same is accepted, too.
 
 from __future__ import annotations
 
-import lzma
 import zipfile
 import zlib
 from contextlib import suppress
@@ -60,10 +59,13 @@ _OF_OTHERS = ("java.", "javax.", "scala.", "org.apache.flink.")
 """Prefixes of classes that are known, or not a job's own."""
 
 _UNREADABLE = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError),
-    *(NotImplementedError, RuntimeError, OSError, EOFError, ValueError),
+    *(zipfile.BadZipFile, zlib.error, NotImplementedError),
+    *(RuntimeError, OSError, EOFError, ValueError),
 )
 """Errors of a damaged archive."""
+
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Others may ask for gigabytes of memory by a few bytes."""
 
 _LARGEST = 16 << 20
 """Bytes of the largest class file; Java itself limits the number of its members to 65,535."""
@@ -191,7 +193,10 @@ def _bytes(place: Path, name: str) -> bytes | None:
         with zipfile.ZipFile(place) as archive:
             if name not in archive.NameToInfo:
                 return None
-            _expect_small(archive.getinfo(name).file_size, f"{place}/{name}")
+            entry = archive.getinfo(name)
+            _expect_small(entry.file_size, f"{place}/{name}")
+            if entry.compress_type not in _COMPRESSIONS:
+                raise DescriptionError(f"{place}/{name} is not compressed as Java does it")
             return archive.read(name)
     except _UNREADABLE as error:
         raise DescriptionError(f"{place} can't be read: {error}") from error

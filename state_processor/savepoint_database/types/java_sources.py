@@ -357,7 +357,8 @@ def _flags(node: Node) -> int:
 def _is_annotated(node: Node) -> bool:
     """Whether an annotation may add or remove methods."""
     marks = (part for child in _modifiers(node) for part in child.named_children)
-    names = (_text(part.named_children[0]) for part in marks)
+    # Comments between modifiers have no parts.
+    names = (_text(part.named_children[0]) for part in marks if part.named_children)
     return any(name not in _WITHOUT_EFFECT for name in names)
 
 

@@ -16,6 +16,7 @@ from support.slow_cases import slow_unless
 from savepoint_formats.checks.faults import Check, Severity
 from savepoint_formats.checks.rocksdb_faults import rocksdb_faults
 from savepoint_formats.errors import SavepointError
+from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.metadata import IncrementalHandle, KeyGroupsHandle
 from savepoint_formats.state_files.canonical_file import sections_of
 from state_processor import Savepoint
@@ -301,6 +302,15 @@ def with_handles(
 
     job, _, below = name.partition("/")
     return with_operators(samples / job, out, changed, below)
+
+
+def test_key_groups_beyond_the_last_one(samples: Path, tmp_path: Path) -> None:
+    def beyond(handle: IncrementalHandle) -> IncrementalHandle:
+        return replace(handle, key_groups=KeyGroupRange(handle.key_groups.start, 255))
+
+    savepoint = with_handles(samples, tmp_path / "changed", ROCKSDB, beyond)
+    faults = damage(Savepoint.open(str(savepoint)).verify())
+    assert Check.METADATA in {fault.check for fault in faults}
 
 
 @pytest.mark.parametrize("name", [ROCKSDB, INCREMENTAL, MERGED])

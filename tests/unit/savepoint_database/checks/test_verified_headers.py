@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 STATES = "states-2.2.1-rocksdb-canonical"
 NATIVE = "states-2.2.1-rocksdb-native"
 CURRENCY = "currency-2.2.1-hashmap-canonical"
+WINDOWS = "windows-1.20.5-rocksdb-canonical"
 HEADERS = (Severity.DAMAGE, Check.HEADERS)
 
 
@@ -149,3 +150,13 @@ def test_subtasks_that_disagree_on_a_type(samples: Path, tmp_path: Path) -> None
     assert [fault.check for fault in found.faults if fault.is_damage] == [Check.HEADERS] * 2
     assert {fault.state for fault in found.faults} == {"total", "count"}
     assert "in other subtasks" in found.faults[0].problem
+
+
+def test_timers_of_an_unknown_class_can_not_be_checked(samples: Path, tmp_path: Path) -> None:
+    path = tmp_path / "changed"
+    shutil.copytree(samples / WINDOWS, path)
+    for file in path.iterdir():
+        file.write_bytes(file.read_bytes().replace(b"TimerSerializerSnap", b"TimerSerializerSnop"))
+    faults = Savepoint.open(str(path)).verify().faults
+    assert {fault.severity for fault in faults} == {Severity.UNCHECKED}
+    assert any("TimerSerializerSnop" in fault.problem for fault in faults)

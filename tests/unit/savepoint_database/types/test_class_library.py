@@ -244,6 +244,22 @@ def test_an_archive_is_damaged(tmp_path: Path) -> None:
     assert any("CRC" in text for text in told)
 
 
+def test_an_archive_is_compressed_as_java_does_it(tmp_path: Path) -> None:
+    path = tmp_path / "app.jar"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("shop/Parcel.class", b"\xca\xfe\xba\xbe")
+    with pytest.raises(DescriptionError, match="not compressed as Java does it"):
+        ClassLibrary.of([path]).reason("shop.Parcel")
+
+
+def test_comments_stand_between_modifiers(tmp_path: Path) -> None:
+    (tmp_path / "A.java").write_text(
+        "package a; class A { static /* old */ @Deprecated int b; int c; }", encoding="utf-8"
+    )
+    (described,) = ClassLibrary.of([], [tmp_path]).described(["a.A"])
+    assert [field.name for field in described.fields] == ["c"]
+
+
 def test_a_class_file_names_a_class_that_java_forbids() -> None:
     with zipfile.ZipFile(JAR) as archive:
         data = archive.read("shop/Parcel.class").replace(
