@@ -18,7 +18,7 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.java.stream import SERIALIZABLE, JavaClass, JavaObject
 from savepoint_formats.java.stream_writer import java_object_bytes
-from savepoint_formats.layout import Kryo, Nullable, Pojo
+from savepoint_formats.layout import Kryo, KryoRegistration, Nullable, Pojo
 from savepoint_formats.program.assembly import program, written_program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
@@ -99,6 +99,16 @@ def _graph(name: str, layout: Kryo, node: KryoNode, kryo: KryoDialect, rare: str
     return Form(name, layout, view.to_bytes(), kryo, rare)
 
 
+def _packed_date() -> Form:
+    name = "org.joda.time.LocalDate"
+    serializer = "de.javakaffee.kryoserializers.jodatime.JodaLocalDateSerializer"
+    layout = Kryo(name, (KryoRegistration(name, serializer),))
+    date = KryoObject(name, {"year": 2024, "month": 2, "day": 29, "chronology": ""})
+    kryo = KryoDialect(KryoVersion.V2_24)
+    rare = "a date packed into one number"
+    return _graph("Joda's `LocalDate`", layout, KryoNode(name, date), kryo, rare)
+
+
 def forms() -> Iterator[Form]:
     """All forms; those that a program reads stand first, for comparison."""
     either = layouts.Tagged((0, 1), ("left", "right"), (TEXT, LONG))
@@ -131,9 +141,13 @@ def forms() -> Iterator[Form]:
     yield _field("object with a ZonedDateTime", "java.time.ZonedDateTime", _zoned())
     pair = KryoNode("scala.Tuple2", [NUMBER, NAMES[0]])
     yield _field("object with a Scala tuple", "scala.Tuple2", pair, version=KryoVersion.V2_24)
-    inner = KryoNode(ROOT, KryoObject(ROOT, {"id": 6, "of": None}))
-    yield _field("object inside an object of its class", ROOT, inner)
+    yield _field(
+        "object inside an object of its class",
+        ROOT,
+        KryoNode(ROOT, KryoObject(ROOT, {"id": 6, "of": None})),
+    )
 
+    yield _packed_date()
     empty = dict.fromkeys(("a", "b"))
     yield _plain("union of several types, written", union, empty | {"a": 5}, writes=True)
     described = KryoDialect(KryoVersion.V5_6, (kryo_class(ROOT, {"id": "long"}),))

@@ -40,6 +40,7 @@ from savepoint_formats.values.kryo.known_classes import (
     described_body,
     known_body,
     known_classes,
+    registered_body,
 )
 from savepoint_formats.values.kryo.lists import array_body, final_class, inner_arguments
 from savepoint_formats.values.kryo.output import KryoOutput
@@ -275,11 +276,13 @@ class ClassTable:
                 self._text_rows.append(self._stored(_json(constant).encode()))
             return kinds.ENUM, len(enum.constants), 0, first
         described = known.user.get(name)
-        if described is None and known.custom.get(name):
-            return (kinds.GENERAL,)
         if described is not None:
             return self._of_fields(described)
         body = CLASSES[name].body[known.is_5] if name in CLASSES else None
+        if known.custom.get(name):
+            body = registered_body(name, known)
+            if body is None or body.shown is None:
+                return (kinds.GENERAL,)
         body = _BYTES_BODY if name == _BYTES else body
         shown = body.shown if body else None
         if shown is not None:

@@ -28,6 +28,7 @@ from savepoint_formats.values.kryo.known_classes import (
     described_body,
     known_body,
     known_classes,
+    registered_body,
 )
 from savepoint_formats.values.kryo.objects import Detailed, KryoNode, KryoObject, KryoReference
 
@@ -170,6 +171,8 @@ class KryoGraph:
         classes = self.classes
         if described := described_body(class_name, classes):
             return described.read(self)
+        if registered := registered_body(class_name, classes):
+            return registered.read(self)
         if self._is_java_serialized(class_name):
             return self.read_java(class_name)
         if classes.custom.get(class_name):

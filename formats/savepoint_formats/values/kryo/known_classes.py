@@ -11,6 +11,7 @@ from savepoint_formats.values.kryo.classes import WRAPPERS, registered_classes
 from savepoint_formats.values.kryo.collections import COLLECTIONS
 from savepoint_formats.values.kryo.java_times import TIMES
 from savepoint_formats.values.kryo.jdk import JDK_CLASSES
+from savepoint_formats.values.kryo.joda import JODA_SERIALIZERS
 from savepoint_formats.values.kryo.lists import array_body
 from savepoint_formats.values.kryo.scala import SCALA_CLASSES, scala_body
 from savepoint_formats.values.kryo.zoned_times import ZONED_TIMES
@@ -113,6 +114,11 @@ def described_body(class_name: str, classes: KnownClasses) -> Body | None:
         return enum_body(enum_class)
     user_class = classes.user.get(class_name)
     return fields_body(user_class) if user_class else None
+
+
+def registered_body(class_name: str, classes: KnownClasses) -> Body | None:
+    """The body of a class by the serializer that the job registered for it."""
+    return JODA_SERIALIZERS.get(classes.custom.get(class_name, ""))
 
 
 def known_body(class_name: str, classes: KnownClasses) -> Body | None:

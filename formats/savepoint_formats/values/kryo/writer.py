@@ -9,7 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
-from savepoint_formats.values.kryo.known_classes import described_body, known_body, known_classes
+from savepoint_formats.values.kryo.known_classes import (
+    described_body,
+    known_body,
+    known_classes,
+    registered_body,
+)
 from savepoint_formats.values.kryo.objects import KryoNode, plain
 from savepoint_formats.values.kryo.output import KryoOutput
 
@@ -120,7 +125,9 @@ class KryoWriter:
         self.arguments = outer
 
     def _body(self, class_name: str) -> Body:
-        described = described_body(class_name, self.classes)
+        described = described_body(class_name, self.classes) or registered_body(
+            class_name, self.classes
+        )
         if described:
             return described
         serializer = self.classes.custom.get(class_name)

@@ -13,6 +13,7 @@ from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, SavepointError, UndecodableError
 from savepoint_formats.layout import KryoRegistration
 from savepoint_formats.values.kryo.classes import registered_classes
+from savepoint_formats.values.kryo.descriptions import kryo_class
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo.graph import read_kryo
 from savepoint_formats.values.kryo.objects import KryoObject, KryoReference
@@ -156,3 +157,18 @@ def test_objects_may_not_nest_without_end() -> None:
     data = named("[Ljava.lang.Object;") + "0102" + "0100 0102" * 500 + "00"
     with pytest.raises(UndecodableError, match="nested deeper"):
         read(data, NEW)
+
+
+@pytest.mark.parametrize(
+    ("types", "fields"),
+    [
+        ({"a": "int", "b": "int"}, {"a": 1, "b": 5}),
+        ({"a": "long", "b": "long"}, {"a": 1, "b": 5}),
+        ({"a": "byte", "b": "byte"}, {"a": 2, "b": 10}),
+        ({"a": "short"}, {"a": 0x0A02}),
+    ],
+)
+def test_bytes_do_not_tell_the_fields_of_a_class(types: dict[str, str], fields: Any) -> None:
+    dialect = KryoDialect(KryoVersion.V5_6, (kryo_class("com.acme.Order", types),))
+    data = named("com.acme.Order") + "01 020a"
+    assert read(data, dialect) == KryoObject("com.acme.Order", fields)
