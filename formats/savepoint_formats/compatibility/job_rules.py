@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats.compatibility.operator_rules import UPGRADING
-from savepoint_formats.compatibility.rules import Rule, Verdict, always
+from savepoint_formats.compatibility.rules import Rule, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,17 +22,17 @@ ANOTHER_STATE = (
 )
 
 
-def _lost_operator(pair: OperatorPair) -> Iterator[str]:
+def _lost(pair: OperatorPair | StatePair) -> Iterator[str]:
     if pair.new is None and not pair.likely:
         yield ""
 
 
-def _moved_operator(pair: OperatorPair) -> Iterator[str]:
+def _moved(pair: OperatorPair | StatePair) -> Iterator[str]:
     if pair.old is not None and pair.likely:
         yield f"{pair.old.name} → {' or '.join(pair.likely)}"
 
 
-def _new_operator(pair: OperatorPair) -> Iterator[str]:
+def _new(pair: OperatorPair | StatePair) -> Iterator[str]:
     if pair.old is None:
         yield ""
 
@@ -64,21 +64,6 @@ def _parallelism(pair: OperatorPair) -> Iterator[str]:
         yield f"parallelism {pair.new.parallelism} > {pair.old.max_parallelism}"
 
 
-def _lost_state(pair: StatePair) -> Iterator[str]:
-    if pair.new is None and not pair.likely:
-        yield ""
-
-
-def _renamed_state(pair: StatePair) -> Iterator[str]:
-    if pair.old is not None and pair.likely:
-        yield f"{pair.old.name} → {' or '.join(pair.likely)}"
-
-
-def _new_state(pair: StatePair) -> Iterator[str]:
-    if pair.old is None:
-        yield ""
-
-
 def _kind(pair: StatePair) -> Iterator[str]:
     if pair.old is not None and pair.new is not None and pair.old.kind != pair.new.kind:
         yield f"{pair.old.kind} → {pair.new.kind}"
@@ -88,8 +73,7 @@ JOB_OPERATOR_RULES: tuple[Rule[OperatorPair], ...] = (
     Rule(
         "operator-missing",
         Verdict.AFTER_MIGRATION,
-        always,
-        _lost_operator,
+        _lost,
         "the new job has no operator with this uid. Flink refuses the savepoint, or drops the state"
         " if it is started with --allowNonRestoredState",
         "if the state may go: savepoint remove-operator PATH OPERATOR OUT, or --allowNonRestoredState;"
@@ -99,8 +83,7 @@ JOB_OPERATOR_RULES: tuple[Rule[OperatorPair], ...] = (
     Rule(
         "operator-moved",
         Verdict.AFTER_MIGRATION,
-        always,
-        _moved_operator,
+        _moved,
         "the new job has these states in an operator with another uid, which the savepoint lacks."
         " Flink refuses the savepoint; with --allowNonRestoredState it drops the state, and the new"
         " operator begins with nothing",
@@ -110,8 +93,7 @@ JOB_OPERATOR_RULES: tuple[Rule[OperatorPair], ...] = (
     Rule(
         "operator-new",
         Verdict.RESTORABLE,
-        always,
-        _new_operator,
+        _new,
         "the savepoint has no state for this operator of the new job: it begins with nothing",
         "if it had another uid: savepoint rename-operator PATH OLD NEW OUT",
         f"{UPGRADING}#matching-operator-state",
@@ -119,7 +101,6 @@ JOB_OPERATOR_RULES: tuple[Rule[OperatorPair], ...] = (
     Rule(
         "other-max-parallelism",
         Verdict.AFTER_MIGRATION,
-        always,
         _max_parallelism(is_default=False),
         "the new job asks for another max parallelism, with which Flink does not restore keyed state",
         "savepoint rescale PATH OUT --max-parallelism N, or ask for the old one in the job",
@@ -128,7 +109,6 @@ JOB_OPERATOR_RULES: tuple[Rule[OperatorPair], ...] = (
     Rule(
         "default-max-parallelism",
         Verdict.RESTORABLE,
-        always,
         _max_parallelism(is_default=True),
         "the new job has the max parallelism that Flink gives to those that ask for none: such a job"
         " takes that of the savepoint. One that asks for it is refused",
@@ -138,7 +118,6 @@ JOB_OPERATOR_RULES: tuple[Rule[OperatorPair], ...] = (
     Rule(
         "too-many-subtasks",
         Verdict.AFTER_MIGRATION,
-        always,
         _parallelism,
         "the new job has more subtasks than the savepoint has key groups",
         "savepoint rescale PATH OUT --max-parallelism N, or a smaller parallelism",
@@ -150,8 +129,7 @@ JOB_STATE_RULES: tuple[Rule[StatePair], ...] = (
     Rule(
         "state-not-used",
         Verdict.RESTORABLE,
-        always,
-        _lost_state,
+        _lost,
         "the new job does not declare it: Flink keeps it, and writes it into each later savepoint."
         " The classes of its serializers must still be there",
         "if it may go: savepoint remove-state PATH OPERATOR STATE OUT; if it has another name now:"
@@ -161,8 +139,7 @@ JOB_STATE_RULES: tuple[Rule[StatePair], ...] = (
     Rule(
         "state-renamed",
         Verdict.RESTORABLE,
-        always,
-        _renamed_state,
+        _moved,
         "the new job declares a state of the same type under another name, which begins with nothing:"
         " Flink restores it without these values, and says nothing",
         "if it is the same state: savepoint rename-state PATH OPERATOR OLD NEW OUT",
@@ -171,8 +148,7 @@ JOB_STATE_RULES: tuple[Rule[StatePair], ...] = (
     Rule(
         "state-new",
         Verdict.RESTORABLE,
-        always,
-        _new_state,
+        _new,
         "the savepoint does not have this state of the new job: it begins with nothing",
         "if it had another name: savepoint rename-state PATH OPERATOR OLD NEW OUT",
         UPGRADING,
@@ -180,7 +156,6 @@ JOB_STATE_RULES: tuple[Rule[StatePair], ...] = (
     Rule(
         "state-kind",
         Verdict.NOT_RESTORABLE,
-        always,
         _kind,
         "the new job declares another kind of state under the name",
         ANOTHER_STATE,

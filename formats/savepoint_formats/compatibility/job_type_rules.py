@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.compatibility.job_rules import ANOTHER_STATE
 from savepoint_formats.compatibility.operator_rules import FORST, ROCKSDB
-from savepoint_formats.compatibility.rules import Rule, Verdict, always, on
+from savepoint_formats.compatibility.rules import Rule, Verdict, on
 from savepoint_formats.compatibility.serializer_resolution import Outcome, Resolution
 
 if TYPE_CHECKING:
@@ -47,6 +47,11 @@ def _map_key(pair: StatePair) -> Iterator[str]:
                 yield change.where
 
 
+def _change(name: str, verdict: Verdict, reason: str, advice: str, source: str) -> Rule[StatePair]:
+    """The rule about a change of a serializer that has the rule's name."""
+    return Rule(name, verdict, _changed(name), reason, advice, source)
+
+
 def _changed(rule: str) -> Callable[[StatePair], Iterator[str]]:
     """Finds changes of serializers that Flink migrates or refuses by themselves."""
 
@@ -75,7 +80,6 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
     Rule(
         "key-type",
         Verdict.NOT_RESTORABLE,
-        always,
         _fixed("key", Outcome.MIGRATED, Outcome.INCOMPATIBLE),
         "the keys have another type, which Flink never migrates",
         "keep the type of the keys; or write the state anew under other keys: savepoint export,"
@@ -85,7 +89,6 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
     Rule(
         "key-type-unknown",
         Verdict.UNKNOWN,
-        always,
         _fixed("key", Outcome.UNKNOWN),
         "the serializer of the keys is another one, and not known here",
         "try the restore",
@@ -94,7 +97,6 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
     Rule(
         "namespace-type",
         Verdict.NOT_RESTORABLE,
-        always,
         _fixed("namespace", Outcome.MIGRATED, Outcome.INCOMPATIBLE),
         "the windows, or other namespaces, have another type, which Flink never migrates",
         "keep the window assigner, or give the operator another uid and let it begin with nothing",
@@ -103,7 +105,6 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
     Rule(
         "namespace-type-unknown",
         Verdict.UNKNOWN,
-        always,
         _fixed("namespace", Outcome.UNKNOWN),
         "the serializer of the windows, or other namespaces, is another one, and not known here",
         "try the restore",
@@ -112,172 +113,140 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
     Rule(
         "map-key-evolved",
         Verdict.NOT_RESTORABLE,
-        on(ROCKSDB, FORST),
         _map_key,
         "the key of a map state changed in a way that needs a migration, which RocksDB and ForSt do"
         " for the values of maps alone",
         "restore it with the hashmap backend, and take another savepoint there; or "
         + ANOTHER_STATE,
         "RocksDBKeyedStateBackend.migrateStateValues",
+        crosses=on(ROCKSDB, FORST),
     ),
     Rule(
         "map-key-evolved-somewhere",
         Verdict.RESTORABLE,
-        on(""),
         _map_key,
         "the key of a map state changed in a way that needs a migration, which the hashmap backend"
         " does, and RocksDB and ForSt refuse",
         "name the backend of the job by --backend",
         "RocksDBKeyedStateBackend.migrateStateValues",
+        crosses=on(""),
     ),
-    Rule(
+    _change(
         "field-widened",
         Verdict.AFTER_MIGRATION,
-        always,
-        _changed("field-widened"),
         "a field has a wider type of numbers, to which Flink does not migrate",
         "savepoint widen-field PATH OPERATOR STATE FIELD TYPE OUT",
         _EVOLUTION,
     ),
-    Rule(
+    _change(
         "class-renamed",
         Verdict.AFTER_MIGRATION,
-        always,
-        _changed("class-renamed"),
         "a POJO has another class with the same names of fields, and Flink compares the classes",
         "if it is the same class: savepoint rename-class PATH OLD NEW OUT",
         _EVOLUTION,
     ),
-    Rule(
+    _change(
         "other-class",
         Verdict.NOT_RESTORABLE,
-        always,
-        _changed("other-class"),
         "values of Kryo have another class",
         "if it is the same class under another name: savepoint rename-class PATH OLD NEW OUT; else "
         + ANOTHER_STATE,
         "KryoSerializerSnapshot",
     ),
-    Rule(
+    _change(
         "pojo-kryo",
         Verdict.NOT_RESTORABLE,
-        always,
-        _changed("pojo-kryo"),
         "a class that was a POJO is written by Kryo now, or the other way, because it gained or lost a"
         " public constructor without arguments, getters and setters, or a field that Flink can't type",
         "make the class again what it was; or " + ANOTHER_STATE,
         "PojoTypeInfo, TypeExtractor.analyzePojo",
     ),
-    Rule(
+    _change(
         "type-changed",
         Verdict.NOT_RESTORABLE,
-        always,
-        _changed("type-changed"),
         "the values have another type",
         ANOTHER_STATE,
         _EVOLUTION,
     ),
-    Rule(
+    _change(
         "arity-changed",
         Verdict.NOT_RESTORABLE,
-        always,
-        _changed("arity-changed"),
         "a tuple, a Row or a case class has another number of fields",
         "let new fields be a state of their own; or " + ANOTHER_STATE,
         "CompositeTypeSerializerSnapshot",
     ),
-    Rule(
+    _change(
         "sql-row",
         Verdict.AFTER_MIGRATION,
-        always,
-        _changed("sql-row"),
         "a row of a SQL operator has other types, which Flink does not migrate",
         "savepoint sql-diff tells what belongs together; savepoint add-field, drop-field and"
         " widen-field change rows",
         "RowDataSerializer.RowDataSerializerSnapshot",
     ),
-    Rule(
+    _change(
         "enum-constant-removed",
         Verdict.NOT_RESTORABLE,
-        always,
-        _changed("enum-constant-removed"),
         "an enum has lost constants, which the serializer needs even if no value has them",
         "keep the constants in the enum",
         "EnumSerializerSnapshot",
     ),
-    Rule(
+    _change(
         "enum-order",
         Verdict.RESTORABLE,
-        always,
-        _changed("enum-order"),
         "the constants of an enum have another order, or there are new ones: Flink keeps the old"
         " numbers and appends new constants",
         "nothing needs to be done",
         "EnumSerializerSnapshot",
     ),
-    Rule(
+    _change(
         "field-added",
         Verdict.RESTORABLE,
-        always,
-        _changed("field-added"),
         "a POJO has a new field: Flink migrates, and the field of old values is what the class"
         " initializes it with, else null or 0",
         "to give it another value: savepoint add-field PATH OPERATOR STATE FIELD TYPE OUT --value SQL",
         _EVOLUTION,
     ),
-    Rule(
+    _change(
         "field-removed",
         Verdict.RESTORABLE,
-        always,
-        _changed("field-removed"),
         "a POJO has lost a field: Flink migrates, and its values are gone",
         "nothing needs to be done if they may go",
         _EVOLUTION,
     ),
-    Rule(
+    _change(
         "field-renamed",
         Verdict.RESTORABLE,
-        always,
-        _changed("field-renamed"),
         "a POJO has lost a field, and has a new one of the same type. Flink does not see a new name in"
         " that: the old values are gone",
         "if it is the same field: savepoint rename-field PATH OPERATOR STATE OLD NEW OUT",
         _EVOLUTION,
     ),
-    Rule(
+    _change(
         "avro-evolved",
         Verdict.RESTORABLE,
-        always,
-        _changed("avro-evolved"),
         "the Avro schema changed, and the new one reads what the old one wrote: Flink migrates",
         "nothing needs to be done",
         _EVOLUTION,
     ),
-    Rule(
+    _change(
         "avro-schema",
         Verdict.NOT_RESTORABLE,
-        always,
-        _changed("avro-schema"),
         "the new Avro schema does not read what the old one wrote",
         "give new fields a default and renamed ones an alias, and keep types, names and symbols; or "
         + ANOTHER_STATE,
         f"{_EVOLUTION}; org.apache.avro.SchemaCompatibility",
     ),
-    Rule(
+    _change(
         "kryo-registrations",
         Verdict.RESTORABLE,
-        always,
-        _changed("kryo-registrations"),
         "classes are registered with Kryo in another order, or not any more: Flink keeps the old"
         " numbers. Classes that were registered must still be there",
         "keep the classes; a registration may go, its class may not",
         "KryoSerializerSnapshot",
     ),
-    Rule(
+    _change(
         "kryo-registration-lost",
         Verdict.NOT_RESTORABLE,
-        always,
-        _changed("kryo-registration-lost"),
         "a class that was registered with Kryo could not be loaded when the savepoint was taken, and"
         " the new job does not register it",
         "register the class again",
@@ -286,36 +255,32 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
     Rule(
         "ttl-changed",
         Verdict.NOT_RESTORABLE,
-        _before_ttl_migration,
         _changed("ttl"),
         "a time to live was set or removed, which no Flink before 2.2 restores",
         "restore it with Flink 2.2 or later; or " + ANOTHER_STATE,
         _TTL_MIGRATION,
+        crosses=_before_ttl_migration,
     ),
     Rule(
         "ttl-migrated",
         Verdict.RESTORABLE,
-        _with_ttl_migration,
         _changed("ttl"),
         "a time to live was set or removed: Flink migrates from 2.2 on, and values get the time of the"
         " restore; Flink 2.1 and older refuse",
         "nothing needs to be done with Flink 2.2 or later",
         _TTL_MIGRATION,
+        crosses=_with_ttl_migration,
     ),
-    Rule(
+    _change(
         "format-evolved",
         Verdict.RESTORABLE,
-        always,
-        _changed("format-evolved"),
         "a serializer writes another format than the one that wrote the state: Flink migrates",
         "nothing needs to be done",
         "CompositeTypeSerializerSnapshot.resolveOuterSchemaCompatibility",
     ),
-    Rule(
+    _change(
         "serializer-changed",
         Verdict.UNKNOWN,
-        always,
-        _changed("serializer-changed"),
         "a serializer of the job or of a library changed, and only its own class knows what it reads",
         "try the restore",
         "TypeSerializerSnapshot.resolveSchemaCompatibility",

@@ -73,11 +73,6 @@ class Crossing:
         return self.target < self.written.oldest
 
 
-def always(_crossing: Crossing) -> bool:
-    """Holds for all releases."""
-    return True
-
-
 def from_1_to_2(crossing: Crossing) -> bool:
     """Whether Flink 1 wrote the snapshot, and Flink 2 will restore it."""
     return crossing.written.newest < FLINK_2 <= crossing.target
@@ -150,6 +145,10 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return min(verdicts, key=_ORDER.index, default=Verdict.RESTORABLE)
 
 
+def _always(_crossing: Crossing) -> bool:
+    return True
+
+
 SubjectT = TypeVar("SubjectT")
 
 
@@ -180,17 +179,17 @@ class Rule(Generic[SubjectT]):
 
     Attributes:
         name: Its name in answers, which never changes.
-        crosses: Whether the rule holds for an upgrade.
         finds: The places in a subject that it applies to.
+        crosses: Whether the rule holds for an upgrade; without, it holds for all.
     """
 
     name: str
     verdict: Verdict
-    crosses: Callable[[Crossing], bool]
     finds: Callable[[SubjectT], Iterable[str]]
     reason: str
     advice: str
     source: str
+    crosses: Callable[[Crossing], bool] = _always
 
     def findings(self, subject: SubjectT, crossing: Crossing) -> Iterator[Finding]:
         """The rule's answers about a subject."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from savepoint_formats.compatibility.rules import (
     Rule,
     Verdict,
-    always,
     from_1_to_2,
     made_by_1_to_2,
     to_another,
@@ -86,7 +85,6 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
     Rule(
         "kryo",
         Verdict.SILENT_CORRUPTION,
-        from_1_to_2,
         _kryo,
         "Flink 1 writes by Kryo 2.24, Flink 2 reads by Kryo 5.6, and the serializer snapshot of both"
         " is the same, so that Flink 2 does not notice. The bytes of some classes are alike, those of"
@@ -95,11 +93,11 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
         " it are described. Or keep the state in a POJO, an Avro class or under a serializer of your"
         " own before you leave Flink 1",
         f"FLINK-34037, {NOTES_2_0}; KryoSerializerSnapshot",
+        crosses=from_1_to_2,
     ),
     Rule(
         "kryo-collection",
         Verdict.AFTER_MIGRATION,
-        from_1_to_2,
         _collection_fields,
         "Flink 1 leaves a List, Map or Set in a POJO to Kryo; Flink 2 has serializers of its own"
         " for them, and refuses the POJO, or fails when it reads it. If the field is declared without"
@@ -109,52 +107,52 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
         " whether they are POJOs; or give the field a type information of your own"
         " in both jobs, and save it once more by Flink 1",
         f"FLINK-34037, FLINK-34123, {NOTES_2_0}; TypeExtractor",
+        crosses=from_1_to_2,
     ),
     Rule(
         "scala",
         Verdict.AFTER_MIGRATION,
-        made_by_1_to_2,
         _of_class(_SCALA),
         "Flink 2 has no API for Scala, and so not the class of this serializer snapshot",
         "savepoint migrate --scala writes it for flink-scala-api (flinkx), or for a job in Java, as"
         " POJOs (pojo) or rows (row)",
         f"{NOTES_2_0} (Scala DataStream API)",
+        crosses=made_by_1_to_2,
     ),
     Rule(
         "replaced-serializer",
         Verdict.AFTER_MIGRATION,
-        made_by_1_to_2,
         _of_class(*_REPLACED),
         "Flink 2 does not have this class of a serializer snapshot, which newer releases of Flink 1"
         " read but do not write any more",
         "restore the savepoint by Flink 1.20, and take another one",
         "the classes of flink-dist 1.20.5 and 2.2.1",
+        crosses=made_by_1_to_2,
     ),
     Rule(
         "two-phase-commit",
         Verdict.NOT_RESTORABLE,
-        made_by_1_to_2,
         _of_class(_TWO_PHASE),
         "sinks of this kind are gone from Flink 2's API, and the class of the serializer snapshot"
         " is in another package",
         "stop the job with a savepoint, so that the sink commits; use a sink of the new API, and"
         " leave this state out (savepoint remove-operator)",
         f"{NOTES_2_0} (SinkFunction, Sink V1)",
+        crosses=made_by_1_to_2,
     ),
     Rule(
         "kafka-producer",
         Verdict.NOT_RESTORABLE,
-        made_by_1_to_2,
         _of_class(_KAFKA_PRODUCER),
         "Kafka's connector for Flink 2 has no FlinkKafkaProducer",
         "stop the job with a savepoint, so that the sink commits; use KafkaSink, and leave this"
         " state out (savepoint remove-operator)",
         f"{NOTES_2_0} (SinkFunction, Sink V1)",
+        crosses=made_by_1_to_2,
     ),
     Rule(
         "config-snapshot",
         Verdict.AFTER_MIGRATION,
-        always,
         _config_snapshots,
         "no release since 1.17 reads config snapshots of serializers, which jobs of Flink 1.7 and"
         " older have, and serializers that were written for them",
@@ -164,20 +162,20 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
     Rule(
         "java-serialized",
         Verdict.UNKNOWN,
-        made_by_1_to_2,
         _of_class(_JAVA),
         "values are objects as Java's serialization writes them: they are read if all their classes"
         " are there, with the same serialVersionUID",
         "look which classes the values have, and whether they come from Flink or its libraries",
         "JavaSerializer",
+        crosses=made_by_1_to_2,
     ),
     Rule(
         "unknown-serializer",
         Verdict.UNKNOWN,
-        to_another,
         _unknown,
         "the serializer is one of the job or of a library, in this version or at all",
         "see to it that its snapshot class is there for the target, and reads what it has written",
         "TypeSerializerSnapshot.resolveSchemaCompatibility",
+        crosses=to_another,
     ),
 )

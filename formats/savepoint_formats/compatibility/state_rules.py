@@ -15,7 +15,6 @@ from savepoint_formats.compatibility.operator_rules import (
 from savepoint_formats.compatibility.rules import (
     Rule,
     Verdict,
-    always,
     from_1_to_2,
     is_back_only,
     is_too_new,
@@ -99,36 +98,35 @@ SNAPSHOT_RULES: tuple[Rule[SnapshotFacts], ...] = (
     Rule(
         "metadata-version",
         Verdict.NOT_RESTORABLE,
-        is_too_new,
         _version,
         "the target does not know this version of the file, which newer releases write",
         "restore it by the release that wrote it, or a newer one; to go back, read the state here,"
         " and write a savepoint from nothing, which older releases read",
         "MetadataSerializers",
+        crosses=is_too_new,
     ),
     Rule(
         "downgrade",
         Verdict.UNKNOWN,
-        is_back_only,
         _whole,
         "Flink promises that newer releases read what older ones wrote, not the other way",
         "try the restore; or restore it by the release that wrote it",
         f"{UPGRADING}#compatibility-table",
+        crosses=is_back_only,
     ),
     Rule(
         "major-version",
         Verdict.RESTORABLE,
-        made_by_1_to_2,
         _whole,
         "Flink promises nothing of state from 1.x to 2.x: no rule speaks against what is restorable"
         " here, which is not the same",
         "try the restore before you rely on it",
         f"{NOTES_2_0} (Misc)",
+        crosses=made_by_1_to_2,
     ),
     Rule(
         "max-parallelism",
         Verdict.RESTORABLE,
-        always,
         _max_parallelism,
         "a job that asks for another max parallelism is refused; one that asks for none takes that"
         " of the savepoint, and can't have more subtasks",
@@ -141,47 +139,46 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
     Rule(
         "raw-state",
         Verdict.UNKNOWN,
-        to_another,
         _raw,
         "only the operator knows the format of its raw state",
         "see to it that the operator of the target reads what the other one wrote",
         "StateInitializationContext.getRawOperatorStateInputs",
+        crosses=to_another,
     ),
     Rule(
         "sql",
         Verdict.UNKNOWN,
-        to_another,
         _of_sql,
         "the planner of another release may plan a query in another way: with other operators, or"
         " with other state in them",
         "run the query from its compiled plan (COMPILE PLAN, EXECUTE PLAN), and try the restore",
         f"{UPGRADING}#table-api--sql",
+        crosses=to_another,
     ),
     Rule(
         "connector",
         Verdict.UNKNOWN,
-        made_by_1_to_2,
         _of_connector,
         "it is the state of a source or sink, in the format of its connector. Connectors for"
         " Flink 1 do not run on Flink 2, and whether the newer one reads it, it alone knows",
         "upgrade the connector within Flink 1 as far as possible, and take another savepoint;"
         " savepoint kafka PATH shows the state of Kafka's sources",
         f"{NOTES_2_0} (Connector Adaption Plan)",
+        crosses=made_by_1_to_2,
     ),
     Rule(
         "kafka-consumer",
         Verdict.NOT_RESTORABLE,
-        made_by_1_to_2,
         _of_kafka_consumer,
         "it is that of FlinkKafkaConsumer, which Flink 2 does not run",
         "read the offsets here, let a KafkaSource begin with them, and leave this state out"
         " (savepoint remove-operator)",
         f"{NOTES_2_0} (SourceFunction)",
+        crosses=made_by_1_to_2,
     ),
     Rule(
         "pojo-subclass",
         Verdict.UNKNOWN,
-        from_1_to_2,
         _undescribed,
         "values are of a subclass of a POJO that no serializer snapshot describes. Flink 2 makes its"
         " serializer of the class alone: where that has a List, Map or Set, or a field that is Kryo's,"
@@ -189,40 +186,40 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
         "describe the class, and what it extends, by --classes (kryo_class(…, superclass=…)): then"
         " the doctor sees its fields, and savepoint migrate writes them",
         "PojoSerializer.getSubclassSerializer, TypeExtractor",
+        crosses=from_1_to_2,
     ),
     Rule(
         "pojo-unseen",
         Verdict.UNKNOWN,
-        from_1_to_2,
         _unseen,
         "values of POJOs may be of subclasses that no serializer snapshot describes, and not all of"
         " them were looked at",
         "savepoint migrate PATH OUT --target 2.2 --dry-run looks at all values of all states",
         "PojoSerializer.getSubclassSerializer",
+        crosses=from_1_to_2,
     ),
     Rule(
         "state-v2",
         Verdict.AFTER_MIGRATION,
-        on(HASHMAP, ROCKSDB),
         _v2,
         "it is state V2, which asynchronous operators keep in ForSt and no other backend restores",
         CONVERT,
         STATE_V2,
+        crosses=on(HASHMAP, ROCKSDB),
     ),
     Rule(
         "state-v2-on-forst",
         Verdict.RESTORABLE,
-        on(FORST, ""),
         _v2,
         "it is state V2, which only asynchronous operators restore, and only with ForSt",
         "keep enableAsyncState or table.exec.async-state.enabled of the job, and its backend;"
         f" or {CONVERT}",
         STATE_V2,
+        crosses=on(FORST, ""),
     ),
     Rule(
         "state-twice",
         Verdict.UNKNOWN,
-        always,
         _repeated,
         "the operator's keyed state has two states of one name; Flink looks them up by their names",
         "rename one of them in the job that writes",
