@@ -24,7 +24,7 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
 from savepoint_formats.errors import FormatError
 from savepoint_formats.java.stream import read_java_object
-from savepoint_formats.layout import Kryo, parts
+from savepoint_formats.layout import Kryo, nodes_of
 from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
@@ -36,8 +36,6 @@ from savepoint_formats.values.kryo.graph import read_kryo
 from savepoint_formats.values.state_entries import EntryReader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fuzz.samples import Inputs
     from savepoint_formats.layout import Layout, LogicalType
     from savepoint_formats.values.kryo.dialect import KryoDialect
@@ -119,13 +117,6 @@ def pickles(_: Inputs) -> Target:
     return Target("pickles", [Seed(data) for data in seeds], read)
 
 
-def _kryo_layouts(layout: Layout) -> Iterator[Kryo]:
-    if isinstance(layout, Kryo):
-        yield layout
-    for part in parts(layout):
-        yield from _kryo_layouts(part)
-
-
 def kryo(inputs: Inputs) -> Target:
     """Object graphs of both versions of Kryo, with the classes of the user described and not."""
 
@@ -154,7 +145,7 @@ def kryo(inputs: Inputs) -> Target:
         Seed(value.data, (layout, value.kryo))
         for value in inputs.values
         if value.kryo is not None
-        for layout in _kryo_layouts(value.layout)
+        for layout in nodes_of(value.layout, Kryo)
     ]
     return Target("kryo", seeds, read)
 

@@ -46,7 +46,7 @@ from savepoint_formats.layout.layout_facts import (
     VARIABLE,
     as_records,
     has_open_values,
-    opaque_parts,
+    nodes_of,
     parts,
     rebuilt,
     serializer_length,

@@ -18,7 +18,7 @@ from savepoint_formats.layout.composites import (
     Ttl,
     Varying,
 )
-from savepoint_formats.layout.general import Kryo, KryoClass, NamedClass, Opaque
+from savepoint_formats.layout.general import Kryo, KryoClass, NamedClass
 from savepoint_formats.layout.node import Layout
 from savepoint_formats.layout.scala_nodes import CaseClass, Coproduct, OfScala, ScalaValue
 
@@ -40,12 +40,16 @@ def _layouts_in(value: object) -> Iterator[Layout]:
             yield from _layouts_in(item)
 
 
-def opaque_parts(layout: Layout) -> Iterator[Opaque]:
-    """Every ``Opaque`` in the tree."""
-    if isinstance(layout, Opaque):
-        yield layout
-    for part in parts(layout):
-        yield from opaque_parts(part)
+NodeT = TypeVar("NodeT", bound=Layout)
+
+
+def nodes_of(value: object, *types: type[NodeT]) -> Iterator[NodeT]:
+    """Every node of some types in a layout, or in a tuple of layouts, the outer ones first."""
+    for layout in _layouts_in(value):
+        if isinstance(layout, types):
+            yield layout
+        for part in parts(layout):
+            yield from nodes_of(part, *types)
 
 
 ValueT = TypeVar("ValueT")
@@ -82,8 +86,8 @@ def with_named_classes(layouts: ValueT) -> ValueT:
     """The layouts of a file, with the classes that serializers of the file name in each ``Kryo``."""
     named = {
         named_class.class_name: named_class
-        for layout in _layouts_in(layouts)
-        for named_class in _named(layout)
+        for layout in nodes_of(layouts, Pojo, single_values.Enum)
+        if (named_class := _named(layout)) is not None
     }
 
     def change(kryo: Kryo) -> Kryo:
@@ -94,20 +98,17 @@ def with_named_classes(layouts: ValueT) -> ValueT:
     return with_kryo(layouts, change) if named else layouts
 
 
-def _named(layout: Layout) -> Iterator[NamedClass]:
+def _named(layout: Layout) -> NamedClass | None:
     if isinstance(layout, Pojo) and layout.declared:
-        yield NamedClass(layout.class_name, layout.declared)
-    elif isinstance(layout, single_values.Enum) and not layout.numbers:
-        yield NamedClass(layout.class_name, constants=layout.constants)
-    for part in parts(layout):
-        yield from _named(part)
+        return NamedClass(layout.class_name, layout.declared)
+    if isinstance(layout, single_values.Enum) and not layout.numbers:
+        return NamedClass(layout.class_name, constants=layout.constants)
+    return None
 
 
 def written_kryo(layout: Layout) -> Kryo | None:
     """The first ``Kryo`` in a layout that is written anew, if there is one."""
-    if isinstance(layout, Kryo) and layout.version:
-        return layout
-    return next(filter(None, map(written_kryo, parts(layout))), None)
+    return next((kryo for kryo in nodes_of(layout, Kryo) if kryo.version), None)
 
 
 def with_open_kryo(layout: Layout, *, is_open: bool) -> Layout:

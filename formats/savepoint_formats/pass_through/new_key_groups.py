@@ -17,7 +17,7 @@ from savepoint_formats.errors import FormatError, UnstableHashError, within
 from savepoint_formats.hashing.key_hash import given_hashes, key_hashes
 from savepoint_formats.hashing.scalar_hashes import framed_hashes
 from savepoint_formats.key_groups.ranges import key_groups_of
-from savepoint_formats.layout import VARIABLE, Layout, opaque_parts, serializer_length
+from savepoint_formats.layout import VARIABLE, Layout, Opaque, nodes_of, serializer_length
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
@@ -142,7 +142,7 @@ class KeyPlaces:
         if state.kind is StateKind.MAP:
             behind = VARIABLE
         if size == behind == VARIABLE:
-            if any(opaque_parts(key)):
+            if any(nodes_of(key, Opaque)):
                 raise _unknown_end(key)
             whole = program(_whole(state), kryo)
         return cls(_TIMESTAMP_SIZE if is_timer else 0, size, behind, whole)
@@ -182,7 +182,7 @@ def _whole(state: State) -> layouts.Struct:
 
 
 def _unknown_end(layout: Layout) -> UnstableHashError:
-    reasons = ", ".join(part.note for part in opaque_parts(layout))
+    reasons = ", ".join(part.note for part in nodes_of(layout, Opaque))
     return UnstableHashError(
         f"a key cannot be separated from what is stored behind it: {reasons}; its key group is known"
         " only as long as max parallelism stays what it is"

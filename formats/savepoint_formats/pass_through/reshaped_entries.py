@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import SchemaChangeError, within
-from savepoint_formats.layout import without_ttl
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.pass_through.recoded_entries import entry_layouts
 from savepoint_formats.program.assembly import program
@@ -138,7 +137,7 @@ def _reshaped(column: pa.Array, wanted: pa.DataType, change: ReshapedState) -> p
 
 def _with_times(column: pa.Array, change: ReshapedState, now_ms: int) -> pa.Array:
     """Values with the time of their last access, or without it, as the new state has them."""
-    had, has = (without_ttl(state.stored) != state.stored for state in (change.old, change.new))
+    had, has = change.old.has_ttl, change.new.has_ttl
     if had == has:
         return column
     is_list = change.old.kind is StateKind.LIST

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import PlanError, within
-from savepoint_formats.layout import BinaryRow, Layout, LogicalType, MapOf, rebuilt, without_ttl
+from savepoint_formats.layout import BinaryRow, Layout, LogicalType, MapOf, nodes_of, rebuilt
 from savepoint_formats.plans.aggregate_calls import ROW_COUNT, AccumulatorColumn
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.basic import BASE, inner
@@ -80,14 +80,7 @@ class ReshapedState:
 
     def keeps(self, old: Layout, new: Layout) -> bool:
         """Whether values of a layout of the old state are those of one of the new state."""
-        names: set[str] = set()
-
-        def note(node: Layout) -> Layout:
-            if isinstance(node, BinaryRow):
-                names.update(node.names)
-            return node
-
-        rebuilt(new, note)
+        names = {name for row in nodes_of(new, BinaryRow) for name in row.names}
         return old == new and all(self.sources.get(name, name) == name for name in names)
 
 
@@ -325,7 +318,7 @@ class _Reshaping:
 
     def _with_ttl(self, snapshot: TypeSerializerSnapshot, old: State) -> TypeSerializerSnapshot:
         """The serializer with times of access if the new plan says so, or without them."""
-        has_times = without_ttl(old.stored) != old.stored
+        has_times = old.has_ttl
         planned = self.new.ttl(old.name)
         wants_times = has_times if planned is None else not planned.startswith("0 ")
         return snapshot if wants_times == has_times else _timed(snapshot, wants_times=wants_times)
@@ -348,15 +341,7 @@ class _Reshaping:
 
 def _row_in(layout: Layout) -> BinaryRow | None:
     """The row that a layout is, or has around it only lists, flags, times and numbers."""
-    rows: list[BinaryRow] = []
-
-    def note(node: Layout) -> Layout:
-        if isinstance(node, BinaryRow):
-            rows.append(node)
-        return node
-
-    rebuilt(layout, note)
-    return rows[0] if rows else None
+    return next(nodes_of(layout, BinaryRow), None)
 
 
 def _with_rows(

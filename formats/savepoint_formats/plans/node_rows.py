@@ -22,7 +22,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.layout import BinaryRow, Layout, MapOf, Struct, parts, rebuilt
+from savepoint_formats.layout import BinaryRow, Layout, MapOf, Struct, nodes_of, rebuilt
 from savepoint_formats.plans.aggregate_calls import AggregateCalls
 from savepoint_formats.plans.compiled_plan import NamedColumn, PlanNode, Row
 from savepoint_formats.state_files.state import StateKind
@@ -303,7 +303,9 @@ _NO_KIND = _Kind(_columns(), {})
 def _named_state(stored: Layout, known: StateRows, rows: NodeRows) -> Layout:
     match stored:
         case MapOf(key, value):
-            row_of = known.map_key if known.map_key and _has_rows(value) else known.value
+            row_of = (
+                known.map_key if known.map_key and any(nodes_of(value, BinaryRow)) else known.value
+            )
             return replace(
                 stored, key=_named(key, row_of, rows), value=_named_values(value, known, rows)
             )
@@ -314,15 +316,11 @@ def _named_state(stored: Layout, known: StateRows, rows: NodeRows) -> Layout:
 def _named_values(values: Layout, known: StateRows, rows: NodeRows) -> Layout:
     def change(node: Layout) -> Layout:
         if isinstance(node, Struct) and node.names == ("f0", "f1") and known.second:
-            first = "row" if _has_rows(node.fields[0]) else "count"
+            first = "row" if any(nodes_of(node.fields[0], BinaryRow)) else "count"
             return replace(node, names=(first, known.second))
         return node
 
     return rebuilt(_named(values, known.value, rows), change)
-
-
-def _has_rows(layout: Layout) -> bool:
-    return isinstance(layout, BinaryRow) or any(map(_has_rows, parts(layout)))
 
 
 def _named(layout: Layout, row_of: RowOf, rows: NodeRows) -> Layout:

@@ -20,7 +20,6 @@ PyFlink: ``state_impl.RemoteKeyedStateBackend``, ``CountTrigger``, ``aggregate_f
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from savepoint_formats.layout import (
     BinaryRow,
@@ -35,12 +34,9 @@ from savepoint_formats.layout import (
     Repeated,
     Struct,
     Ttl,
-    parts,
+    nodes_of,
     rebuilt,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PREFIX = "python-state-"
 
@@ -136,15 +132,9 @@ def as_python_state(stored: Layout, told: Layout | None) -> Layout:
 
 def as_thread_state(stored: Layout, told: Layout) -> Layout:
     """A state of thread mode: its byte arrays are pickles, unless the job has byte arrays."""
-    if any(part == Bytes() for part in _all_parts(told)):
+    if any(nodes_of(told, Bytes)):
         return stored
     return rebuilt(stored, lambda part: Pickle() if part == Bytes() else part)
-
-
-def _all_parts(layout: Layout) -> Iterator[Layout]:
-    for part in parts(layout):
-        yield part
-        yield from _all_parts(part)
 
 
 def as_python_entry(

@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.codecs import UTF
 from savepoint_formats.errors import FormatError, SchemaChangeError, UnknownSnapshotError
-from savepoint_formats.layout import Layout, parts, rebuilt
+from savepoint_formats.layout import Layout, nodes_of, rebuilt
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.basic import BASE, OBJECTS, PRIMITIVES, RUNTIME, inner
 from savepoint_formats.snapshots.extracted import Extraction, subclasses_of
@@ -46,8 +46,6 @@ from savepoint_formats.snapshots.snapshot import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from savepoint_formats.snapshots.fields import OptionalEntry
 
 
@@ -104,7 +102,7 @@ def layouts_with_subclasses(
     """
     if not any(described.superclass for described in classes):
         return nodes
-    first = next(_kryo_layouts(nodes), layouts.Kryo("java.lang.Object"))
+    first = next(nodes_of(nodes, layouts.Kryo), layouts.Kryo("java.lang.Object"))
     others = tuple(
         registration
         for registration in first.registrations
@@ -131,14 +129,6 @@ def layouts_with_subclasses(
         return replace(layout, unregistered=(*layout.unregistered, *added))
 
     return rebuilt(nodes, change)
-
-
-def _kryo_layouts(value: Any) -> Iterator[layouts.Kryo]:
-    if isinstance(value, layouts.Kryo):
-        yield value
-    elif value is not None:
-        for part in value if isinstance(value, tuple) else parts(value):
-            yield from _kryo_layouts(part)
 
 
 POJO = f"{RUNTIME}PojoSerializerSnapshot"

@@ -14,7 +14,7 @@ import numpy as np
 
 from savepoint_formats.entries.entry_spans import key_groups_at
 from savepoint_formats.key_groups.ranges import KeyGroupRange, prefix_size
-from savepoint_formats.layout import Framed, opaque_parts
+from savepoint_formats.layout import Framed, Opaque, nodes_of
 from savepoint_formats.sources.changed_part import (
     ChangedPart,
     changed_part,
@@ -70,7 +70,7 @@ class ChangelogSource:
     def batches(self, names: frozenset[str], key_groups: KeyGroupRange) -> Iterator[KeyedBatch]:
         """Entries of these states and key groups, batch by batch."""
         # A change shows the end of an unknown key; an entry of a base does not.
-        is_framed = not self._bases and any(opaque_parts(self._key))
+        is_framed = not self._bases and any(nodes_of(self._key, Opaque))
         waiting = self._waiting(
             key_groups, lambda state: state.name in names, has_framed_keys=is_framed
         )

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.errors import FormatError, UndecodableError
-from savepoint_formats.layout import Layout, opaque_parts
+from savepoint_formats.layout import Layout, Opaque, nodes_of
 from savepoint_formats.state_files.changelog import StateChangeOperation as Operation
 from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
 from savepoint_formats.values.state_entries import is_ambiguous, length_suffix
@@ -102,7 +102,7 @@ class EditReader:
         self._has_framed_keys = has_framed_keys
         key = layouts.Framed(self._key) if has_framed_keys else self._key
         self._has_suffixes = is_ambiguous(key, self._namespace)
-        self._has_unknown_key = any(opaque_parts(self._key))
+        self._has_unknown_key = any(nodes_of(self._key, Opaque))
         is_all_unknown = isinstance(self._key, layouts.Opaque)
         has_no_namespace = isinstance(self._namespace, layouts.VoidNamespace)
         self._shows_undecided = shows_undecided and is_all_unknown and has_no_namespace
@@ -169,7 +169,7 @@ class EditReader:
             if edits and self._shows_undecided:
                 return Edit(self.whole(view, start), EditKind.UNDECIDED, view)
         view.position = start
-        reason = next(part.reason for part in opaque_parts(self._key))
+        reason = next(part.reason for part in nodes_of(self._key, Opaque))
         message = f"a change of state {self.state.name!r} has a key of unknown size: {reason}"
         raise view.error(message, UndecodableError)
 
@@ -197,7 +197,9 @@ class EditReader:
             case StateKind.MAP, layouts.MapOf(key, value):
                 return self._map(identity, key, value, operation, view)
             case ((StateKind.LIST | StateKind.MAP), _):
-                reason = next((part.reason for part in opaque_parts(stored)), "no such collection")
+                reason = next(
+                    (part.reason for part in nodes_of(stored, Opaque)), "no such collection"
+                )
                 raise self._undecodable(reason, view)
             case _:
                 return self._single(identity, operation, view)

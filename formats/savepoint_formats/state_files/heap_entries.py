@@ -26,7 +26,7 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.errors import FormatError, TruncatedError, UndecodableError, within
-from savepoint_formats.layout import Opaque, Struct, opaque_parts
+from savepoint_formats.layout import Opaque, nodes_of
 from savepoint_formats.program.spans import Spans
 from savepoint_formats.state_files.canonical_file import read_ahead, read_sections, sections_of
 from savepoint_formats.state_files.heap_borders import DoubtfulStates, identity_parts
@@ -219,7 +219,7 @@ class HeapFile:
     def _check(self, section: Section, cause: FormatError) -> None:
         """Raises ``UndecodableError`` for a state whose entries have unknown ends."""
         for state in self._states:
-            for part in opaque_parts(Struct(("key", "value"), (key_layout(state), state.stored))):
+            for part in nodes_of((key_layout(state), state.stored), Opaque):
                 raise UndecodableError(
                     f"state {state.name!r} has values of {part.class_name}: {part.reason}; a heap"
                     " file has no sizes, and what lies behind them is not certain: take"

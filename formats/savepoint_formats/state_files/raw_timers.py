@@ -32,7 +32,7 @@ from savepoint_formats.errors import (
     UnknownSnapshotError,
     UnsupportedVersionError,
 )
-from savepoint_formats.layout import Layout, opaque_parts, timer_namespace, with_kryo_classes
+from savepoint_formats.layout import Layout, Opaque, nodes_of, timer_namespace, with_kryo_classes
 from savepoint_formats.locations.stored_object import MAX_KEPT_SIZE
 from savepoint_formats.metadata.references import FileKind
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, constructed
@@ -140,7 +140,7 @@ def read_timers(
         service = TimerService.read(view, kryo.classes if kryo else ())
         for domain in DOMAINS:
             count = view.read_count()
-            for opaque in opaque_parts(service.timer) if count else ():
+            for opaque in nodes_of(service.timer, Opaque) if count else ():
                 message = f"timers {service.name!r} have values of {opaque.class_name}: "
                 raise view.error(message + opaque.reason, UndecodableError)
             yield service, domain, read(service, view, count)
@@ -161,7 +161,7 @@ class TimerServices:
         problem = ""
         try:
             for service, _, _ in read_timers(data, path, section, skip_timers(kryo), kryo):
-                if opaque := next(opaque_parts(service.timer), None):
+                if opaque := next(nodes_of(service.timer, Opaque), None):
                     problem = problem or f"timers {service.name!r}: {opaque.note}"
                 else:
                     services[service.name] = service

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import SchemaChangeError, UndecodableError, UnencodableError
-from savepoint_formats.layout import parts
+from savepoint_formats.layout import nodes_of
 from savepoint_formats.values.kryo.graph import KryoGraph
 from savepoint_formats.values.kryo.output import KryoOutput
 from savepoint_formats.values.recoding import ValueWalk
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 @lru_cache(maxsize=1000)
 def may_name_classes(layout: Layout) -> bool:
     """Whether the bytes of a layout's values may name classes."""
-    naming = layouts.Kryo | layouts.Pojo | layouts.JavaObject | layouts.Opaque
-    return isinstance(layout, naming) or any(map(may_name_classes, parts(layout)))
+    naming = (layouts.Kryo, layouts.Pojo, layouts.JavaObject, layouts.Opaque)
+    return any(nodes_of(layout, *naming))
 
 
 _NAMED_NODES = (

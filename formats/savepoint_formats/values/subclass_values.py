@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import UndecodableError
-from savepoint_formats.layout import parts
+from savepoint_formats.layout import nodes_of
 from savepoint_formats.values.pojo_values import IS_SUBCLASS
 from savepoint_formats.values.recoding import ValueWalk, holds_kryo
 
@@ -41,7 +41,7 @@ class Subclass(NamedTuple):
 @lru_cache(maxsize=1000)
 def holds_pojo(layout: Layout) -> bool:
     """Whether values of a layout may hold POJOs that Kryo does not write."""
-    return isinstance(layout, layouts.Pojo) or any(map(holds_pojo, parts(layout)))
+    return any(nodes_of(layout, layouts.Pojo))
 
 
 def undescribed_subclasses(

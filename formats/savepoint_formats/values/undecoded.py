@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Literal
 
-from savepoint_formats.layout import JavaObject, Kryo, Layout, LogicalType, Opaque, parts
+from savepoint_formats.layout import JavaObject, Kryo, Layout, LogicalType, Opaque, nodes_of
 from savepoint_formats.values.kryo.structs import column_type
 
 if TYPE_CHECKING:
@@ -50,17 +50,16 @@ JAVA_REASON = "Java serialized the object itself, and only Java reads it for cer
 
 def notes(layout: Layout) -> Iterator[str]:
     """Reasons why values in a layout are shown as bytes; some come more than once."""
-    match layout:
-        case Opaque():
-            yield layout.note
-        case Kryo(class_name) if column_type(layout) is None:
-            is_of_jdk = class_name.startswith(("java.", "["))
-            what = "that of the job's own classes in it" if is_of_jdk else "its fields"
-            yield f"{class_name}: Kryo does not tell {what}; kryo_classes can"
-        case JavaObject():
-            yield JAVA_REASON
-    for part in parts(layout):
-        yield from notes(part)
+    for node in nodes_of(layout, Opaque, Kryo, JavaObject):
+        match node:
+            case Opaque():
+                yield node.note
+            case Kryo(class_name) if column_type(node) is None:
+                is_of_jdk = class_name.startswith(("java.", "["))
+                what = "that of the job's own classes in it" if is_of_jdk else "its fields"
+                yield f"{class_name}: Kryo does not tell {what}; kryo_classes can"
+            case JavaObject():
+                yield JAVA_REASON
 
 
 def remarks(layout: Layout) -> Iterator[str]:

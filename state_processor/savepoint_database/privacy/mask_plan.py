@@ -15,7 +15,7 @@ from savepoint_database.privacy.masked_entries import (
     elements_layout,
 )
 from savepoint_formats.errors import MaskError
-from savepoint_formats.layout import MapOf, with_open_pojos
+from savepoint_formats.layout import MapOf
 from savepoint_formats.pass_through.recoded_entries import entry_layouts
 from savepoint_formats.program.assembly import program
 from savepoint_formats.state_files.state import StateKind
@@ -218,7 +218,7 @@ def _own_fields(state: State, kryo: KryoDialect) -> dict[str, FieldType]:
         return {VALUE: FieldType.UNKNOWN}
     if state.name in _WINDOW_SETS:
         return {}
-    opened = replace(state, stored=with_open_pojos(state.stored))
+    opened = state.with_open_pojos()
     if not state.kind.is_keyed:
         return _element_fields(opened, kryo)
     _, value = entry_layouts(opened)

@@ -103,7 +103,7 @@ class MaskedOperator:
         rules = self.rules.get(state.name)
         if rules is None:
             return entries
-        opened = replace(state, stored=with_open_pojos(state.stored))
+        opened = state.with_open_pojos()
         key_layout, value_layout = entry_layouts(opened)
         masking = _Masking(self, state, rules, tallies)
         keys, values = entries.keys, entries.values

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import pyarrow as pa
@@ -25,7 +25,6 @@ from savepoint_database.privacy.masked_entries import (
 )
 from savepoint_database.snapshot.byte_elements import element_arrays
 from savepoint_formats.key_groups.ranges import KeyGroupRange
-from savepoint_formats.layout import with_open_pojos
 from savepoint_formats.pass_through.recoded_entries import entry_layouts
 from savepoint_formats.pass_through.stored_states import StoredStates
 from savepoint_formats.state_files.state import key_layout
@@ -217,7 +216,7 @@ def _columns(
     operator: Operator, state: State, limit: int
 ) -> Iterator[tuple[pa.Array | None, pa.Array | None]]:
     """Decoded keys and values of the first entries of a state."""
-    opened, count = replace(state, stored=with_open_pojos(state.stored)), 0
+    opened, count = state.with_open_pojos(), 0
     if state.kind.is_raw:
         return
     if not state.kind.is_keyed:

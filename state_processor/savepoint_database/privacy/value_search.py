@@ -92,7 +92,7 @@ class ValueSearch:
 
     def _in_chunk(self, state_chunk: StateChunk, operator: Operator) -> Iterator[Hit]:
         state, entries, kryo = state_chunk.state, state_chunk.entries, operator.kryo
-        opened = replace(state, stored=with_open_pojos(state.stored))
+        opened = state.with_open_pojos()
         key_of, value_of = entry_layouts(opened)
         hits = list(self._in_data(entries.keys, key_of, kryo, walked_keys))
         if value_of is not None:

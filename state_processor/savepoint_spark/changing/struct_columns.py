@@ -24,7 +24,7 @@ from savepoint_formats.layout import (
     Repeated,
     Ttl,
     as_records,
-    parts,
+    nodes_of,
     without_ttl,
 )
 from savepoint_formats.snapshots.struct_edit import ELEMENT, MAP_VALUE
@@ -298,14 +298,9 @@ def _expect_none(operator: Operator, state: State, pojos: frozenset[str]) -> Non
 
 
 def _changed_pojos(before: Layout, after: Layout) -> frozenset[str]:
-    names = {pojo.class_name: pojo.names for pojo in _pojos(after)}
+    names = {pojo.class_name: pojo.names for pojo in nodes_of(after, Pojo)}
     return frozenset(
-        pojo.class_name for pojo in _pojos(before) if names.get(pojo.class_name) != pojo.names
+        pojo.class_name
+        for pojo in nodes_of(before, Pojo)
+        if names.get(pojo.class_name) != pojo.names
     )
-
-
-def _pojos(layout: Layout) -> Iterator[Pojo]:
-    if isinstance(layout, Pojo):
-        yield layout
-    for inner in parts(layout):
-        yield from _pojos(inner)

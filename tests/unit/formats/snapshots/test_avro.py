@@ -26,7 +26,7 @@ from savepoint_formats.layout import (
     Struct,
     Utf8,
     Varying,
-    opaque_parts,
+    nodes_of,
     serializer_length,
 )
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot
@@ -151,7 +151,7 @@ def test_a_schema_that_grows_without_end_is_bytes() -> None:
     schema: Any = record("R0", "int")
     for index in range(1, 40):
         schema = record(f"R{index}", schema, f"R{index - 1}")
-    assert list(opaque_parts(layout(schema)))
+    assert list(nodes_of(layout(schema), Opaque))
 
 
 SCHEMAS = st.recursive(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.layout import Layout, opaque_parts, serializer_length
+from savepoint_formats.layout import Layout, Opaque, nodes_of, serializer_length
 from savepoint_formats.snapshots import SerializerEntry, SnapshotView
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def test_every_file_is_read_to_its_last_byte_and_rewritten(files: dict[str, byte
 
 
 def test_every_file_means_a_layout_without_unknown_parts(files: dict[str, bytes]) -> None:
-    opaque = {name for name, data in files.items() if list(opaque_parts(layout(data)))}
+    opaque = {name for name, data in files.items() if list(nodes_of(layout(data), Opaque))}
     assert {name.rpartition("-")[0] for name in opaque} <= UNDECIDABLE
 
 

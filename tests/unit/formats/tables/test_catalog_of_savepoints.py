@@ -10,7 +10,7 @@ import pytest
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.key_groups.operator_id import OperatorId
-from savepoint_formats.layout import opaque_parts
+from savepoint_formats.layout import Opaque, nodes_of
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.state_files.state import StateKind
@@ -151,6 +151,6 @@ def test_no_savepoint_of_the_corpus_has_problems_or_unknown_serializers(corpus: 
                 problems += [(snapshot.name, operator, problem) for problem in catalog.problems]
                 states = [state for state in catalog.states if not state.kind.is_raw]
                 layouts = [part for s in states for part in (s.key, s.namespace, s.value)]
-                unknown += [list(opaque_parts(part)) for part in layouts if part is not None]
+                unknown += [list(nodes_of(part, Opaque)) for part in layouts if part is not None]
     assert problems == []
     assert [parts for parts in unknown if parts] == []
