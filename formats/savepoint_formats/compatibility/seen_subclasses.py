@@ -11,16 +11,13 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.layout import MapOf
 from savepoint_formats.pass_through.recoded_entries import entry_layouts
-from savepoint_formats.program.spans import Spans, bytes_of
+from savepoint_formats.scan.splits import operator_splits
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_handles
-from savepoint_formats.state_files.header import OperatorBackendHeader
-from savepoint_formats.state_files.operator_state import read_elements
-from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.state_files.operator_state import element_arrays
+from savepoint_formats.state_files.state import StateKind, element_layout
 from savepoint_formats.values.subclass_values import holds_pojo, undescribed_subclasses
 
 if TYPE_CHECKING:
@@ -38,7 +35,6 @@ if TYPE_CHECKING:
     Values = Iterator[tuple[Layout, pa.LargeBinaryArray]]
 
 MOST_BYTES = 256 << 20
-_CHUNK_SIZE = 16 << 20
 
 
 @dataclass
@@ -126,19 +122,11 @@ class _StoredValues:
                     yield value, state_chunk.entries.values
 
     def _elements(self, state: State) -> Values:
-        layout = state.stored
-        if state.kind is StateKind.BROADCAST and state.key is not None:
-            layout = MapOf(state.key, state.stored)
-        for subtask in self.record.subtasks:
-            handle = subtask.managed_operator_state
-            if handle is None or all(stored.name != state.name for stored in handle.states):
+        layout = element_layout(state)
+        for split in operator_splits(self.record):
+            if all(stored.name != state.name for stored in split.handle.states):
                 continue
-            header = OperatorBackendHeader.of_handle(self.directory, handle)
-            file = self.directory.file(handle.stream)
-            for state_chunk in read_elements(
-                file, handle, state.name, is_compressed=header.is_compressed, size=_CHUNK_SIZE
-            ):
-                chunk = Chunk(state_chunk.data, file.path, state_chunk.base)
-                yield layout, bytes_of(chunk, Spans(state_chunk.starts, state_chunk.ends))
+            for data in element_arrays(self.directory, split.handle, state.name):
+                yield layout, data
             if state.kind is StateKind.BROADCAST:
                 return  # all subtasks have equal elements

@@ -27,8 +27,7 @@ from savepoint_formats.entries.stored_entries import StoredEntries, runs
 from savepoint_formats.errors import MergeError, within
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.layout import Repeated, Ttl
-from savepoint_formats.program.assembly import program
-from savepoint_formats.program.decode import decode
+from savepoint_formats.pass_through.recoded_entries import decoded
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.program.spans import Spans, bytes_of, large_binary, spans_in
 from savepoint_formats.scan.merged_columns import TimedMerge, instance_layout
@@ -159,14 +158,13 @@ class MergedInstances:
     def _lists(self, values: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
         layout = instance_layout(self.state)
         assert isinstance(layout, Repeated)  # an instance of a list is one
-        lists = joined_instances(self._decoded(values, Delimited(layout)))
+        lists = joined_instances(decoded(values, Delimited(layout), self.kryo))
         return Encoder(Delimited(layout.element)).encode(lists)
 
     def _values(self, values: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
         layout, is_map = instance_layout(self.state), self.state.job_kind is StateKind.MAP
-        lists = self._decoded(
-            values, NullableRest(Repeated(layout)) if is_map else Delimited(layout)
-        )
+        form = NullableRest(Repeated(layout)) if is_map else Delimited(layout)
+        lists = decoded(values, form, self.kryo)
         several = np.flatnonzero(Collections(lists).lengths > 1)
         singles = _without_sizes(values) if is_map else values
         if not len(several):
@@ -176,11 +174,6 @@ class MergedInstances:
         sources = np.arange(len(values), dtype=np.int64)
         sources[several] = len(values) + np.arange(len(several))
         return pa.concat_arrays([singles, made]).take(pa.array(sources))
-
-    def _decoded(self, values: pa.LargeBinaryArray, layout: Layout) -> pa.ListArray:
-        data, spans = spans_in(values)
-        chunk = Chunk(np.ascontiguousarray(data))
-        return decode(program(layout, self.kryo), chunk, spans.starts, spans.ends)
 
     def _merged(self, lists: pa.ListArray, layout: Layout) -> pa.Array:
         if self.merge is None:

@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import within
 from savepoint_formats.layout import MapOf, Nullable, Repeated
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
+from savepoint_formats.program.assembly import program
+from savepoint_formats.program.decode import decode
 from savepoint_formats.program.recoded_columns import BulkRecoding
+from savepoint_formats.program.spans import spans_in
 from savepoint_formats.state_files.state import StateKind, key_layout, namespace_layout
 from savepoint_formats.values.named_values import Renaming, may_name_classes, with_new_names
 from savepoint_formats.values.recoding import Recoding, holds_kryo
@@ -46,6 +50,13 @@ def entry_layouts(state: State) -> tuple[Layout, Layout | None]:
             return entry_key(0, key, namespace, user_key), NullableRest(value)
         case _:
             return entry_key(0, key, namespace), state.stored
+
+
+def decoded(data: pa.LargeBinaryArray, layout: Layout, kryo: KryoDialect | None) -> pa.Array:
+    """The column of stored values; errors as of ``decode``."""
+    held, spans = spans_in(data)
+    chunk = Chunk(held, "stored values")
+    return decode(program(layout, kryo), chunk, spans.starts, spans.ends)
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
-from savepoint_formats.pass_through.recoded_entries import entry_layouts
-from savepoint_formats.program.assembly import program
-from savepoint_formats.program.decode import decode
+from savepoint_formats.pass_through.recoded_entries import decoded, entry_layouts
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.program.spans import spans_in
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.state_files.state_chunk import StateChunk
 from savepoint_formats.values.element_rows import Collections
@@ -47,49 +43,49 @@ class ReshapedStates:
     now_ms: int
     moves_keys: bool = False
 
-    def gathered(self, pieces: Iterator[StateChunk]) -> Iterator[StateChunk]:
-        """The pieces; entries that become equal are one, with the sum of their numbers."""
+    def gathered(self, state_chunks: Iterator[StateChunk]) -> Iterator[StateChunk]:
+        """The state_chunks; entries that become equal are one, with the sum of their numbers."""
         waiting: dict[str, list[StateChunk]] = {}
-        for piece in pieces:
-            state = self.states.get(piece.state.name)
+        for state_chunk in state_chunks:
+            state = self.states.get(state_chunk.state.name)
             if state is not None and state.has_counts:
-                waiting.setdefault(piece.state.name, []).append(piece)
+                waiting.setdefault(state_chunk.state.name, []).append(state_chunk)
             else:
-                yield piece
+                yield state_chunk
         yield from map(self._merged, waiting.values())
 
-    def entries(self, piece: StateChunk) -> StoredEntries:
+    def entries(self, state_chunk: StateChunk) -> StoredEntries:
         """The new entries, one for each.
 
         Raises ``SchemaChangeError`` if a value doesn't fit the new type of its column.
         """
-        change = self.states[piece.state.name]
-        with within(f"state {piece.state.name!r}"):
-            values = piece.entries.values
+        change = self.states[state_chunk.state.name]
+        with within(f"state {state_chunk.state.name!r}"):
+            values = state_chunk.entries.values
             old, new = entry_layouts(change.old)[1], entry_layouts(change.new)[1]
             if old is not None and new is not None and not change.keeps(old, new):
-                column = _with_times(_decoded(values, old, self.kryo), change, self.now_ms)
+                column = _with_times(decoded(values, old, self.kryo), change, self.now_ms)
                 values = _encoded(column, new, change)
-            return StoredEntries(self._keys(piece, change), values)
+            return StoredEntries(self._keys(state_chunk, change), values)
 
-    def key_groups(self, piece: StateChunk, new: StoredEntries, count: int) -> KeyGroups:
+    def key_groups(self, state_chunk: StateChunk, new: StoredEntries, count: int) -> KeyGroups:
         """The key group of each new entry, out of ``count``."""
-        moved = replace(piece, state=self.states[piece.state.name].new, entries=new)
+        moved = replace(state_chunk, state=self.states[state_chunk.state.name].new, entries=new)
         return NewKeyGroups(count, count, self.kryo, None).expected(moved)
 
-    def _keys(self, piece: StateChunk, change: ReshapedState) -> pa.LargeBinaryArray:
+    def _keys(self, state_chunk: StateChunk, change: ReshapedState) -> pa.LargeBinaryArray:
         old, new = entry_layouts(change.old)[0], entry_layouts(change.new)[0]
-        keys = piece.entries.keys
+        keys = state_chunk.entries.keys
         if change.keeps(old, new):
             return keys
-        return _encoded(_decoded(keys, old, self.kryo), new, change)
+        return _encoded(decoded(keys, old, self.kryo), new, change)
 
-    def _merged(self, pieces: list[StateChunk]) -> StateChunk:
+    def _merged(self, state_chunks: list[StateChunk]) -> StateChunk:
         """The entries of a state, those with equal new keys as one."""
-        keys = pa.concat_arrays([piece.entries.keys for piece in pieces])
-        values = pa.concat_arrays([piece.entries.values for piece in pieces])
-        key_groups = np.concatenate([piece.key_groups for piece in pieces])
-        whole = StateChunk(pieces[0].state, StoredEntries(keys, values), key_groups)
+        keys = pa.concat_arrays([state_chunk.entries.keys for state_chunk in state_chunks])
+        values = pa.concat_arrays([state_chunk.entries.values for state_chunk in state_chunks])
+        key_groups = np.concatenate([state_chunk.key_groups for state_chunk in state_chunks])
+        whole = StateChunk(state_chunks[0].state, StoredEntries(keys, values), key_groups)
         change = self.states[whole.state.name]
         encoded = pc.dictionary_encode(self._keys(whole, change)).indices.to_numpy()
         _, first, places = np.unique(encoded, return_index=True, return_inverse=True)
@@ -97,15 +93,10 @@ class ReshapedStates:
             return whole
         layout = entry_layouts(change.old)[1]
         assert layout is not None  # maps have values
-        summed = _summed(_decoded(values, layout, self.kryo), first, places)
+        summed = _summed(decoded(values, layout, self.kryo), first, places)
         rows = pa.array(first)
         entries = StoredEntries(keys.take(rows), Encoder(layout).encode(summed))
         return StateChunk(whole.state, entries, key_groups[first])
-
-
-def _decoded(data: pa.LargeBinaryArray, layout: Layout, kryo: KryoDialect | None) -> pa.Array:
-    held, spans = spans_in(data)
-    return decode(program(layout, kryo), Chunk(held), spans.starts, spans.ends)
 
 
 def _encoded(column: pa.Array, layout: Layout, change: ReshapedState) -> pa.LargeBinaryArray:

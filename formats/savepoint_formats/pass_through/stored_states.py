@@ -150,9 +150,9 @@ class StoredStates:
         return tuple(sorted(ranges, key=lambda key_groups: key_groups.start))
 
     def state_chunks(
-        self, names: frozenset[str], key_groups: KeyGroupRange
+        self, names: frozenset[str], key_groups: KeyGroupRange | None = None
     ) -> Iterator[StateChunk]:
-        """The stored entries of these states, some megabytes at a time."""
+        """The stored entries of these states, or of some key groups, some megabytes at a time."""
         for stored, wanted in self._handles(key_groups):
             source = stored.source(self.directory, self.key, self.settings)
             yield from source.state_chunks(names, wanted)
@@ -170,8 +170,11 @@ class StoredStates:
         for stored, wanted in self._handles(key_groups):
             yield from stored_runs(self.directory, stored, self.key, self.settings, wanted, target)
 
-    def _handles(self, key_groups: KeyGroupRange) -> Iterator[tuple[StoredHandle, KeyGroupRange]]:
+    def _handles(
+        self, key_groups: KeyGroupRange | None
+    ) -> Iterator[tuple[StoredHandle, KeyGroupRange]]:
         for subtask in self.record.subtasks:
             for stored in keyed_handles(subtask):
-                if wanted := stored.handle.key_groups.intersection(key_groups):
+                own = stored.handle.key_groups
+                if wanted := own if key_groups is None else own.intersection(key_groups):
                     yield stored, wanted

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import within
 from savepoint_formats.layout import Layout, Repeated, Struct
 from savepoint_formats.metadata.references import COORDINATOR
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
+from savepoint_formats.program.spans import bytes_of
 from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
-from savepoint_formats.state_files.header import OperatorBackendHeader
-from savepoint_formats.state_files.operator_state import read_elements
+from savepoint_formats.state_files.operator_state import read_elements, stored_elements
 from savepoint_formats.state_files.raw_timers import raw_file
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.tables.catalog import RAW_TIMERS, raw_keyed_handle
@@ -39,9 +38,6 @@ if TYPE_CHECKING:
     )
     from savepoint_formats.values.kryo.dialect import KryoDialect
     from savepoint_formats.values.undecoded import Hides
-
-PIECE_SIZE = 16 << 20
-"""Bytes of a file that make one batch, unless a single element is larger."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -70,15 +66,10 @@ def read_operator_state(
 
     Raises ``FormatError`` for a damaged file, and ``StateFileNotFoundError``; both name the state.
     """
-    file = directory.file(split.handle.stream)
-    header = OperatorBackendHeader.of_handle(directory, split.handle)
     decoder = program(_stored(state), kryo, hides=hides)
     with within(f"state {state.name!r}"):
-        for elements in read_elements(
-            file, split.handle, state.name, is_compressed=header.is_compressed, size=PIECE_SIZE
-        ):
-            chunk = Chunk(elements.data, file.path, elements.base)
-            values = decode(decoder, chunk, elements.starts, elements.ends)
+        for chunk, spans in stored_elements(directory, split.handle, state.name):
+            values = decode(decoder, chunk, spans.starts, spans.ends)
             if state.kind is StateKind.BROADCAST:
                 yield pc.list_flatten(values).flatten()
             else:
@@ -178,9 +169,5 @@ def _raw_partitions(
 ) -> Iterator[dict[str, pa.Array]]:
     file = raw_file(directory, handle.stream)
     for state in handle.states:
-        for elements in read_elements(
-            file, handle, state.name, is_compressed=False, size=PIECE_SIZE
-        ):
-            borders = zip(elements.starts.tolist(), elements.ends.tolist(), strict=True)
-            values = [elements.data[start:end].tobytes() for start, end in borders]
-            yield {"value": pa.array(values, pa.binary())}
+        for chunk, spans in read_elements(file, handle, state.name, is_compressed=False):
+            yield {"value": bytes_of(chunk, spans).cast(pa.binary())}

@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.errors import FormatError, TruncatedError
@@ -32,6 +33,7 @@ from savepoint_formats.metadata import (
     OperatorStateHandle,
     OperatorStateOffsets,
 )
+from savepoint_formats.program.spans import Spans, bytes_of
 from savepoint_formats.state_files.header import OperatorBackendHeader, StateMetaInfo
 
 if TYPE_CHECKING:
@@ -39,16 +41,20 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.locations.state_file import StateFile
     from savepoint_formats.metadata import PlainStream
     from savepoint_formats.snapshots import TypeSerializerSnapshot
     from savepoint_formats.state_files.canonical_file import Output
 
 
+CHUNK_SIZE = 16 << 20
+"""Bytes of a file that are read at once, unless a single element is larger."""
+
+
 def with_elements(
-    file: StateFile,
+    directory: SnapshotDirectory,
     handle: OperatorStateHandle,
-    header: OperatorBackendHeader,
     state: str,
     change: Callable[[bytes], bytes | None],
 ) -> OperatorStateHandle:
@@ -58,28 +64,28 @@ def with_elements(
     compressed, which every Flink restores.
 
     Args:
-        file: The file.
-        handle: Its handle.
-        header: Its header.
+        directory: The directory of the snapshot.
+        handle: The handle.
         state: The list state.
         change: Returns other bytes for an element, in the order of the file; None drops it.
 
     Raises:
         SavepointError: The file is gone or damaged.
     """
-    view = DataOutputView()
+    view, header = DataOutputView(), OperatorBackendHeader.of_handle(directory, handle)
     replace(header, is_compressed=False).write(view)
     written: dict[str, OperatorStateOffsets] = {}
     for entry in sorted(handle.states, key=lambda entry: entry.offsets):
         offsets = []
-        for data in _elements(file, handle, entry.name, is_compressed=header.is_compressed):
+        arrays = element_arrays(directory, handle, entry.name)
+        for data in chain.from_iterable(map(pa.Array.to_pylist, arrays)):
             changed = change(data) if entry.name == state else data
             if changed is not None:
                 offsets.append(view.position)
                 view.write_bytes(changed)
         written[entry.name] = replace(entry, offsets=tuple(offsets))
     states = tuple(written[entry.name] for entry in handle.states)
-    name = f"{file.path.rpartition('/')[2]}-changed"
+    name = f"{directory.file(handle.stream).path.rpartition('/')[2]}-changed"
     return OperatorStateHandle(states, InlineStream(name, view.to_bytes()))
 
 
@@ -88,35 +94,35 @@ def byte_array(content: bytes) -> bytes:
     return len(content).to_bytes(4, "big") + content
 
 
-def _elements(
-    file: StateFile, handle: OperatorStateHandle, state: str, *, is_compressed: bool
-) -> list[bytes]:
-    return [
-        elements.data[start:end].tobytes()
-        for elements in read_elements(
-            file, handle, state, is_compressed=is_compressed, size=file.length()
-        )
-        for start, end in zip(elements.starts, elements.ends, strict=True)
-    ]
+def element_arrays(
+    directory: SnapshotDirectory, handle: OperatorStateHandle, state: str
+) -> Iterator[pa.LargeBinaryArray]:
+    """Elements of a state, some megabytes at a time; of broadcast state its whole map.
+
+    Raises ``SavepointError`` if the file can't be read.
+    """
+    for chunk, spans in stored_elements(directory, handle, state):
+        yield bytes_of(chunk, spans)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Elements:
-    """Elements of a state in one buffer; ``base`` is its offset in the file, 0 if decompressed."""
-
-    data: NDArray[np.uint8]
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    base: int
-
-    def __len__(self) -> int:
-        return len(self.starts)
+def stored_elements(
+    directory: SnapshotDirectory, handle: OperatorStateHandle, state: str
+) -> Iterator[tuple[Chunk, Spans]]:
+    """Places of the elements of a state; errors as of ``element_arrays``."""
+    is_compressed = OperatorBackendHeader.of_handle(directory, handle).is_compressed
+    file = directory.file(handle.stream)
+    yield from read_elements(file, handle, state, is_compressed=is_compressed)
 
 
 def read_elements(
-    file: StateFile, handle: OperatorStateHandle, state: str, *, is_compressed: bool, size: int
-) -> Iterator[Elements]:
-    """Elements of a state, about ``size`` bytes of the file at a time.
+    file: StateFile,
+    handle: OperatorStateHandle,
+    state: str,
+    *,
+    is_compressed: bool,
+    size: int = CHUNK_SIZE,
+) -> Iterator[tuple[Chunk, Spans]]:
+    """Places of the elements of a state, about ``size`` bytes of the file at a time.
 
     Raises ``FormatError`` for impossible offsets, and if the file is longer than its handle says.
     """
@@ -129,9 +135,9 @@ def read_elements(
         if is_compressed:
             yield _decompressed(data, spans, file)
         else:
-            starts = np.array([start - base for start, _ in spans], np.int64)
-            ends = np.array([stop - base for _, stop in spans], np.int64)
-            yield Elements(np.frombuffer(data, np.uint8), starts, ends, base)
+            starts, ends = np.array(spans, np.int64).T - base
+            chunk = Chunk(np.frombuffer(data, np.uint8), file.path, base)
+            yield chunk, Spans(np.ascontiguousarray(starts), np.ascontiguousarray(ends))
 
 
 def _spans(file: StateFile, handle: OperatorStateHandle, state: str) -> list[tuple[int, int]]:
@@ -168,12 +174,14 @@ def _ranges(spans: list[tuple[int, int]], size: int) -> Iterator[list[tuple[int,
         yield group
 
 
-def _decompressed(data: bytes, spans: list[tuple[int, int]], file: StateFile) -> Elements:
+def _decompressed(
+    data: bytes, spans: list[tuple[int, int]], file: StateFile
+) -> tuple[Chunk, Spans]:
     base = spans[0][0]
     parts = [decompress(data[start - base : end - base], file.path, start) for start, end in spans]
     ends = np.fromiter(accumulate(map(len, parts)), np.int64, len(parts))
     starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
-    return Elements(np.frombuffer(b"".join(parts), np.uint8), starts, ends, 0)
+    return Chunk(np.frombuffer(b"".join(parts), np.uint8), file.path), Spans(starts, ends)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -213,6 +213,13 @@ class State:
         return replace(self, stored=with_open_pojos(self.stored))
 
 
+def element_layout(state: State) -> Layout:
+    """Layout of an element of an operator state; of broadcast state that is its whole map."""
+    if state.kind is StateKind.BROADCAST and state.key is not None:
+        return layouts.MapOf(state.key, state.stored)
+    return state.stored
+
+
 def key_layout(state: State) -> Layout:
     """Layout of a keyed state's key."""
     if state.key is None:

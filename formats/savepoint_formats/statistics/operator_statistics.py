@@ -10,19 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow.compute as pc
 
-from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import within
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.layout import Opaque
-from savepoint_formats.program.spans import Spans
-from savepoint_formats.scan.operator_scan import PIECE_SIZE
 from savepoint_formats.scan.scan import TableScan
-from savepoint_formats.scan.splits import check_subtasks, ranges_of_handle
+from savepoint_formats.scan.splits import check_subtasks, operator_splits, ranges_of_handle
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_handles
-from savepoint_formats.state_files.header import OperatorBackendHeader
 from savepoint_formats.state_files.heap_records import BackToBack
-from savepoint_formats.state_files.operator_state import read_elements
+from savepoint_formats.state_files.operator_state import stored_elements
 from savepoint_formats.state_files.state import State, StateKind, key_layout
 from savepoint_formats.statistics.contents import ContentsReader
 from savepoint_formats.statistics.keyed_statistics import KeyedCounts, StateCounts
@@ -31,8 +27,10 @@ from savepoint_formats.values.undecoded import notes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
+    from savepoint_formats.program.spans import Spans
     from savepoint_formats.tables.tables import Table
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
@@ -155,16 +153,6 @@ class WeighedOperator:
 
     def _elements(self, state: str) -> Iterator[tuple[Chunk, Spans]]:
         """The elements of an operator state, subtask by subtask."""
-        for subtask in self.operator.subtasks:
-            handle = subtask.managed_operator_state
-            if handle is None or not handle.states:
-                continue
-            with within(f"state {state!r}", f"subtask {subtask.index}"):
-                file = self.directory.file(handle.stream)
-                header = OperatorBackendHeader.of_handle(self.directory, handle)
-                state_chunks = read_elements(
-                    file, handle, state, is_compressed=header.is_compressed, size=PIECE_SIZE
-                )
-                for state_chunk in state_chunks:
-                    chunk = Chunk(state_chunk.data, file.path, state_chunk.base)
-                    yield chunk, Spans(state_chunk.starts, state_chunk.ends)
+        for split in operator_splits(self.operator):
+            with within(f"state {state!r}", f"subtask {split.subtask}"):
+                yield from stored_elements(self.directory, split.handle, state)

@@ -12,19 +12,15 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 import pyarrow as pa
 
 from savepoint_database.types.spark_values import PRINTABLE, printable_rows
 from savepoint_database.types.timer_dates import dated_columns, for_people
-from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import KeyTypeError, StateTypeError, UnstableHashError
 from savepoint_formats.hashing.key_hash import java_hash
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group
+from savepoint_formats.pass_through.recoded_entries import decoded
 from savepoint_formats.printable import html_printable, html_table, without_secrets
-from savepoint_formats.program.assembly import program
-from savepoint_formats.program.decode import decode
-from savepoint_formats.program.spans import spans_in
 from savepoint_formats.scan.look_up import keys_of
 from savepoint_formats.scan.read_options import ReadOptions, UndescribedSubclasses
 from savepoint_formats.state_files.state import key_layout
@@ -216,9 +212,7 @@ def stored_key_texts(
     keys: Sequence[bytes], layout: Layout, kryo: KryoDialect | None
 ) -> tuple[str, ...]:
     """Texts of stored keys. Raises ``FormatError`` if a key is damaged."""
-    data, spans = spans_in(pa.array(keys, pa.large_binary()))
-    chunk = Chunk(np.ascontiguousarray(data))
-    return key_texts(visible_key(decode(program(layout, kryo), chunk, spans.starts, spans.ends)))
+    return key_texts(visible_key(decoded(pa.array(keys, pa.large_binary()), layout, kryo)))
 
 
 def key_texts(keys: pa.Array) -> tuple[str, ...]:

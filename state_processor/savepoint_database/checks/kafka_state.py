@@ -30,7 +30,6 @@ from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.layout import KryoClass, KryoField
 from savepoint_formats.sinks.committer_state import CommitterState
 from savepoint_formats.sinks.kafka_sink import KafkaCommittable, KafkaWriter
-from savepoint_formats.state_files.header import OperatorBackendHeader
 from savepoint_formats.state_files.operator_state import with_elements
 
 if TYPE_CHECKING:
@@ -343,12 +342,10 @@ class _Source:
             state.name for state in handle.states if state.offsets
         }:
             return subtask
-        header = OperatorBackendHeader.of_handle(operator.directory, handle)
         splits = (split for index, split in self.splits if index == subtask.index)
         changed = with_elements(
-            operator.directory.file(handle.stream),
+            operator.directory,
             handle,
-            header,
             LEGACY_STATE,
             lambda element: self._consumed(element, _moved(next(splits), wanted)),
         )

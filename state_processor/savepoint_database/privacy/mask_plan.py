@@ -12,13 +12,12 @@ from savepoint_database.privacy.masked_entries import (
     KEY_FIELDS,
     VALUE,
     MaskedOperator,
-    elements_layout,
 )
 from savepoint_formats.errors import MaskError
 from savepoint_formats.layout import MapOf
 from savepoint_formats.pass_through.recoded_entries import entry_layouts
 from savepoint_formats.program.assembly import program
-from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.state_files.state import StateKind, element_layout
 from savepoint_formats.values.kryo.structs import UNDECODED
 
 if TYPE_CHECKING:
@@ -233,7 +232,7 @@ def _own_fields(state: State, kryo: KryoDialect) -> dict[str, FieldType]:
 
 
 def _element_fields(state: State, kryo: KryoDialect) -> dict[str, FieldType]:
-    layout = elements_layout(state)
+    layout = element_layout(state)
     data_type = program(layout, kryo).type
     if state.kind is StateKind.BROADCAST and isinstance(layout, MapOf) and _is_map(data_type):
         keys = field_types(layout.key, data_type.key_type, "map_key")

@@ -15,18 +15,14 @@ import pyarrow.compute as pc
 
 from savepoint_database.privacy.field_walk import FieldWalk
 from savepoint_database.privacy.mask_methods import METHODS
-from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import MaskError, within
-from savepoint_formats.layout import MapOf, with_open_pojos
+from savepoint_formats.layout import with_open_pojos
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
-from savepoint_formats.pass_through.recoded_entries import entry_layouts
-from savepoint_formats.program.assembly import program
-from savepoint_formats.program.decode import decode
+from savepoint_formats.pass_through.recoded_entries import decoded, entry_layouts
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.program.recoded_columns import written_layout
-from savepoint_formats.program.spans import spans_in
-from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.state_files.state import StateKind, element_layout
 from savepoint_formats.values.recoding import holds_kryo
 
 if TYPE_CHECKING:
@@ -103,8 +99,7 @@ class MaskedOperator:
         rules = self.rules.get(state.name)
         if rules is None:
             return entries
-        opened = state.with_open_pojos()
-        key_layout, value_layout = entry_layouts(opened)
+        key_layout, value_layout = entry_layouts(state.with_open_pojos())
         masking = _Masking(self, state, rules, tallies)
         keys, values = entries.keys, entries.values
         with within(f"state {state.name!r}", f"operator {self.name}"):
@@ -120,23 +115,9 @@ class MaskedOperator:
         """The masked elements of an operator state; errors as of ``tallied``."""
         counted: Tallies = {} if tallies is None else tallies
         masking = _Masking(self, state, self.rules[state.name], counted)
-        layout = with_open_pojos(elements_layout(state))
+        layout = with_open_pojos(element_layout(state))
         with within(f"state {state.name!r}", f"operator {self.name}"):
             return masking.anew(data, layout, partial(walked_values, state))
-
-
-def elements_layout(state: State) -> Layout:
-    """The layout of an element of an operator state; of broadcast state that is its whole map."""
-    if state.kind is StateKind.BROADCAST and state.key is not None:
-        return MapOf(state.key, state.stored)
-    return state.stored
-
-
-def decoded(data: pa.LargeBinaryArray, layout: Layout, kryo: KryoDialect | None) -> pa.Array:
-    """The column of stored values; errors as of ``decode``."""
-    held, spans = spans_in(data)
-    chunk = Chunk(held, "stored values")
-    return decode(program(layout, kryo), chunk, spans.starts, spans.ends)
 
 
 def walked_keys(column: pa.StructArray, walk: FieldWalk) -> pa.StructArray:

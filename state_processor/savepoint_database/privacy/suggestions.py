@@ -17,17 +17,12 @@ import pyarrow.compute as pc
 from savepoint_database.privacy.field_walk import FieldWalk
 from savepoint_database.privacy.mask_methods import FieldType
 from savepoint_database.privacy.mask_plan import is_rest, mask_fields
-from savepoint_database.privacy.masked_entries import (
-    decoded,
-    elements_layout,
-    walked_keys,
-    walked_values,
-)
-from savepoint_database.snapshot.byte_elements import element_arrays
-from savepoint_formats.key_groups.ranges import KeyGroupRange
-from savepoint_formats.pass_through.recoded_entries import entry_layouts
+from savepoint_database.privacy.masked_entries import walked_keys, walked_values
+from savepoint_formats.pass_through.recoded_entries import decoded, entry_layouts
 from savepoint_formats.pass_through.stored_states import StoredStates
-from savepoint_formats.state_files.state import key_layout
+from savepoint_formats.scan.splits import operator_splits
+from savepoint_formats.state_files.operator_state import element_arrays
+from savepoint_formats.state_files.state import element_layout, key_layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -220,17 +215,14 @@ def _columns(
     if state.kind.is_raw:
         return
     if not state.kind.is_keyed:
-        layout = elements_layout(opened)
-        for subtask in operator.record.subtasks:
-            handle = subtask.managed_operator_state
-            if handle is not None:
-                for data in element_arrays(operator, handle, state.name):
-                    yield None, decoded(data, layout, operator.kryo)
+        layout = element_layout(opened)
+        for split in operator_splits(operator.record):
+            for data in element_arrays(operator.directory, split.handle, state.name):
+                yield None, decoded(data, layout, operator.kryo)
         return
     key, value = entry_layouts(opened)
     stored = StoredStates(operator.directory, operator.record, key_layout(state), operator.kryo)
-    everything = KeyGroupRange(0, operator.record.max_parallelism - 1)
-    for state_chunk in stored.state_chunks(frozenset([state.name]), everything):
+    for state_chunk in stored.state_chunks(frozenset([state.name])):
         values = (
             None if value is None else decoded(state_chunk.entries.values, value, operator.kryo)
         )

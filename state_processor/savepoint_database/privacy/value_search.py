@@ -13,23 +13,18 @@ import pyarrow.compute as pc
 
 from savepoint_database.audit.key_state import key_texts
 from savepoint_database.privacy.field_walk import FieldWalk
-from savepoint_database.privacy.masked_entries import (
-    decoded,
-    elements_layout,
-    walked_keys,
-    walked_values,
-)
+from savepoint_database.privacy.masked_entries import walked_keys, walked_values
 from savepoint_database.privacy.text_forms import forms_pattern, text_forms
-from savepoint_database.snapshot.byte_elements import element_arrays
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.layout import with_open_pojos
 from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.pass_through.divided_entries import decoded_keys
-from savepoint_formats.pass_through.recoded_entries import entry_layouts
+from savepoint_formats.pass_through.recoded_entries import decoded, entry_layouts
 from savepoint_formats.pass_through.stored_states import StoredStates
-from savepoint_formats.state_files.state import key_layout
+from savepoint_formats.scan.splits import operator_splits
+from savepoint_formats.state_files.operator_state import element_arrays
+from savepoint_formats.state_files.state import element_layout, key_layout
 from savepoint_formats.tables.visible import visible_key
 from savepoint_formats.values.kryo.structs import OBJECT_TYPE, UNDECODED_TYPE
 
@@ -83,17 +78,13 @@ class ValueSearch:
     def _keyed(self, operator: Operator, states: list[State]) -> Iterator[Hit]:
         key = key_layout(states[0])
         stored = StoredStates(operator.directory, operator.record, key, operator.kryo)
-        everything = KeyGroupRange(0, operator.record.max_parallelism - 1)
-        for state_chunk in stored.state_chunks(
-            frozenset(state.name for state in states), everything
-        ):
+        for state_chunk in stored.state_chunks(frozenset(state.name for state in states)):
             self.entries += len(state_chunk.entries)
             yield from self._in_chunk(state_chunk, operator)
 
     def _in_chunk(self, state_chunk: StateChunk, operator: Operator) -> Iterator[Hit]:
         state, entries, kryo = state_chunk.state, state_chunk.entries, operator.kryo
-        opened = state.with_open_pojos()
-        key_of, value_of = entry_layouts(opened)
+        key_of, value_of = entry_layouts(state.with_open_pojos())
         hits = list(self._in_data(entries.keys, key_of, kryo, walked_keys))
         if value_of is not None:
             walk = partial(walked_values, state)
@@ -107,14 +98,11 @@ class ValueSearch:
             yield "" if is_shared else state.job_name, name, text
 
     def _elements(self, operator: Operator, state: State) -> Iterator[Hit]:
-        layout = with_open_pojos(elements_layout(state))
+        layout = with_open_pojos(element_layout(state))
         walk = partial(walked_values, state)
-        for subtask in operator.record.subtasks:
-            handle = subtask.managed_operator_state
-            if handle is None:
-                continue
+        for split in operator_splits(operator.record):
             try:
-                for data in element_arrays(operator, handle, state.name):
+                for data in element_arrays(operator.directory, split.handle, state.name):
                     self.entries += len(data)
                     for _, name in self._in_data(data, layout, operator.kryo, walk):
                         yield state.job_name, name, None

@@ -5,23 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.program.spans import Spans, bytes_of
 from savepoint_formats.scan.read_options import ReadOptions
-from savepoint_formats.state_files.header import OperatorBackendHeader
-from savepoint_formats.state_files.operator_state import byte_array, read_elements, with_elements
+from savepoint_formats.state_files.operator_state import byte_array, element_arrays, with_elements
 from savepoint_formats.state_files.state import StateKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from savepoint_database.snapshot.operator import Operator
-    from savepoint_formats.metadata import OperatorState, OperatorStateHandle, SubtaskState
-
-_CHUNK_SIZE = 16 << 20
+    from savepoint_formats.metadata import OperatorState, SubtaskState
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,30 +59,11 @@ def byte_elements(
         wanted = [name for name in states if name in names]
         if not wanted:
             continue
-        header = OperatorBackendHeader.of_handle(operator.directory, handle)
-        file = operator.directory.file(handle.stream)
         for name in wanted:
-            for elements in read_elements(
-                file, handle, name, is_compressed=header.is_compressed, size=file.length()
-            ):
-                for start, end in zip(elements.starts, elements.ends, strict=True):
-                    data = elements.data[start:end].tobytes()
+            for elements in element_arrays(operator.directory, handle, name):
+                for data in elements.to_pylist():
                     content = _content(data, name) if is_sized else data
                     yield ByteElement(name, subtask.index, content, is_sized)
-
-
-def element_arrays(
-    operator: Operator, handle: OperatorStateHandle, state: str
-) -> Iterator[pa.LargeBinaryArray]:
-    """Elements of a state in one file, some megabytes at a time; of broadcast state its whole map.
-
-    Raises ``SavepointError`` if the file can't be read.
-    """
-    file = operator.directory.file(handle.stream)
-    is_compressed = OperatorBackendHeader.of_handle(operator.directory, handle).is_compressed
-    for read in read_elements(file, handle, state, is_compressed=is_compressed, size=_CHUNK_SIZE):
-        chunk = Chunk(read.data, file.path, read.base)
-        yield bytes_of(chunk, Spans(read.starts, read.ends)).cast(pa.large_binary())
 
 
 def element_values(operator: Operator, state: str) -> Iterator[tuple[int, Any]]:
@@ -147,8 +121,6 @@ def _with_state(
     handle = subtask.managed_operator_state
     if handle is None:
         return subtask
-    header = OperatorBackendHeader.of_handle(operator.directory, handle)
     others = iter(elements)
-    file = operator.directory.file(handle.stream)
-    changed = with_elements(file, handle, header, state, lambda _: next(others))
+    changed = with_elements(operator.directory, handle, state, lambda _: next(others))
     return replace(subtask, managed_operator_state=changed)

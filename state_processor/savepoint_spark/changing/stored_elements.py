@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_database.snapshot import byte_elements
 from savepoint_formats.errors import MigrationError, within
 from savepoint_formats.layout import MapOf
 from savepoint_formats.metadata import DistributionMode
+from savepoint_formats.scan.splits import operator_splits
 from savepoint_formats.snapshots.extracted import elements_of, has_own_serializer
 from savepoint_formats.snapshots.pojo import layouts_with_subclasses
+from savepoint_formats.state_files import operator_state
 from savepoint_formats.state_files.header import (
     DISTRIBUTION_MODE,
     KEY_SERIALIZER,
@@ -83,8 +84,8 @@ class StoredElements:
 def operator_states(operator: Operator) -> dict[str, NewOperatorState]:
     """The operator states of an operator by their names."""
     states: dict[str, NewOperatorState] = {}
-    for _, handle in _handles(operator):
-        header = OperatorBackendHeader.of_handle(operator.directory, handle)
+    for split in operator_splits(operator.record):
+        header = OperatorBackendHeader.of_handle(operator.directory, split.handle)
         for info in (*header.list_states, *header.broadcast_states):
             element, key = info.serializer(VALUE_SERIALIZER), info.serializer(KEY_SERIALIZER)
             assert element is not None  # every state has one
@@ -127,23 +128,15 @@ def element_arrays(operator: Operator, state: NewOperatorState) -> Iterator[pa.L
     """
     for _, handle in _subtasks(operator, state):
         with within(f"state {state.name!r}", f"operator {operator.name}"):
-            yield from byte_elements.element_arrays(operator, handle, state.name)
-
-
-def _handles(operator: Operator) -> list[OfSubtask]:
-    return [
-        (subtask.index, subtask.managed_operator_state)
-        for subtask in operator.record.subtasks
-        if subtask.managed_operator_state is not None and subtask.managed_operator_state.states
-    ]
+            yield from operator_state.element_arrays(operator.directory, handle, state.name)
 
 
 def _subtasks(operator: Operator, state: NewOperatorState) -> list[OfSubtask]:
     """The subtasks to read; of broadcast state one, because all have the same."""
     handles = [
-        (subtask, handle)
-        for subtask, handle in _handles(operator)
-        if any(stored.name == state.name for stored in handle.states)
+        (split.subtask, split.handle)
+        for split in operator_splits(operator.record)
+        if any(stored.name == state.name for stored in split.handle.states)
     ]
     return handles[:1] if state.mode is DistributionMode.BROADCAST else handles
 
@@ -160,7 +153,7 @@ def _rows(
     subtask, handle = of_subtask
     is_broadcast = state.mode is DistributionMode.BROADCAST
     with within(f"state {state.name!r}", f"operator {operator.name}"):
-        elements = byte_elements.element_arrays(operator, handle, state.name)
+        elements = operator_state.element_arrays(operator.directory, handle, state.name)
         for step in steps:
             elements = map(step, elements)
         elements = (data.cast(pa.binary()) for data in elements)

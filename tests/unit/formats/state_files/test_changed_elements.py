@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from savepoint_formats.state_files.header import OperatorBackendHeader
-from savepoint_formats.state_files.operator_state import read_elements, with_elements
+from savepoint_formats.state_files.operator_state import element_arrays, with_elements
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -36,14 +36,11 @@ class Others:
 
 
 def elements(operator: Operator, handle: OperatorStateHandle) -> dict[str, list[bytes]]:
-    header = OperatorBackendHeader.of_handle(operator.directory, handle)
-    file = operator.directory.file(handle.stream)
-    options: dict[str, Any] = {"is_compressed": header.is_compressed, "size": file.length()}
     return {
         state.name: [
-            read.data[start:end].tobytes()
-            for read in read_elements(file, handle, state.name, **options)
-            for start, end in zip(read.starts, read.ends, strict=True)
+            element
+            for data in element_arrays(operator.directory, handle, state.name)
+            for element in data.to_pylist()
         ]
         for state in handle.states
     }
@@ -55,13 +52,11 @@ def elements(operator: Operator, handle: OperatorStateHandle) -> dict[str, list[
 def test_every_other_element_goes_and_the_first_changes(samples: Path, sample: str) -> None:
     changed_states = 0
     for operator, handle in handles(Savepoint.open(samples / sample)):
-        header = OperatorBackendHeader.of_handle(operator.directory, handle)
         before = elements(operator, handle)
-        file = operator.directory.file(handle.stream)
         for state, data in before.items():
             wanted = [b"first" + data[0], *data[2::2]] if data else []
             others = [None if place % 2 else wanted[place // 2] for place in range(len(data))]
-            changed = with_elements(file, handle, header, state, Others(others))
+            changed = with_elements(operator.directory, handle, state, Others(others))
             assert not OperatorBackendHeader.of_handle(operator.directory, changed).is_compressed
             assert elements(operator, changed) == {**before, state: wanted}
             assert [entry.mode for entry in changed.states] == [

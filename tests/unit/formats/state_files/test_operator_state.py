@@ -22,6 +22,7 @@ from savepoint_formats.metadata import (
     OperatorStateHandle,
     SubtaskState,
 )
+from savepoint_formats.program.spans import bytes_of
 from savepoint_formats.snapshots import TypeSerializerSnapshot, constructed
 from savepoint_formats.state_files.header import (
     DISTRIBUTION_MODE,
@@ -69,15 +70,15 @@ class Source:
     def elements(self, state: str) -> list[bytes]:
         """The bytes of each element of a state."""
         return [
-            found.data[start:end].tobytes()
-            for found in read_elements(
+            element
+            for chunk, spans in read_elements(
                 self.directory.file(self.handle.stream),
                 self.handle,
                 state,
                 is_compressed=self.header.is_compressed,
                 size=1 << 10,
             )
-            for start, end in zip(found.starts, found.ends, strict=True)
+            for element in bytes_of(chunk, spans).to_pylist()
         ]
 
     def states(self) -> dict[str, list[bytes]]:
