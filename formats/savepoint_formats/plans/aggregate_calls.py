@@ -113,8 +113,7 @@ class AggregateCall:
         argument: Type of its first argument; None if it has none, or one that isn't understood.
         origin: Equal for calls that compute the same; see ``lineage``.
         argument_origins: Origins of its arguments.
-        filter_origin: Origin of the condition of the rows that it aggregates; None for all rows.
-        filter_by: Column of the condition of the rows that it aggregates; empty for all rows.
+        condition: Column of the condition of the rows that it aggregates; None for all rows.
     """
 
     alias: str
@@ -126,8 +125,7 @@ class AggregateCall:
     argument: LogicalType | None = None
     origin: Hashable = None
     argument_origins: tuple[Hashable, ...] = ()
-    filter_origin: Hashable = None
-    filter_by: str = ""
+    condition: NamedColumn | None = None
 
     def __str__(self) -> str:
         distinct = "DISTINCT " if self.is_distinct else ""
@@ -136,7 +134,7 @@ class AggregateCall:
     @property
     def counts_rows(self) -> bool:
         """Whether it is ``COUNT(*)``."""
-        is_plain = not (self.arguments or self.is_distinct) and self.filter_origin is None
+        is_plain = not (self.arguments or self.is_distinct) and self.condition is None
         return self.function == "COUNT" and is_plain
 
     @property
@@ -183,7 +181,8 @@ class DistinctValues:
     @property
     def filters(self) -> tuple[Hashable, ...]:
         """The conditions of their calls, each once; each has a place in what is stored of a value."""
-        return tuple(dict.fromkeys(call.filter_origin for call in self.calls))
+        conditions = (call.condition for call in self.calls)
+        return tuple(dict.fromkeys(column and column.identity for column in conditions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +227,8 @@ class AggregateCalls:
                     parse_type(call.get("type")),
                     columns[0].type if columns else None,
                     origins[number] if number < len(origins) else number,
-                    tuple(column.origin or column.name for column in columns),
-                    _filter(arguments, call.get("filterArg", -1)),
-                    _filter_name(arguments, call.get("filterArg", -1)),
+                    tuple(column.identity for column in columns),
+                    _condition(arguments, call.get("filterArg")),
                 )
             )
         return cls(tuple(calls), _may_count_rows(node))
@@ -283,8 +281,8 @@ def _calls(node: PlanNode, row: Row | None) -> tuple[list[Mapping[str, Any]], in
 
 
 def _may_count_rows(node: PlanNode) -> bool | None:
-    window = (node.spec.get("windowing") or {}).get("window") or {}
-    if node.spec.get("needRetraction") or window.get("type") == "HoppingWindow":
+    kind_of_window = node.at("windowing", "window", "type")
+    if node.at("needRetraction") or kind_of_window == "HoppingWindow":
         return True
     return None if "needRetraction" not in node.spec else False
 
@@ -295,13 +293,8 @@ def _function(call: Mapping[str, Any]) -> str:
     return str(name).strip("$").removesuffix("$1").rsplit(".", 1)[-1].strip("`")
 
 
-def _filter(row: Row, index: Any) -> Hashable:
-    column = _column(row, index)
-    return None if index in (-1, None) else column.origin or column.name
-
-
-def _filter_name(row: Row, index: Any) -> str:
-    return "" if index in (-1, None) else _column(row, index).name
+def _condition(row: Row, index: Any) -> NamedColumn | None:
+    return None if index in (-1, None) else _column(row, index)
 
 
 def _column(row: Row, index: Any) -> NamedColumn:

@@ -86,6 +86,11 @@ class NamedColumn:
     origin: Hashable = None
 
     @property
+    def identity(self) -> Hashable:
+        """Its origin, or its name where that is not known."""
+        return self.origin or self.name
+
+    @property
     def root(self) -> str:
         """The root of its type, empty if that is not known."""
         return "" if self.type is None else self.type.root
@@ -127,9 +132,16 @@ class PlanNode:
     states: tuple[PlannedState, ...]
     spec: Mapping[str, Any]
 
+    def at(self, *path: str) -> Any:
+        """The value at a path of names in the node's JSON; None if there is none."""
+        value: Any = self.spec
+        for name in path:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
+
     def uid(self, flink_version: str, transformation: str) -> str:
         """The uid of an operator of this node, in a job of a release that runs the plan."""
-        asked = (self.spec.get("configuration") or {}).get(_FORMAT_OPTION)
+        asked = self.at("configuration", _FORMAT_OPTION)
         is_old = tuple(map(int, re.findall(r"\d+", flink_version)[:2])) < _FIRST_WITH_SHORT_UIDS
         return self._uid(asked or _FORMATS[0 if is_old else 1], transformation)
 
@@ -149,13 +161,12 @@ class PlanNode:
         """The uid of the operator that does what the one of this uid does for another node; None without one."""
         sink, form, number = other._places()[uid]
         own = {place: mine for mine, place in self._places().items()}
-        asked = (self.spec.get("configuration") or {}).get(_FORMAT_OPTION, form)
-        return own.get((sink, asked, number))
+        return own.get((sink, self.at("configuration", _FORMAT_OPTION) or form, number))
 
     def _places(self) -> dict[str, tuple[str, str, int]]:
         """Uid -> its form for sinks, its form for all nodes, and the number of its operator in the node."""
-        asked = self.spec.get("configuration") or {}
-        formats = (asked[_FORMAT_OPTION],) if _FORMAT_OPTION in asked else _FORMATS
+        asked = self.at("configuration", _FORMAT_OPTION)
+        formats = (asked,) if asked else _FORMATS
         sinks = _SINK_UIDS if self.kind == "sink" else ("{}",)
         names = _TRANSFORMATIONS.get(self.kind, (self.kind,))
         return {

@@ -262,13 +262,9 @@ def family(node: PlanNode) -> str:
 
 
 def _scanned(node: PlanNode) -> Rows:
-    source = node.spec.get("scanTableSource") or {}
-    table = (source.get("table") or {}).get("identifier")
-    pushed = [
-        ability
-        for ability in source.get("abilities") or ()
-        if ability.get("type") not in _OF_COLUMNS
-    ]
+    table = node.at("scanTableSource", "table", "identifier")
+    abilities = node.at("scanTableSource", "abilities") or ()
+    pushed = [ability for ability in abilities if ability.get("type") not in _OF_COLUMNS]
     kept = [{name: it[name] for name in it if name != "producedType"} for it in pushed]
     columns = tuple(("column", table, column.name) for column in node.output or ())
     return Rows(("table", table, _frozen(kept, ())), columns)

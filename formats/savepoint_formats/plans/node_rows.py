@@ -65,11 +65,11 @@ class NodeRows:
         side = ("left", "right")[min(number, 1)]
         match self.node.kind:
             case "join":
-                return not (self.at(f"{side}UpsertKeys") or self.at(f"{side}UniqueKeys"))
+                return not (self.node.at(f"{side}UpsertKeys") or self.node.at(f"{side}UniqueKeys"))
             case "sink":
-                return not self.at("inputUpsertKey")
+                return not self.node.at("inputUpsertKey")
             case _:
-                return bool(self.at("rankStrategy", "type") == "Retract")
+                return bool(self.node.at("rankStrategy", "type") == "Retract")
 
     def describes(self, state: str) -> bool:
         """Whether it is known which columns of the query a state has."""
@@ -108,13 +108,6 @@ class NodeRows:
         """Columns of an input."""
         return self.inputs[number] if number < len(self.inputs) else None
 
-    def at(self, *path: str) -> Any:
-        """The value at a path of names in the node's JSON; None if there is none."""
-        value: Any = self.node.spec
-        for name in path:
-            value = value.get(name) if isinstance(value, Mapping) else None
-        return value
-
     def selected(self, numbers: Any, number: int = 0) -> Row | None:
         """Columns of an input, by their numbers."""
         row = self.input(number)
@@ -134,12 +127,12 @@ def _input(number: int = 0) -> RowOf:
 
 
 def _columns(*path: str, number: int = 0) -> RowOf:
-    return lambda rows, _: rows.selected(rows.at(*path), number)
+    return lambda rows, _: rows.selected(rows.node.at(*path), number)
 
 
 def _order(*path: str) -> RowOf:
     def columns(rows: NodeRows, _: int) -> Row | None:
-        fields = rows.at(*path, "fields")
+        fields = rows.node.at(*path, "fields")
         if not isinstance(fields, list):
             return None
         return rows.selected([field.get("index") for field in fields])
@@ -149,7 +142,7 @@ def _order(*path: str) -> RowOf:
 
 def _unique_key(side: str, number: int) -> RowOf:
     def columns(rows: NodeRows, _: int) -> Row | None:
-        keys = rows.at(f"{side}UpsertKeys") or rows.at(f"{side}UniqueKeys") or ()
+        keys = rows.node.at(f"{side}UpsertKeys") or rows.node.at(f"{side}UniqueKeys") or ()
         return rows.selected(min(keys, key=len), number) if keys else None
 
     return columns
@@ -157,7 +150,7 @@ def _unique_key(side: str, number: int) -> RowOf:
 
 def _primary_key(rows: NodeRows, _: int) -> Row | None:
     """The columns of the input at the places that the key's columns have in the table."""
-    schema = rows.at("dynamicTableSink", "table", "resolvedTable", "schema") or {}
+    schema = rows.node.at("dynamicTableSink", "table", "resolvedTable", "schema") or {}
     names = (schema.get("primaryKey") or {}).get("columns")
     if not isinstance(names, list):
         return None
@@ -303,9 +296,8 @@ _NO_KIND = _Kind(_columns(), {})
 def _named_state(stored: Layout, known: StateRows, rows: NodeRows) -> Layout:
     match stored:
         case MapOf(key, value):
-            row_of = (
-                known.map_key if known.map_key and any(nodes_of(value, BinaryRow)) else known.value
-            )
+            has_rows = any(nodes_of(value, BinaryRow))
+            row_of = known.map_key if known.map_key and has_rows else known.value
             return replace(
                 stored, key=_named(key, row_of, rows), value=_named_values(value, known, rows)
             )

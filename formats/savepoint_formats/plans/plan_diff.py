@@ -1,17 +1,7 @@
-"""Fate of the state of a query when its plan changes, operator by operator.
-
-| verdict      | meaning                                                                                |
-|--------------|----------------------------------------------------------------------------------------|
-| same         | Flink restores the state as it is                                                      |
-| renamed      | the state is the same; its operator has another uid, or columns have other names       |
-| carried over | the rows of the state can be given another shape                                       |
-| rebuilt      | the state follows from rows that are gone: it needs history                            |
-| lost         | the new query has no such operator                                                     |
-"""
+"""Fate of the state of a query when its plan changes, operator by operator; see ``SqlChange``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -34,7 +24,7 @@ from savepoint_formats.plans.node_rows import KINDS_WITH_STATE
 from savepoint_formats.plans.wider_types import holds, type_text
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Collection, Hashable, Iterator, Mapping
 
     from savepoint_formats.plans.aggregate_calls import AggregateCall
     from savepoint_formats.plans.compiled_plan import CompiledPlan, NamedColumn, PlanNode, Row
@@ -51,7 +41,7 @@ CONNECTORS = frozenset(_CONNECTORS)
 
 
 class PlanVerdict(StrEnum):
-    """Fate of an operator's state; see ``plan_diff``."""
+    """Fate of an operator's state; see ``SqlChange``."""
 
     SAME = "same"
     RENAMED = "renamed"
@@ -168,18 +158,15 @@ def _stateful(plan: CompiledPlan) -> dict[int, _Stateful]:
 
 
 def _is_session(node: PlanNode) -> bool:
-    window = (node.spec.get("windowing") or {}).get("window") or {}
-    return node.kind == "window-table-function" and window.get("type") == "SessionWindow"
+    is_session = node.at("windowing", "window", "type") == "SessionWindow"
+    return node.kind == "window-table-function" and is_session
 
 
 def _table(node: PlanNode) -> str | None:
     """The table of a source or sink."""
     if node.kind not in CONNECTORS:
         return None
-    value: object = node.spec
-    for name in _CONNECTORS[node.kind]:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return str(value)
+    return str(node.at(*_CONNECTORS[node.kind]))
 
 
 def _given(
@@ -211,17 +198,15 @@ def _change(before: _Stateful, after: _Stateful | None) -> SqlChange:
     if after is None:
         reason = "the new query has no such operator"
         return SqlChange(PlanVerdict.LOST, number, None, reason, description)
-    reasons = list(_rebuilding(before, after))
-    verdict = PlanVerdict.REBUILT
-    if not reasons:
-        reasons, verdict = list(_reshaping(before, after)), PlanVerdict.CARRIED_OVER
-    if not reasons:
-        reasons, verdict = list(_renaming(before.node, after.node)), PlanVerdict.RENAMED
-    if not reasons:
-        verdict = PlanVerdict.SAME
+    verdict = PlanVerdict.SAME
+    if reason := "; ".join(_rebuilding(before, after)):
+        verdict = PlanVerdict.REBUILT
+    elif reason := "; ".join(_reshaping(before, after)):
+        verdict = PlanVerdict.CARRIED_OVER
+    elif reason := "; ".join(_renaming(before, after)):
+        verdict = PlanVerdict.RENAMED
     is_carried = verdict is PlanVerdict.CARRIED_OVER
     empty = tuple(map(str, _new_calls(before, after))) if is_carried else ()
-    reason = "; ".join(reasons)
     return SqlChange(verdict, number, after.node.id, reason, after.node.description, empty)
 
 
@@ -386,8 +371,7 @@ def _changed_calls(before: _Stateful, after: _Stateful) -> Iterator[str]:
     for call in before.rows.calls.calls:
         if call.origin not in new:
             yield f"{call} is gone"
-    kept = [call for call in old if call in new]
-    if kept != [call for call in new if call in old]:
+    if _is_reordered(old, new):
         yield "aggregates are in another order"
 
 
@@ -399,12 +383,16 @@ def _changed_columns(before: _Stateful, after: _Stateful) -> Iterator[str]:
             yield f"column {new[origin].name} is new: null in old rows{remark}"
         for origin in old.keys() - new.keys():
             yield f"column {old[origin].name} is gone"
-        kept = [origin for origin in old if origin in new]
-        if kept != [origin for origin in new if origin in old]:
+        if _is_reordered(old, new):
             yield "columns are in another order"
 
 
-def _renaming(old: PlanNode, new: PlanNode) -> Iterator[str]:
+def _is_reordered(old: Collection[Hashable], new: Collection[Hashable]) -> bool:
+    return [item for item in old if item in new] != [item for item in new if item in old]
+
+
+def _renaming(before: _Stateful, after: _Stateful) -> Iterator[str]:
+    old, new = before.node, after.node
     if old.id != new.id or old.kind != new.kind:
         yield f"its uid is {new.id}_{new.kind}, it was {old.id}_{old.kind}"
     elif old.description != new.description and _table(old) is None:

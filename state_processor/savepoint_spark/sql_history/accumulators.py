@@ -87,8 +87,8 @@ class CallRows:
         columns = {column.name: F.col(name_of(i)) for i, column in enumerate(rows.row)}
         arguments = [columns[name] for name in call.arguments]
         value, sign = arguments[0] if arguments else None, F.col(SIGN)
-        if call.filter_by:
-            is_kept = columns[call.filter_by]
+        if call.condition is not None:
+            is_kept = columns[call.condition.name]
             value = None if value is None else F.when(is_kept, value)
             sign = F.when(is_kept, sign).otherwise(0)
         return cls(call, value, sign, tuple(arguments[1:]))

@@ -298,7 +298,7 @@ def window_aggregate(history: NodeHistory) -> NodeState:
     node, description = history.node, history.node.description
     local = history.plan.local_aggregation(node)
     source = NodeRows(local or node, (history.rows.row,))
-    windowing = source.at("windowing") or {}
+    windowing = source.node.at("windowing") or {}
     time = windowing.get("timeAttributeIndex")
     is_of_column = windowing.get("strategy") == "TimeAttribute" and windowing.get("isRowtime")
     if not isinstance(time, int) or not is_of_column:
@@ -317,7 +317,7 @@ def window_aggregate(history: NodeHistory) -> NodeState:
     takes_back = bool(node.spec.get("needRetraction"))
     if not takes_back:
         rows.expect_inserts(description)
-    grouping = tuple(source.at("grouping") or ())
+    grouping = tuple(source.node.at("grouping") or ())
     at = rowtime_ms(rows, time)
     sliced = rows.data.where(at.isNotNull()).withColumn(_AT, windows.slice_end(at))
     data = sliced.withColumn(NAMESPACE, windows.namespace(F.col(_AT), watermark))

@@ -239,7 +239,7 @@ class NodeHistory:
 
     def at(self, *path: str) -> Any:
         """The value at a path of names in the node's JSON; None if there is none."""
-        return self.names.at(*path)
+        return self.node.at(*path)
 
     def numbers(self, *path: str) -> tuple[int, ...]:
         """Numbers of columns at a path."""

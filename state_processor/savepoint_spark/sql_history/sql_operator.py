@@ -82,8 +82,7 @@ class SqlOperator:
                 f" history; that of {', '.join(HISTORIES)} can, of a sink if it keeps rows for"
                 " upserts"
             )
-        configuration = node.spec.get("configuration") or {}
-        if str(configuration.get(_ASYNC_STATE, "false")).lower() == "true":
+        if str(node.at("configuration", _ASYNC_STATE)).lower() == "true":
             raise PlanError(
                 f"{node.description or node.kind}: its state is asynchronous, which can't be made of"
                 f" history. Compile the plan without {_ASYNC_STATE}"
