@@ -66,7 +66,7 @@ class Destination:
 
 
 def _tables(summary: PlannedSavepoint | WrittenSavepoint) -> list[tuple[str, Sequence[Any]]]:
-    """What becomes of the operators of a query, the operators, and masked fields."""
+    """Tables of the changed query, of the operators, and of masked fields."""
     query = [("Query", summary.sql_changes)] if summary.sql_changes else []
     masked = [("Fields", summary.masked)] if summary.masked else []
     return [*query, ("Operators", summary.operators), *masked]

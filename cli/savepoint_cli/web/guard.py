@@ -1,4 +1,4 @@
-"""What stands in front of all pages: only the user who started the server gets one, and it may load nothing.
+"""Guard of all pages: only the user who started the server gets one, and it may load nothing.
 
 | rule                                | against                                                         |
 |-------------------------------------|-----------------------------------------------------------------|

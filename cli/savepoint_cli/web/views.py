@@ -98,7 +98,7 @@ def query(served: Served, given: QueryParams) -> Values:
 
 
 def key(served: Served, given: QueryParams) -> Values:
-    """All that one key has."""
+    """All state of one key."""
     text, operator = given.get("key", ""), given.get("operator") or None
     if not text:
         return {"key": ""}
@@ -152,7 +152,7 @@ def doctor(served: Served, given: QueryParams) -> Values:
 
 
 def diff(served: Served, given: QueryParams) -> Values:
-    """What differs between two savepoints."""
+    """Differences between two savepoints."""
     other = served.others.get(given.get("other", ""))
     if other is None:
         return {}

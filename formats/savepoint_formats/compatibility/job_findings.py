@@ -1,4 +1,4 @@
-"""What the rules say of a savepoint that a new version of its job restores, operator by operator."""
+"""Answers of the rules about a savepoint that a new version of its job restores, by operator."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _AVRO = "org.apache.flink.formats.avro.typeutils.AvroSerializerSnapshot"
 
 
 class Outcome(IntEnum):
-    """What Flink does with a new serializer, from the best to the worst."""
+    """Answer of Flink to a new serializer, from the best to the worst."""
 
     AS_IS = 0
     RECONFIGURED = 1
@@ -86,7 +86,7 @@ class Resolution:
 def resolve(
     old: TypeSerializerSnapshot, new: TypeSerializerSnapshot, place: str, *, is_field: bool = False
 ) -> Resolution:
-    """What Flink does with state of an old serializer if a job has the new one.
+    """Answer of Flink to state of an old serializer if a job has the new one.
 
     Args:
         old: The serializer that wrote the state.

@@ -40,7 +40,7 @@ class LogicalType:
     kind: str = field(default="REGULAR", compare=False, repr=False)
 
     @property
-    def piece(self) -> Layout | None:
+    def embedded(self) -> Layout | None:
         """The layout of values that another serializer writes into a row; None for other types."""
         match self.root:
             case "RAW":

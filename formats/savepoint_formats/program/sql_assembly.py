@@ -100,14 +100,14 @@ def _slot(sql: LogicalType, draft: Draft, listing: Listing) -> None:
         _slot(children[0], draft, listing)
     elif root in ("ROW", "STRUCTURED_TYPE", "ARRAY", "MAP", "MULTISET"):
         _piece(sql, draft, listing)
-    elif isinstance(sql.piece, Opaque):
+    elif isinstance(sql.embedded, Opaque):
         content, reason = listing.fields(draft, ("bytes", "reason"))
         content.storage, content.density = Storage.BYTES, 1
-        reason.storage, reason.names = Storage.NAMES, (sql.piece.note,)
+        reason.storage, reason.names = Storage.NAMES, (sql.embedded.note,)
         listing.emit(Op.SLOT_RAW, content.number)
         listing.emit(Op.CONSTANT, reason.number)
-    elif sql.piece is not None:
-        draft.storage, draft.layout = Storage.PIECES, sql.piece
+    elif sql.embedded is not None:
+        draft.storage, draft.layout = Storage.PIECES, sql.embedded
         listing.emit(Op.SLOT_PIECE, draft.number)
     else:  # NULL, which is always null
         draft.storage = Storage.NOTHING

@@ -253,8 +253,8 @@ class KeyedPlan:
                             yield KeyGroupRange(group, group), GroupSplit(index, count)
                 else:
                     part = KeyGroupRange(groups[0], groups[-1])
-                    for piece in even_ranges(part, sizes[part.start - start :], self.size):
-                        yield piece, WHOLE
+                    for even in even_ranges(part, sizes[part.start - start :], self.size):
+                        yield even, WHOLE
 
     def _sizes(self, handle: KeyedStateHandle) -> tuple[Sizes, int]:
         """Bytes of each key group of a handle, and those of the largest that is not divided."""

@@ -13,7 +13,7 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_spans import EntrySpans
 from savepoint_formats.errors import within
 from savepoint_formats.key_groups.ranges import CHUNK_SIZE, WHOLE, GroupSplit
-from savepoint_formats.sources.large_key_groups import GATHERED_SIZE, portions
+from savepoint_formats.sources.large_key_groups import GATHERED_SIZE, chunks_of_key_group
 from savepoint_formats.sources.state_rows import EntryDecoders
 from savepoint_formats.state_files.rocksdb.sst_merge import Room
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
@@ -131,17 +131,17 @@ class EntrySource:
         return min(BATCH_SIZE, self.settings.chunk_size or BATCH_SIZE)
 
     def is_large(self, size: int) -> bool:
-        """Whether a key group of ``size`` bytes is read in portions."""
+        """Whether a key group of ``size`` bytes is read chunk by chunk."""
         chunk_size = self.settings.chunk_size
         is_divided = not self.settings.group_split.is_whole
         return is_divided or (chunk_size is not None and size > chunk_size)
 
-    def portions(self, size: int, blocks: Callable[[], Iterator[Part]]) -> Iterator[Part]:
-        """Reads a large key group in portions; ``blocks`` reads it from its beginning."""
+    def large_chunks(self, size: int, blocks: Callable[[], Iterator[Part]]) -> Iterator[Part]:
+        """Reads a large key group chunk by chunk; ``blocks`` reads it from its beginning."""
         chunk_size = self.settings.chunk_size or max(size, 1)
-        # All tasks have the same number, so that each portion is in one split.
+        # All tasks have the same number, so that each chunk is in one split.
         count = max(-(-size // chunk_size), self.settings.group_split.count)
-        yield from portions(
+        yield from chunks_of_key_group(
             blocks,
             size,
             count,
@@ -181,7 +181,7 @@ class CanonicalSource(EntrySource):
             for block in self.entries.divided(file, section, BLOCK_SIZE):
                 yield block.part(self._names, names)
 
-        yield from self.portions(section.size, blocks)
+        yield from self.large_chunks(section.size, blocks)
 
     @property
     def block_size(self) -> int:
@@ -215,7 +215,7 @@ class RocksDbSource(EntrySource):
                 size = self._files.size(wanted, part)
                 if len(part) == 1 and self.is_large(size):
                     blocks = partial(self._blocks, wanted, part, BLOCK_SIZE)
-                    yield from self.portions(size, blocks)
+                    yield from self.large_chunks(size, blocks)
                 else:
                     room = Room(size + size // 2 + _SPARE_ROOM)
                     whole = self._blocks(wanted, part, sys.maxsize, room)

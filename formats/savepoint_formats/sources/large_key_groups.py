@@ -1,8 +1,8 @@
 """Reads key groups that are too large to be decoded at once.
 
 The states of a key group lie one behind the other, so that its rows are complete only when all
-entries were read. The entries of a large one are therefore divided among portions by a hash of
-their identity, and each portion is decoded by itself. The bytes of portions are in memory; if
+entries were read. The entries of a large one are therefore divided among chunks by a hash of
+their identity, and each chunk is decoded by itself. The bytes of chunks are in memory; if
 they are too many, the key group is read again for others. So memory is bounded.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Sizes = NDArray[np.int32]
 
 GATHERED_SIZE = 96 << 20
-"""Bytes of the portions that one pass over a key group gathers."""
+"""Bytes of the chunks that one pass over a key group gathers."""
 
 
 class Memory:
@@ -65,14 +65,14 @@ class CopiedEntries:
 def divided(
     chunk: Chunk, spans: tuple[Positions, ...], count: int, wanted: range, memory: Memory
 ) -> list[CopiedEntries]:
-    """Copies the entries of the wanted portions into memory.
+    """Copies the entries of the wanted chunks into memory.
 
     ``spans`` are start and end of each entry's identity, key and value.
     Raises ``ValueError`` if an entry lies outside of the chunk.
     """
     spans = tuple(np.ascontiguousarray(span, np.int64) for span in spans)
     starts, ends, key_starts, key_ends, value_starts, value_ends = spans
-    portions = np.empty(len(starts), np.int32)
+    chunks = np.empty(len(starts), np.int32)
     entries, sizes = np.zeros((2, count), np.int64)
     job = PortionsJob(
         data=chunk.address,
@@ -84,7 +84,7 @@ def divided(
         value_starts=value_starts.ctypes.data,
         value_ends=value_ends.ctypes.data,
         total=len(starts),
-        portions=portions.ctypes.data,
+        portions=chunks.ctypes.data,
         portion_count=count,
         entries=entries.ctypes.data,
         sizes=sizes.ctypes.data,
@@ -122,7 +122,7 @@ def _borders(sizes: Positions) -> list[int]:
     return [0, *np.cumsum(sizes).tolist()]
 
 
-def portions(
+def chunks_of_key_group(
     blocks: Callable[[], Iterator[Part]],
     size: int,
     count: int,
@@ -132,10 +132,10 @@ def portions(
     *,
     at_once: int,
 ) -> Iterator[Part]:
-    """Reads a key group of ``size`` bytes portion by portion; a key's entries are in one portion.
+    """Reads a key group of ``size`` bytes chunk by chunk; a key's entries are in one chunk.
 
     ``blocks`` reads the key group from its beginning, ``identities`` finds the borders of
-    identities, and each pass gathers ``at_once`` of the ``chosen`` portions.
+    identities, and each pass gathers ``at_once`` of the ``chosen`` chunks.
     """
     passes = -(-len(chosen) // at_once)
     for wanted in (chosen[number::passes] for number in range(passes)):
@@ -145,19 +145,19 @@ def portions(
             for name, spans in by_state.items():
                 own = identities(name, chunk, spans)
                 parts = divided(chunk, (*own, *spans.arrays()), count, wanted, memory)
-                for portion, entries in zip(gathered, parts, strict=True):
+                for copies, entries in zip(gathered, parts, strict=True):
                     if len(entries):
-                        portion.setdefault(name, []).append(entries)
+                        copies.setdefault(name, []).append(entries)
         while gathered:
-            # Nothing else refers to a portion, so that its memory is freed when it is done.
+            # Nothing else refers to these copies, so that its memory is freed when it is done.
             yield _joined(gathered.pop(0), path)
 
 
-def _joined(portion: dict[str, list[CopiedEntries]], path: str) -> Part:
-    """Entries of a portion in one chunk, state behind state."""
+def _joined(by_state: dict[str, list[CopiedEntries]], path: str) -> Part:
+    """Copied entries in one chunk, state behind state."""
     base = 0
     spans: dict[str, EntrySpans] = {}
-    for name, copies in portion.items():
+    for name, copies in by_state.items():
         key_sizes = np.concatenate([entries.key_sizes for entries in copies])
         sizes = np.concatenate([entries.value_sizes for entries in copies]).astype(np.int64)
         sizes += key_sizes
@@ -166,5 +166,5 @@ def _joined(portion: dict[str, list[CopiedEntries]], path: str) -> Part:
         key_ends = starts + key_sizes
         spans[name] = EntrySpans(starts, key_ends, key_ends, ends)
         base = int(ends[-1])
-    data = [entries.data for copies in portion.values() for entries in copies]
+    data = [entries.data for copies in by_state.values() for entries in copies]
     return Chunk(np.concatenate([np.empty(0, np.uint8), *data]), path), spans

@@ -246,8 +246,8 @@ def _sql_type(sql: LogicalType, depth: int) -> pa.DataType:
             return pa.map_(_sql_type(element, depth), pa.int32())
         case "DISTINCT_TYPE", (source,):
             return _sql_type(source, depth)
-        case _ if sql.piece is not None:
-            return _arrow_type(sql.piece, depth)
+        case _ if sql.embedded is not None:
+            return _arrow_type(sql.embedded, depth)
         case root, _ if root in _SQL_SCALARS:
             return _SQL_SCALARS[root]
         case root, _:

@@ -204,8 +204,8 @@ def _read_slot(sql: LogicalType, data: DataInputView, position: int, nesting: Ne
             return _read_map(element, _COUNTS, far_value(data, position), nesting.deeper())
         case "DISTINCT_TYPE", (source,):
             return _read_slot(source, data, position, nesting.deeper())
-        case _ if sql.piece is not None:
-            return nesting.read_value(sql.piece, far_value(data, position))
+        case _ if sql.embedded is not None:
+            return nesting.read_value(sql.embedded, far_value(data, position))
         case _:
             return read_single(sql, data, position)
 
@@ -232,8 +232,8 @@ def _bytes_of(sql: LogicalType, value: Value, write_value: WriteValue) -> bytes:
             return _write_map(key, item, value, write_value)
         case "MULTISET", (element,):
             return _write_map(element, _COUNTS, value, write_value)
-        case _ if sql.piece is not None:
-            return write_value(sql.piece, value)
+        case _ if sql.embedded is not None:
+            return write_value(sql.embedded, value)
         case root, _:
             raise ValueError(f"a value of type {root}, which no row stores")
 

@@ -71,8 +71,8 @@ def remarks(layout: Layout) -> Iterator[str]:
 def _remarks_on_types(value: object) -> Iterator[str]:
     match value:
         case LogicalType():
-            if value.piece is not None:
-                yield from remarks(value.piece)
+            if value.embedded is not None:
+                yield from remarks(value.embedded)
             for child in value.children:
                 yield from _remarks_on_types(child)
         case Layout():

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.location import PathText
 
     ExpectedJob: TypeAlias = JobSchema | Snapshot | PathText
-    """What a new job declares: its schema, a savepoint of it, or the path of one of both."""
+    """The state of a new job: its schema, a savepoint of it, or the path of one of both."""
 
 _MAX_SIZE = 64 << 20
 _JSON_START = b"{"

@@ -35,7 +35,7 @@ Sinks, topics, logs and tables of the job were not searched.
 Values derived from the erased ones, such as sums over several people, stay.
 """.strip().splitlines()
 )
-"""What no search of savepoints can tell."""
+"""Limits of each search of savepoints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class CertifiedFile:
 
 @dataclass(frozen=True, slots=True)
 class ErasureCertificate:
-    """What was searched and erased.
+    """Proof of a search for values, and of their erasure.
 
     Attributes:
         time: Time of the certificate, in UTC.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Kind(NamedTuple):
-    """What a text may be: words in names of its fields, the form of values, and the method."""
+    """Kind of text: words in names of its fields, the form of values, and the method."""
 
     name: str
     words: str

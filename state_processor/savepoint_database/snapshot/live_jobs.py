@@ -315,7 +315,7 @@ def _location(job: LiveJob, operation: dict[str, Any]) -> str:
 
 
 def _progress(job: LiveJob) -> str:
-    """What is known of a savepoint under way."""
+    """Progress of a savepoint under way, in a line."""
     history = job.rest.get("jobs", job.id, "checkpoints").get("history") or ()
     for entry in history:
         if (

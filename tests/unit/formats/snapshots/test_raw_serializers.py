@@ -114,7 +114,7 @@ def test_serializers_of_plain_parts_tell_the_layout(serializer: JavaObject, layo
     ],
 )
 def test_all_others_have_a_reason(serializer: Any, reason: str) -> None:
-    found = raw(serializer, "shop.Basket").piece
+    found = raw(serializer, "shop.Basket").embedded
     assert isinstance(found, Opaque)
     assert found.class_name == "shop.Basket"
     assert reason in found.reason
@@ -123,6 +123,6 @@ def test_all_others_have_a_reason(serializer: Any, reason: str) -> None:
 def test_a_serializer_that_holds_itself_is_too_deep() -> None:
     around = made(f"{BASE}ListSerializer")
     around.fields["elementSerializer"] = around
-    found = raw(around).piece
+    found = raw(around).embedded
     assert isinstance(found, Opaque)
     assert "too deep" in found.reason

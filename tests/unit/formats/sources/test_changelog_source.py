@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("scope", SCOPES, ids=lambda scope: type(scope.layout).__name__)
-@pytest.mark.parametrize("form", ["nothing", "heap", "canonical", "portions"])
+@pytest.mark.parametrize("form", ["nothing", "heap", "canonical", "chunks"])
 @settings(max_examples=12)
 @given(data=st.data())
 def test_it_is_what_a_job_has_after_the_same_changes(
@@ -73,7 +73,7 @@ def test_it_is_what_a_job_has_after_the_same_changes(
         # Nothing but the timers tells the type of keys.
         records.append((-1, registration(9, "_timer_state/event_t", "TIMERS", TIMERS)))
     handle = changelog(in_memory(records), base=base)
-    options = {"chunk_size": 16} if form == "portions" else {}
+    options = {"chunk_size": 16} if form == "chunks" else {}
     if job.is_unmerged():
         with pytest.raises(UndecodableError, match="which only the job's function can"):
             found_in(handle, scope, **options)

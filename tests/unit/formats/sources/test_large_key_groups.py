@@ -1,4 +1,4 @@
-"""A key group that is read in portions gives the rows that it gives in one piece."""
+"""A key group that is read chunk by chunk gives the rows that it gives as a whole."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_spans import EntrySpans
 from savepoint_formats.scan import splits as split_plan
 from savepoint_formats.scan.splits import KeyedSplit
-from savepoint_formats.sources.large_key_groups import Memory, divided, portions
+from savepoint_formats.sources.large_key_groups import Memory, chunks_of_key_group, divided
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def rows(savepoint: Savepoint, table: str, **options: Any) -> list[str]:
 
 @pytest.mark.parametrize(("sample", "table"), SAMPLES)
 @pytest.mark.parametrize("chunk_size", [50, 1000])
-def test_portions_are_the_whole(samples: Path, sample: str, table: str, chunk_size: int) -> None:
+def test_chunks_are_the_whole(samples: Path, sample: str, table: str, chunk_size: int) -> None:
     savepoint = Savepoint.open(str(samples / sample))
     whole = rows(savepoint, table)
     assert whole
@@ -123,7 +123,7 @@ def test_every_entry_is_in_one_portion_with_all_of_its_key(
     chunk, spans = spans_of(entries)
     found: list[tuple[bytes, bytes]] = []
     seen: set[bytes] = set()
-    for part, states in portions(
+    for part, states in chunks_of_key_group(
         lambda: iter([(chunk, {"state": spans})]),
         len(chunk),
         count,
@@ -146,7 +146,7 @@ def test_every_entry_is_in_one_portion_with_all_of_its_key(
     assert Counter(found) == Counter(entries)
 
 
-def test_portions_of_keys_that_differ_at_either_end_are_even() -> None:
+def test_chunks_of_keys_that_differ_at_either_end_are_even() -> None:
     for keys in (
         [number.to_bytes(8, "big") for number in range(10_000)],
         [f"{number:06}-of-all-the-customers-there-are".encode() for number in range(10_000)],
