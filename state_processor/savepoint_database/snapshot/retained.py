@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import warnings
 from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from pyarrow import fs
 from savepoint_database.snapshot.description import kind_of
 from savepoint_database.types.record_table import record_table
 from savepoint_formats.bytes.data_view import DataInputView
-from savepoint_formats.errors import SavepointError, SavepointNotFoundError
+from savepoint_formats.errors import NewestSnapshotWarning, SavepointError, SavepointNotFoundError
 from savepoint_formats.locations.file_io import METADATA_FILE, SnapshotDirectory
 from savepoint_formats.locations.location import Location, is_local, path_text
 from savepoint_formats.locations.path_rules import PathRules
@@ -131,7 +132,29 @@ def snapshots(
     return RetainedSnapshots(_newest_first(_Directory.of(path, rules).retained(DEPTH)))
 
 
-def newest_complete(path: str, rules: PathRules) -> tuple[RetainedSnapshot | None, int]:
+def read_newest(path: str, rules: PathRules) -> tuple[str, SnapshotDirectory, bytes]:
+    """The path of a snapshot, its directory and ``_metadata``; the newest complete one below a directory."""
+    directory = SnapshotDirectory.of(path, rules)
+    try:
+        return path, directory, directory.read_metadata()
+    except SavepointNotFoundError as error:
+        newest, count = _newest_complete(path, rules)
+        if newest is None:
+            places = _first_places(path, rules)
+            if not places:
+                raise
+            message = (
+                f"{error}; it contains, for instance, {', '.join(places)}: name one of them,"
+                " or list all with savepoint snapshots"
+            )
+            raise SavepointNotFoundError(message) from None
+    message = f"{path}: {newest.path} is read, the newest complete snapshot of {count}"
+    warnings.warn(message, NewestSnapshotWarning, stacklevel=3)
+    directory = SnapshotDirectory.of(newest.path, rules)
+    return newest.path, directory, directory.read_metadata()
+
+
+def _newest_complete(path: str, rules: PathRules) -> tuple[RetainedSnapshot | None, int]:
     """The newest complete snapshot below a job's directory, and the number of snapshots.
 
     Searches where Flink makes checkpoints: in the directory, or in those of jobs in it.
@@ -140,7 +163,7 @@ def newest_complete(path: str, rules: PathRules) -> tuple[RetainedSnapshot | Non
     return next((snapshot for snapshot in snapshots if snapshot.is_complete), None), len(snapshots)
 
 
-def first_places(path: str, rules: PathRules) -> list[str]:
+def _first_places(path: str, rules: PathRules) -> list[str]:
     """Paths of a few snapshots below a directory, the uppermost; none if it is one that did not complete."""
     directory = _Directory.of(path, rules)
     folders, places = deque([""]), list[str]()

@@ -26,18 +26,15 @@ from savepoint_database.snapshot.planned_operators import (
     planned_operators,
     query_nodes,
 )
-from savepoint_database.snapshot.retained import first_places, newest_complete
+from savepoint_database.snapshot.retained import read_newest
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import (
-    NewestSnapshotWarning,
     OperatorNotFoundError,
     PlanError,
-    SavepointNotFoundError,
     UnreadTableWarning,
 )
 from savepoint_formats.key_groups.ranges import CHUNK_SIZE
-from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.location import is_live, path_text
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.metadata import CheckpointMetadata
@@ -53,6 +50,7 @@ if TYPE_CHECKING:
     from savepoint_database.types.class_library import DescribedClasses
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.layout import KryoClass
+    from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.locations.location import PathText
     from savepoint_formats.plans.compiled_plan import CompiledPlan
     from savepoint_formats.scan.merged_columns import MergeInstances
@@ -147,7 +145,7 @@ class Snapshot:
             path, directory, data = latest.path, latest.directory, latest.data
             metadata = _metadata(directory, data, latest.names)
         else:
-            path, directory, data = _read(path, rules)
+            path, directory, data = read_newest(path, rules)
             metadata = _metadata(directory, data)
         names = names_by_id(metadata, uids, path)
         kryo = _kryo(metadata, _described(kryo_classes))
@@ -363,28 +361,6 @@ class Snapshot:
     def files(self) -> list[FileDescription]:
         """Every file of the savepoint, its references, and whether it is missing."""
         return list(describe_files(self.directory, self._operators))
-
-
-def _read(path: str, rules: PathRules) -> tuple[str, SnapshotDirectory, bytes]:
-    """The path of a snapshot, its directory and ``_metadata``; the newest complete one below a directory."""
-    directory = SnapshotDirectory.of(path, rules)
-    try:
-        return path, directory, directory.read_metadata()
-    except SavepointNotFoundError as error:
-        newest, count = newest_complete(path, rules)
-        if newest is None:
-            places = first_places(path, rules)
-            if not places:
-                raise
-            message = (
-                f"{error}; it contains, for instance, {', '.join(places)}: name one of them,"
-                " or list all with savepoint snapshots"
-            )
-            raise SavepointNotFoundError(message) from None
-    message = f"{path}: {newest.path} is read, the newest complete snapshot of {count}"
-    warnings.warn(message, NewestSnapshotWarning, stacklevel=3)
-    directory = SnapshotDirectory.of(newest.path, rules)
-    return newest.path, directory, directory.read_metadata()
 
 
 def _metadata(
