@@ -56,14 +56,16 @@ def callback(parse: Callable[[Any], Any]) -> Callable[[click.Context, click.Para
 
 
 def pairs(
-    expected: str, parse: Callable[[str], Any] = str
+    expected: str,
+    parse: Callable[[str], Any] = str,
+    divided: Callable[[str, str], tuple[str, str, str]] = str.rpartition,
 ) -> Callable[[click.Context, click.Parameter, Any], Any]:
     """A callback that makes a dict of repeated options such as ``count=sum``."""
 
     def parsed(texts: tuple[str, ...]) -> dict[str, Any]:
         values = {}
         for text in texts:
-            name, _, value = text.rpartition("=")
+            name, _, value = divided(text, "=")
             if not (name and value):
                 raise click.BadParameter(f"{text!r}, expected {expected}")
             values[name] = parse(value)

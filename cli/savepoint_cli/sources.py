@@ -27,17 +27,6 @@ class SourceOptions:
     stream_from: str | None
 
 
-def _positions(texts: tuple[str, ...]) -> dict[str, str]:
-    """Splits and positions; a position may have an equals sign, the id of a split has none."""
-    positions = {}
-    for text in texts:
-        split, _, position = text.partition("=")
-        if not (split and position):
-            raise click.BadParameter(f"{text!r}, expected a split and a position, as orders-3=42")
-        positions[split] = position
-    return positions
-
-
 _changes = options.collected(
     "changes",
     SourceOptions,
@@ -46,7 +35,8 @@ _changes = options.collected(
         "positions",
         metavar="SPLIT=POSITION",
         multiple=True,
-        callback=options.callback(_positions),
+        # A position may have an equals sign, the id of a split has none.
+        callback=options.pairs("a split and a position, as orders-3=42", divided=str.partition),
         help="Let the reader of a split go on elsewhere. POSITION is JSON. Repeatable.",
     ),
     click.option(

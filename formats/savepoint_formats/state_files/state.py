@@ -220,6 +220,17 @@ def element_layout(state: State) -> Layout:
     return state.stored
 
 
+def value_parts(kind: StateKind, layout: Layout) -> tuple[Layout, ...]:
+    """Layouts of a value, of an element of a list, or of a user key and its value."""
+    match kind, layout:
+        case StateKind.LIST, layouts.Repeated(element):
+            return (element,)
+        case StateKind.MAP, layouts.MapOf(key, layouts.Nullable(value)) | layouts.MapOf(key, value):
+            return key, value
+        case _:
+            return (layout,)
+
+
 def key_layout(state: State) -> Layout:
     """Layout of a keyed state's key."""
     if state.key is None:

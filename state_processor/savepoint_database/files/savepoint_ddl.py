@@ -15,7 +15,7 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.errors import StateTypeError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Pojo, Repeated
 from savepoint_formats.metadata import KeyGroupsHandle
-from savepoint_formats.state_files.state import StateKind, key_layout
+from savepoint_formats.state_files.state import StateKind, key_layout, value_parts
 from savepoint_formats.tables.tables import KEYED_STATE
 
 if TYPE_CHECKING:
@@ -108,23 +108,13 @@ def _reason_against(state: State) -> str:
         return f"the connector has no {state.kind.value} state"
     if state.has_ttl:
         return "its values have a time to live"
-    unnamed = [type(part).__name__ for part in _parts(state) if _sql_type(part) is None]
+    parts = value_parts(state.kind, state.stored)
+    unnamed = [type(part).__name__ for part in parts if _sql_type(part) is None]
     return f"the connector has no type for {unnamed[0]}" if unnamed else ""
 
 
-def _parts(state: State) -> tuple[Layout, ...]:
-    """Layouts of a value, of an element, or of a user key and its value."""
-    match state.kind, state.stored:
-        case StateKind.LIST, Repeated(element):
-            return (element,)
-        case StateKind.MAP, MapOf(key, value):
-            return key, value
-        case _:
-            return (state.stored,)
-
-
 def _column_type(state: State) -> str:
-    types = ", ".join(_sql_type(part) or "" for part in _parts(state))
+    types = ", ".join(_sql_type(part) or "" for part in value_parts(state.kind, state.stored))
     match state.kind:
         case StateKind.LIST:
             return f"ARRAY<{types}>"

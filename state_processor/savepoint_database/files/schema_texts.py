@@ -27,7 +27,7 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.errors import StateTypeError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated
 from savepoint_formats.plans.wider_types import type_text
-from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.state_files.state import StateKind, value_parts
 from savepoint_formats.values.arrow_types import spark_type_name
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _descriptor(state: State, name: str) -> Iterable[str]:
     if descriptor is None:
         yield f"# {state.name}: PyFlink has no {state.kind.value} state"
         return
-    parts = _parts(state)
+    parts = value_parts(state.kind, state.value)
     types = [_type(part) for part in parts]
     for part, text in zip(parts, types, strict=True):
         if text is None:
@@ -210,16 +210,6 @@ def flink_type(layout: Layout) -> str:
 
 def _class_name(layout: Layout) -> str:
     return getattr(layout, "class_name", "") or type(layout).__name__
-
-
-def _parts(state: State) -> tuple[Layout, ...]:
-    match state.kind, state.value:
-        case StateKind.LIST, Repeated(element):
-            return (element,)
-        case StateKind.MAP, MapOf(key, Nullable(value)) | MapOf(key, value):
-            return key, value
-        case _, value:
-            return (value,)
 
 
 def _type(layout: Layout) -> str | None:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_database.types.spark_values import to_comparable
-from savepoint_database.types.sql_names import nodes, parse_tree
+from savepoint_database.types.sql_names import nodes, parse_tree, unused
 from savepoint_formats.errors import ConditionError
 from savepoint_formats.printable import did_you_mean
 
@@ -71,7 +71,7 @@ def _chosen(batch: pa.RecordBatch, text: str, names: Sequence[str]) -> pa.Array:
     """Numbers of the rows that fulfil a condition on these columns."""
     import duckdb  # noqa: PLC0415  # only conditions need it
 
-    number = _unused("$row", names)
+    number = unused("$row", names)
     rows = pa.array(np.arange(batch.num_rows))
     columns = [*to_comparable(batch.select(names)).columns, rows]
     numbered = pa.Table.from_arrays(columns, names=[*names, number])
@@ -114,14 +114,6 @@ def _reason(error: Exception, known: Sequence[str]) -> str:
         return reason
     hint = did_you_mean(unknown[1], known)
     return f"there is no column {unknown[1]!r}; there are: {', '.join(known)}{hint}"
-
-
-def _unused(name: str, names: Sequence[str]) -> str:
-    """The name, with ``$`` in front until no column has it, in any case."""
-    taken = {other.casefold() for other in names}
-    while name.casefold() in taken:
-        name = f"${name}"
-    return name
 
 
 @cache
