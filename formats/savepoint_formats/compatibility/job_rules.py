@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats.compatibility.operator_rules import UPGRADING
-from savepoint_formats.compatibility.rules import Rule, Verdict
+from savepoint_formats.compatibility.rules import Rule, Verdict, whole_if
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,19 +22,9 @@ ANOTHER_STATE = (
 )
 
 
-def _lost(pair: OperatorPair | StatePair) -> Iterator[str]:
-    if pair.new is None and not pair.likely:
-        yield ""
-
-
 def _moved(pair: OperatorPair | StatePair) -> Iterator[str]:
     if pair.old is not None and pair.likely:
         yield f"{pair.old.name} → {' or '.join(pair.likely)}"
-
-
-def _new(pair: OperatorPair | StatePair) -> Iterator[str]:
-    if pair.old is None:
-        yield ""
 
 
 def _max_parallelism(*, is_default: bool) -> Callable[[OperatorPair], Iterator[str]]:
@@ -73,7 +63,7 @@ JOB_OPERATOR_RULES: tuple[Rule[OperatorPair], ...] = (
     Rule(
         "operator-missing",
         Verdict.AFTER_MIGRATION,
-        _lost,
+        whole_if(lambda pair: pair.new is None and not pair.likely),
         "the new job has no operator with this uid. Flink refuses the savepoint, or drops the state"
         " if it is started with --allowNonRestoredState",
         "if the state may go: savepoint remove-operator PATH OPERATOR OUT, or --allowNonRestoredState;"
@@ -93,7 +83,7 @@ JOB_OPERATOR_RULES: tuple[Rule[OperatorPair], ...] = (
     Rule(
         "operator-new",
         Verdict.RESTORABLE,
-        _new,
+        whole_if(lambda pair: pair.old is None),
         "the savepoint has no state for this operator of the new job: it begins with nothing",
         "if it had another uid: savepoint rename-operator PATH OLD NEW OUT",
         f"{UPGRADING}#matching-operator-state",
@@ -129,7 +119,7 @@ JOB_STATE_RULES: tuple[Rule[StatePair], ...] = (
     Rule(
         "state-not-used",
         Verdict.RESTORABLE,
-        _lost,
+        whole_if(lambda pair: pair.new is None and not pair.likely),
         "the new job does not declare it: Flink keeps it, and writes it into each later savepoint."
         " The classes of its serializers must still be there",
         "if it may go: savepoint remove-state PATH OPERATOR STATE OUT; if it has another name now:"
@@ -148,7 +138,7 @@ JOB_STATE_RULES: tuple[Rule[StatePair], ...] = (
     Rule(
         "state-new",
         Verdict.RESTORABLE,
-        _new,
+        whole_if(lambda pair: pair.old is None),
         "the savepoint does not have this state of the new job: it begins with nothing",
         "if it had another name: savepoint rename-state PATH OPERATOR OLD NEW OUT",
         UPGRADING,

@@ -198,6 +198,11 @@ class Rule(Generic[SubjectT]):
                 yield Finding(self.verdict, self.name, where, self.reason, self.advice, self.source)
 
 
+def whole_if(condition: Callable[[SubjectT], bool]) -> Callable[[SubjectT], Iterator[str]]:
+    """Finds a subject as a whole if a condition holds."""
+    return lambda subject: iter([""] if condition(subject) else [])
+
+
 def all_findings(
     rules: Iterable[Rule[SubjectT]], subject: SubjectT, crossing: Crossing
 ) -> tuple[Finding, ...]:

@@ -21,6 +21,7 @@ from savepoint_formats.compatibility.rules import (
     made_by_1_to_2,
     on,
     to_another,
+    whole_if,
 )
 from savepoint_formats.compatibility.serializer_rules import NOTES_2_0
 
@@ -41,10 +42,6 @@ def _version(snapshot: SnapshotFacts) -> Iterator[str]:
     yield f"_metadata of version {snapshot.metadata.version}"
 
 
-def _whole(_snapshot: SnapshotFacts) -> Iterator[str]:
-    yield ""
-
-
 def _max_parallelism(snapshot: SnapshotFacts) -> Iterator[str]:
     parallelisms = {
         operator.max_parallelism
@@ -55,23 +52,8 @@ def _max_parallelism(snapshot: SnapshotFacts) -> Iterator[str]:
         yield f"max parallelism {', '.join(map(str, sorted(parallelisms)))}"
 
 
-def _raw(state: StateFacts) -> Iterator[str]:
-    if state.kind in ("raw keyed", "raw operator"):
-        yield ""
-
-
 def _of_sql(state: StateFacts) -> Iterator[str]:
     if any(use.snapshot_class.startswith(_OF_SQL) for use in state.serializers):
-        yield ""
-
-
-def _of_connector(state: StateFacts) -> Iterator[str]:
-    if state.kind == "coordinator" or state.name in _OF_CONNECTORS:
-        yield ""
-
-
-def _of_kafka_consumer(state: StateFacts) -> Iterator[str]:
-    if state.kind == "union list" and state.name == _OF_KAFKA_CONSUMER:
         yield ""
 
 
@@ -82,11 +64,6 @@ def _undescribed(state: StateFacts) -> Iterator[str]:
 def _unseen(state: StateFacts) -> Iterator[str]:
     if state.unseen:
         yield state.unseen
-
-
-def _v2(state: StateFacts) -> Iterator[str]:
-    if state.is_v2:
-        yield ""
 
 
 def _repeated(state: StateFacts) -> Iterator[str]:
@@ -108,7 +85,7 @@ SNAPSHOT_RULES: tuple[Rule[SnapshotFacts], ...] = (
     Rule(
         "downgrade",
         Verdict.UNKNOWN,
-        _whole,
+        whole_if(lambda _: True),
         "Flink promises that newer releases read what older ones wrote, not the other way",
         "try the restore; or restore it by the release that wrote it",
         f"{UPGRADING}#compatibility-table",
@@ -117,7 +94,7 @@ SNAPSHOT_RULES: tuple[Rule[SnapshotFacts], ...] = (
     Rule(
         "major-version",
         Verdict.RESTORABLE,
-        _whole,
+        whole_if(lambda _: True),
         "Flink promises nothing of state from 1.x to 2.x: no rule speaks against what is restorable"
         " here, which is not the same",
         "try the restore before you rely on it",
@@ -139,7 +116,7 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
     Rule(
         "raw-state",
         Verdict.UNKNOWN,
-        _raw,
+        whole_if(lambda state: state.kind in ("raw keyed", "raw operator")),
         "only the operator knows the format of its raw state",
         "see to it that the operator of the target reads what the other one wrote",
         "StateInitializationContext.getRawOperatorStateInputs",
@@ -158,7 +135,7 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
     Rule(
         "connector",
         Verdict.UNKNOWN,
-        _of_connector,
+        whole_if(lambda state: state.kind == "coordinator" or state.name in _OF_CONNECTORS),
         "it is the state of a source or sink, in the format of its connector. Connectors for"
         " Flink 1 do not run on Flink 2, and whether the newer one reads it, it alone knows",
         "upgrade the connector within Flink 1 as far as possible, and take another savepoint;"
@@ -169,7 +146,7 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
     Rule(
         "kafka-consumer",
         Verdict.NOT_RESTORABLE,
-        _of_kafka_consumer,
+        whole_if(lambda state: state.kind == "union list" and state.name == _OF_KAFKA_CONSUMER),
         "it is that of FlinkKafkaConsumer, which Flink 2 does not run",
         "read the offsets here, let a KafkaSource begin with them, and leave this state out"
         " (savepoint remove-operator)",
@@ -201,7 +178,7 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
     Rule(
         "state-v2",
         Verdict.AFTER_MIGRATION,
-        _v2,
+        whole_if(lambda state: state.is_v2),
         "it is state V2, which asynchronous operators keep in ForSt and no other backend restores",
         CONVERT,
         STATE_V2,
@@ -210,7 +187,7 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
     Rule(
         "state-v2-on-forst",
         Verdict.RESTORABLE,
-        _v2,
+        whole_if(lambda state: state.is_v2),
         "it is state V2, which only asynchronous operators restore, and only with ForSt",
         "keep enableAsyncState or table.exec.async-state.enabled of the job, and its backend;"
         f" or {CONVERT}",
