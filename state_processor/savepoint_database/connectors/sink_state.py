@@ -17,6 +17,7 @@ from savepoint_database.snapshot.byte_elements import ByteElement, byte_elements
 from savepoint_formats.errors import FormatError, SavepointError
 from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.printable import html_table, printable
+from savepoint_formats.scan.splits import operator_splits
 from savepoint_formats.sinks.committer_state import END_OF_INPUT, CommitterState
 from savepoint_formats.sinks.connectors import UNKNOWN, Facts, read_committable, read_writer
 from savepoint_formats.state_files.header import OperatorBackendHeader
@@ -267,11 +268,10 @@ def elements_of(operator: Operator) -> Iterator[SinkElement]:
 def _old_states(operator: Operator) -> dict[str, str]:
     """States of sinks from before Sink V2 -> the connector."""
     known = {}
-    for subtask in operator.record.subtasks:
-        handle = subtask.managed_operator_state
-        if handle is None or not {ICEBERG, TWO_PHASE_STATE} & {item.name for item in handle.states}:
+    for split in operator_splits(operator.record):
+        if not {ICEBERG, TWO_PHASE_STATE} & {item.name for item in split.handle.states}:
             continue
-        header = OperatorBackendHeader.of_handle(operator.directory, handle)
+        header = OperatorBackendHeader.of_handle(operator.directory, split.handle)
         for state in header.list_states:
             classes = [entry.snapshot.class_name for _, entry in state.serializers]
             if state.name == ICEBERG:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.scan.read_options import ReadOptions
+from savepoint_formats.scan.splits import operator_splits
 from savepoint_formats.state_files.operator_state import byte_array, element_arrays, with_elements
 from savepoint_formats.state_files.state import StateKind
 
@@ -51,19 +52,13 @@ def byte_elements(
     Raises:
         SavepointError: A file is gone or damaged, or an element is no byte array.
     """
-    for subtask in operator.record.subtasks:
-        handle = subtask.managed_operator_state
-        if handle is None:
-            continue
-        names = {state.name for state in handle.states if state.offsets}
-        wanted = [name for name in states if name in names]
-        if not wanted:
-            continue
-        for name in wanted:
-            for elements in element_arrays(operator.directory, handle, name):
+    for split in operator_splits(operator.record):
+        filled = {state.name for state in split.handle.states if state.offsets}
+        for name in filter(filled.__contains__, states):
+            for elements in element_arrays(operator.directory, split.handle, name):
                 for data in elements.to_pylist():
                     content = _content(data, name) if is_sized else data
-                    yield ByteElement(name, subtask.index, content, is_sized)
+                    yield ByteElement(name, split.subtask, content, is_sized)
 
 
 def element_values(operator: Operator, state: str) -> Iterator[tuple[int, Any]]:
