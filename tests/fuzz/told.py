@@ -153,7 +153,7 @@ def _chosen(operators: Iterable[InMemory]) -> list[tuple[str, InMemory, str, byt
     for operator in operators:
         for name, (data, of) in operator.files.items():
             kind = kind_of(operator, name, of)
-            role = name.partition("-keyed-state-")[2].strip("0123456789-")
+            role = name.split("-", 2)[2].strip("0123456789-")
             known = best.get((kind, role))
             if data and (known is None or len(data) < len(known[3])):
                 best[kind, role] = kind, operator, name, data

@@ -36,6 +36,7 @@ from savepoint_formats.state_files.header import (
 )
 from savepoint_formats.state_files.recognition import expect_kind
 from savepoint_formats.state_files.rocksdb.sst import Sst
+from savepoint_formats.state_files.rocksdb.states import DEFAULT_FAMILY
 from savepoint_formats.state_files.state import KINDS_BY_TYPE
 from savepoint_formats.tables.catalog import (
     base_handles,
@@ -150,10 +151,13 @@ def _looks(
 def _tables(
     directory: SnapshotDirectory, handle: IncrementalHandle
 ) -> Iterator[tuple[str, Check, Look]]:
+    names: frozenset[str] | None = None
+    with suppress(SavepointError):  # a fault already
+        names = frozenset(info.name for info in _keyed_states(directory, handle))
     for sst in (*handle.shared, *handle.private):
         if sst.name.endswith(SST_SUFFIX):
             file = directory.file(sst.stream)
-            yield file.path, Check.HEADERS, partial(_check_table, file, sst.stream.size)
+            yield file.path, Check.HEADERS, partial(_check_table, file, sst.stream.size, names)
 
 
 def _registered(directory: SnapshotDirectory, handle: ChangelogHandle) -> Infos:
@@ -172,8 +176,13 @@ def _operator_states(directory: SnapshotDirectory, handle: OperatorStateHandle) 
     return (*header.list_states, *header.broadcast_states)
 
 
-def _check_table(file: StateFile, size: int) -> None:
-    Sst.open(file, size).read_index()
+def _check_table(file: StateFile, size: int, names: frozenset[str] | None) -> None:
+    """``names`` are those of the states in the header; None if it can't be read."""
+    table = Sst.open(file, size)
+    table.read_index()
+    if names is not None and table.column_family not in (*names, DEFAULT_FAMILY):
+        message = f"entries of state {table.column_family!r}, which the header does not have"
+        raise FormatError(message, file.path, -1)
 
 
 def _check_sections(directory: SnapshotDirectory, handle: KeyGroupsHandle, nothing: int) -> None:

@@ -50,7 +50,7 @@ _AHEAD = 64 << 20
 _SST_SUFFIX = ".sst"
 _MANIFEST = "MANIFEST-"
 _FILE_NAME = re.compile(r"CURRENT|IDENTITY|(MANIFEST|OPTIONS)-\d+|\d+\.(sst|blob|log)")
-_DEFAULT = "default"
+DEFAULT_FAMILY = "default"
 """The column family that every database has; Flink puts nothing into it."""
 
 _AT_ONCE = 16
@@ -93,7 +93,7 @@ class SstFiles:
     def _open(self, file: LocalFile) -> Sst:
         size = file.stream.size
         table = Sst.open(self._directory.file(file.stream, tail=tail_size(size)), size)
-        if self._names is not None and table.column_family not in (*self._names, _DEFAULT):
+        if self._names is not None and table.column_family not in (*self._names, DEFAULT_FAMILY):
             message = f"entries of state {table.column_family!r}, expected one of "
             message += ", ".join(map(repr, self._names))
             raise FormatError(message, table.table.path, -1)

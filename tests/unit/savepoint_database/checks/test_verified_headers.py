@@ -160,3 +160,16 @@ def test_timers_of_an_unknown_class_can_not_be_checked(samples: Path, tmp_path: 
     faults = Savepoint.open(str(path)).verify().faults
     assert {fault.severity for fault in faults} == {Severity.UNCHECKED}
     assert any("TimerSerializerSnop" in fault.problem for fault in faults)
+
+
+def test_tables_of_a_state_that_the_header_does_not_have(samples: Path, tmp_path: Path) -> None:
+    path = tmp_path / "changed"
+    shutil.copytree(samples / NATIVE, path)
+    header = next(file for file in path.iterdir() if b"event_user-timers\0" in file.read_bytes())
+    data = header.read_bytes()
+    header.write_bytes(data.replace(b"event_user-timers", b"event_uses-timers"))
+    problems = [fault.problem for fault in Savepoint.open(str(path)).verify("quick").faults]
+    assert (
+        "entries of state '_timer_state/event_user-timers', which the header does not have"
+        in problems
+    )
