@@ -47,6 +47,7 @@ from savepoint_formats.layout.layout_facts import parts
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_spark.columns import column_of, fits, fitted
+from savepoint_spark.writing.routed_rows import routed
 from savepoint_spark.writing.run_encoding import given_key_groups, present
 
 if TYPE_CHECKING:
@@ -296,7 +297,7 @@ def in_key_groups(rows: DataFrame, max_parallelism: int) -> DataFrame:
     count = _partitions(rows.sparkSession, max_parallelism)
     key_group = F.shiftright(ORDER, _ORDER_BITS)
     task = (key_group * F.lit(count) / F.lit(max_parallelism)).cast(IntegerType())
-    return rows.repartitionById(count, task)
+    return routed(rows, count, task)
 
 
 def in_order(rows: DataFrame, inputs: Iterable[KeyedInput]) -> DataFrame:

@@ -29,6 +29,7 @@ from savepoint_formats.state_files.canonical_file import CanonicalFile
 from savepoint_formats.state_files.header import KeyedBackendHeader
 from savepoint_formats.state_files.state_v2 import expect_synchronous
 from savepoint_spark.session.tasks import run_through, typed_errors
+from savepoint_spark.writing.routed_rows import routed
 from savepoint_spark.writing.run_encoding import HASH_SIZE
 from savepoint_spark.writing.shuffled_runs import FILE, ShuffledRuns
 
@@ -69,6 +70,10 @@ WRITTEN_SCHEMA = pa.schema(
 _BYTES_PER_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
 _NO_LIMIT = 2**31 - 1
 
+# Spark 3.5 limits rows alone; a run has a task's bytes of a key group.
+_ROWS_PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_FEW_ROWS = "8"
+
 _EXAMPLES = 3
 
 
@@ -88,8 +93,8 @@ class KeyedFiles:
 
         Returns handles by subtask; subtasks without state have none. ``DuplicateKeyError`` says that a key has two rows.
         """
-        routed = runs.repartitionById(self.parallelism, self.owner())
-        files = routed.sortWithinPartitions(*self.order).mapInArrow(self._task, WRITTEN)
+        by_owner = routed(runs, self.parallelism, self.owner())
+        files = by_owner.sortWithinPartitions(*self.order).mapInArrow(self._task, WRITTEN)
         with typed_errors():
             written = [row.asDict() for row in in_arrow_batches_of(_BATCH_SIZE, files).collect()]
         # Spark starts no task if it knows that there are no rows.
@@ -193,7 +198,7 @@ def _has_equal_rows(keys: NDArray[np.uint64]) -> bool:
 
 
 def in_arrow_batches_of(size: int, data: DataFrame) -> DataFrame:
-    """The rows, in batches of at most ``size`` bytes unless a single row has more.
+    """The rows, in batches of at most ``size`` bytes unless a single row has more; 8 rows in Spark 3.5.
 
     The session keeps its own setting. Spark Connect lets nobody copy a session, so there that
     setting holds.
@@ -204,8 +209,13 @@ def in_arrow_batches_of(size: int, data: DataFrame) -> DataFrame:
     # itself copies a session for each of its streams in this way.
     spark = data.sparkSession
     copy = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
-    copy.conf.set(_BYTES_PER_BATCH, str(min(size, _NO_LIMIT)))
-    datasets = getattr(spark._jvm, "org.apache.spark.sql.classic.Dataset")
+    classes: Any = spark._jvm
+    if spark.version.startswith("3."):
+        copy.conf.set(_ROWS_PER_BATCH, _FEW_ROWS)
+        datasets = classes.org.apache.spark.sql.Dataset
+    else:
+        copy.conf.set(_BYTES_PER_BATCH, str(min(size, _NO_LIMIT)))
+        datasets = getattr(classes, "org.apache.spark.sql.classic.Dataset")
     plan = data._jdf.queryExecution().analyzed()
     return DataFrame(datasets.ofRows(copy._jsparkSession, plan), copy)
 

@@ -42,6 +42,7 @@ from savepoint_formats.state_files.operator_state import (
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_spark.columns import fitted, shown_layout
 from savepoint_spark.session.tasks import run_through, typed_errors
+from savepoint_spark.writing.routed_rows import routed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -223,11 +224,10 @@ class OperatorFiles:
             elements_of.elements(index, context.parallelism)
             for index, elements_of in enumerate(rows)
         ]
-        routed = reduce(
-            lambda elements_of, other: elements_of.unionAll(other), elements
-        ).repartitionById(context.parallelism, F.col("subtask"))
+        united = reduce(lambda elements_of, other: elements_of.unionAll(other), elements)
+        by_subtask = routed(united, context.parallelism, F.col("subtask"))
         with typed_errors():
-            written = routed.mapInArrow(files._task, _WRITTEN).collect()
+            written = by_subtask.mapInArrow(files._task, _WRITTEN).collect()
         return {row.subtask: files._handle(row) for row in written}
 
     def _handle(self, written: Row) -> OperatorStateHandle:
