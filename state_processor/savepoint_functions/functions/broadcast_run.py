@@ -55,6 +55,7 @@ from savepoint_spark.changing.stored_elements import (
     element_layout,
     operator_states,
 )
+from savepoint_spark.session.tasks import collected
 from savepoint_spark.writing.operator_plan import ELEMENTS, NewOperatorState, spread_rows
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ class BroadcastResult:
     def held(self) -> HeldBroadcast:
         """The states for tasks."""
         of_states = self.table.where(F.col(_STATE).isNotNull()).select(_STATE, _KEY, _ELEMENT)
-        table = of_states.toArrow()
+        table = collected(of_states)
         entries = []
         for number in range(len(self.descriptors)):
             rows = table.filter(pc.equal(table.column(_STATE), number))

@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException
 from savepoint_formats.errors import ColumnNotFoundError
 from savepoint_formats.pass_through.divided_entries import ListedKeys
 from savepoint_spark.columns import fitted
-from savepoint_spark.session.tasks import typed_errors
+from savepoint_spark.session.tasks import collected, typed_errors
 from savepoint_spark.writing.keyed_rows import KeyedRows
 from savepoint_spark.writing.operator_plan import encoded_elements
 from savepoint_spark.writing.run_encoding import KEY
@@ -36,7 +36,7 @@ def keys_where(tables: Iterable[DataFrame], where: Column | str, operator: str) 
         try:
             chosen.append(table.where(where).select(KEY))
         except AnalysisException as error:
-            if not (error.getCondition() or "").startswith(_UNRESOLVED):
+            if not _condition(error).startswith(_UNRESOLVED):
                 raise
             refusals.append(error)
     if not chosen:
@@ -45,6 +45,12 @@ def keys_where(tables: Iterable[DataFrame], where: Column | str, operator: str) 
             f"no table of keyed state of operator {operator} has the columns of the condition{reason}"
         )
     return reduce(lambda rows, other: rows.union(other), chosen).distinct()
+
+
+def _condition(error: AnalysisException) -> str:
+    # PySpark 3.5 has the older name alone.
+    condition = error.getCondition if hasattr(error, "getCondition") else error.getErrorClass
+    return condition() or ""
 
 
 def encoded_keys(keys: DataFrame, layout: Layout) -> ListedKeys:
@@ -56,7 +62,7 @@ def encoded_keys(keys: DataFrame, layout: Layout) -> ListedKeys:
             yield pa.RecordBatch.from_arrays([encoded_elements(batch, KEY, layout)], names=[KEY])
 
     with typed_errors():
-        encoded = keys.select(column).mapInArrow(encode, "key BINARY").toArrow()
+        encoded = collected(keys.select(column).mapInArrow(encode, "key BINARY"))
     whole = encoded.column(KEY).cast(pa.large_binary()).combine_chunks()
     return ListedKeys(whole if isinstance(whole, pa.Array) else whole.chunk(0), is_excluded=True)
 

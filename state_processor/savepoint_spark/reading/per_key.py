@@ -1,9 +1,8 @@
 """Runs a user's function for each key, or key and window, of an operator.
 
 The driver opens a copy of the function to learn which states it reads, and plans a scan of these
-alone. A task opens the function, reads its split, and sends rows of the user's schema to Spark as
-any data source does, so state never passes through the JVM. ``mapInArrow`` would need pandas for
-that. A batch of a scan has whole key groups, so a task finds more about its keys, their timers and
+alone. A task opens the function, reads its split, and sends rows of the user's schema to Spark, so
+state never passes through the JVM. A batch of a scan has whole key groups, so a task finds more about its keys, their timers and
 state of the key alone, in the same key groups of other tables, without a shuffle.
 """
 

@@ -13,6 +13,11 @@ from savepoint_formats.scan.read_options import ReadOptions, key_groups_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from savepoint_formats.locations.path_rules import PathRules
+
+FORMAT = "savepoint"
+"""The name of the data source."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
@@ -60,6 +65,12 @@ class SourceOptions:
             name: (getattr(self.read, name), getattr(default.read, name)) for name in _OF_READ
         }
         return {name: value for name, (value, before) in pairs.items() if value != before}
+
+
+def path_options(rules: PathRules) -> dict[str, str]:
+    """The options for rules of paths that differ from the default."""
+    allowed = {"allowPaths": json.dumps(rules.allowed)} if rules.allowed else {}
+    return allowed | ({"strictPaths": "true"} if rules.is_strict else {})
 
 
 _OF_READ = tuple(field.name for field in fields(ReadOptions))

@@ -32,8 +32,8 @@ from savepoint_formats.locations.location import Location, absolute, is_local
 from savepoint_formats.new_snapshot.whole_file import whole_file
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.values.arrow_types import spark_type_name
-from savepoint_spark.reading.data_source import FORMAT
-from savepoint_spark.reading.source_options import SourceOptions
+from savepoint_spark.reading.source_options import FORMAT, SourceOptions
+from savepoint_spark.session.session import expect_release
 from savepoint_spark.session.tasks import typed_errors
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class RegisteredViews:
         times: Times,
         cache: TableCache | None = None,
     ) -> None:
+        expect_release("4.0", "tables in Spark SQL need")
         self.tables = SqlTables(savepoint.operators())
         self._savepoint, self._options, self._times = savepoint, options, times
         self._cache = cache

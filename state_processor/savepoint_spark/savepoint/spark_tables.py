@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.rows.row_condition import FilteredScan
 from savepoint_database.snapshot.key_types import key_types_json
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_database.sql import TableCache
@@ -17,13 +16,9 @@ from savepoint_formats.locations.location import path_text
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.state_files.state import StateKind
 from savepoint_formats.values.kryo.descriptions import kryo_classes_json
-from savepoint_spark.reading.data_source import (
-    FORMAT,
-    SavepointDataSource,
-    path_options,
-    register_metadata_function,
-)
-from savepoint_spark.reading.source_options import SourceOptions
+from savepoint_spark.reading.metadata_function import register_metadata_function
+from savepoint_spark.reading.source_options import SourceOptions, path_options
+from savepoint_spark.reading.table_read import TableRead
 from savepoint_spark.savepoint.savepoint import Savepoint
 from savepoint_spark.savepoint.spark_verbs import SparkAuditVerbs
 from savepoint_spark.savepoint.writer import SavepointWriter
@@ -62,7 +57,6 @@ class SparkTables(SparkAuditVerbs, Savepoint):
             for operator in opened.operators()
             if operator.uid and not operator.record.uid
         )
-        spark.dataSource.register(SavepointDataSource)
         register_metadata_function(spark)
         values = (opened.path, opened.metadata, opened.directory, opened.kryo, opened.operators())
         return cls(*values, opened.plan, spark, known)
@@ -329,11 +323,4 @@ class SparkTables(SparkAuditVerbs, Savepoint):
 def read_rows(savepoint: SparkTables, table: str, asked: SourceOptions) -> DataFrame:
     """The rows of a table; errors as for ``SparkTables.read_table``."""
     operator, shown = savepoint.table(table)
-    # Checked here, because Spark would wrap errors of the data source in its own.
-    scan = operator.scan(shown, asked.read)
-    scan.check()
-    if asked.where is not None:
-        FilteredScan.of(scan, asked.where)
-    texts = savepoint.source_options(table, asked)
-    reader = savepoint.spark.read.format(FORMAT).options(**texts)
-    return reader.load(savepoint.directory.absolute_uri)
+    return TableRead.of(operator.scan(shown, asked.read), asked).to_dataframe(savepoint.spark)

@@ -19,7 +19,7 @@ from savepoint_formats.key_groups.ranges import CHUNK_SIZE
 from savepoint_formats.scan.splits import SPLIT_SIZE, rows_in
 from savepoint_spark.columns import spark_schema
 from savepoint_spark.reading.source_options import SourceOptions
-from savepoint_spark.session.tasks import done_by_tasks, rows_of_tasks, typed_errors
+from savepoint_spark.session.tasks import collected, done_by_tasks, rows_of_tasks, typed_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -90,7 +90,7 @@ class SparkSavepointDiff(SavepointDiff):
     def samples(self, table: str | None = None, rows: int = 10) -> pa.Table:
         """Some rows that differ, with Spark's types; times with nanoseconds are text."""
         with typed_errors():
-            return self.to_dataframe(table, nanoseconds="text").limit(rows).toArrow()
+            return collected(self.to_dataframe(table, nanoseconds="text").limit(rows))
 
     def _counts(self, pair: TableDiff) -> ChangeCounts:
         counts = done_by_tasks(self.spark, partial(_counts, _sent(pair)), pair.parts())

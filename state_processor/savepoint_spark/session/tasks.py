@@ -10,14 +10,17 @@ import pickle
 import re
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from savepoint_database.types.user_frames import user_frames_first
 from savepoint_formats.errors import FormatError, JobError, SavepointError
+from savepoint_spark.session.session import is_remote
+from savepoint_spark.workers.worker_garbage import keep_what_is_imported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -79,6 +82,18 @@ def _error(kind: type[SavepointError], message: str) -> SavepointError:
     return kind(message)
 
 
+def collected(rows: DataFrame) -> pa.Table:
+    """All rows, in the memory of this process; the types are those of Spark in Arrow."""
+    frame: Any = rows  # the stubs are those of one release
+    if hasattr(frame, "toArrow"):  # PySpark has it since 4.0
+        return frame.toArrow()
+    columns = to_arrow_schema(frame.schema)
+    if is_remote(frame.sparkSession):
+        client = frame.sparkSession.client
+        return client.to_table(frame._plan.to_proto(client))[0].cast(columns)
+    return pa.Table.from_batches(frame._collect_as_arrow(), columns)
+
+
 def rows_of_tasks(
     spark: SparkSession,
     work: Callable[[Item], Iterable[pa.RecordBatch]],
@@ -101,8 +116,8 @@ def done_by_tasks(
     with typed_errors():
         rows = rows_of_tasks(
             spark, pickled, list(enumerate(items)), "number BIGINT, result BINARY"
-        ).toArrow()
-    results = dict(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+        ).collect()
+    results = {row["number"]: row["result"] for row in rows}
     # Safe to unpickle, because our own tasks have made them.
     return [pickle.loads(results[number]) for number in range(len(items))]
 
@@ -131,3 +146,4 @@ def done_in_task(
     for batch in batches:
         for number in batch.column(0).to_pylist():
             yield from work(items[number])
+    keep_what_is_imported()

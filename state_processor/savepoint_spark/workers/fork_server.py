@@ -1,8 +1,8 @@
 """The process from which Spark's Python daemons are forked, with all imports that workers need.
 
 It imports Spark's workers, Arrow and the modules for tasks, and waits for requests of ``daemon``.
-It runs nothing else, and ends with the process that started it. Cached machine code is loaded after
-Java's start, because earlier the two would slow each other down.
+It runs nothing else, and ends with the process that started it. Cached machine code is loaded when
+``start`` says that Java has started, because earlier the two would slow each other down.
 
 ::
 
@@ -20,6 +20,7 @@ import socket
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +30,11 @@ from savepoint_spark.workers.worker_garbage import keep_what_is_imported
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_WORKER = "pyspark.worker"
+
 _MODULES = (
     "pyspark.daemon",
-    "pyspark.worker",
+    _WORKER,
     "pyspark.sql.worker.create_data_source",
     "pyspark.sql.worker.lookup_data_sources",
     "pyspark.sql.worker.plan_data_source_read",
@@ -41,9 +44,6 @@ _MODULES = (
     "savepoint_spark.writing.run_encoding",
 )
 """Modules that workers import. They are names here, because higher rooms have some of them."""
-
-# The first daemons look for data sources and make ours; later ones read rows.
-_DAEMONS_BEFORE_ROWS = 2
 
 # Variables that Python and its libraries read once, at their start; Spark sets the others itself.
 _ASKED = (b"PYTHON", b"LANG", b"LC_", b"SAVEPOINT_", b"ARROW_", b"OMP_", b"OPENBLAS_", b"MKL_")
@@ -70,7 +70,9 @@ def main() -> None:
 def _prepare() -> None:
     """Imports what workers need, and excludes it from their garbage collection."""
     for name in _MODULES:
-        importlib.import_module(name)
+        # PySpark 3.5 has no data sources.
+        with suppress(ImportError):
+            importlib.import_module(name)
     keep_what_is_imported()
 
 
@@ -81,18 +83,16 @@ def _request(listener: socket.socket, end: int) -> socket.socket | None:
     poller = select.poll()
     poller.register(listener, select.POLLIN)
     poller.register(end, select.POLLIN)
-    daemons = 0
     with listener:
         while end not in [descriptor for descriptor, _ in poller.poll()]:
             sender, _ = listener.accept()
-            if os.fork() == 0:
+            if not sender.recv(1, socket.MSG_PEEK):
+                _load_machine_code()
+            elif os.fork() == 0:
                 os.close(end)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 return sender
             sender.close()
-            daemons += 1
-            if daemons == _DAEMONS_BEFORE_ROWS:
-                _load_machine_code()
     return None
 
 
@@ -114,6 +114,8 @@ def _become_a_daemon(sender: socket.socket) -> None:
             os.close(stream)
         sender.sendall(os.getpid().to_bytes(NUMBER_SIZE, "big"))
     daemon: Any = importlib.import_module("pyspark.daemon")
+    # PySpark 4.0 has chosen it when the daemon's module was imported, and 3.5 has no choice.
+    daemon.worker_main = importlib.import_module(worker or _WORKER).main
     daemon.worker = partial(_end_when_unheard, daemon.worker)
     daemon.manager()
 

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _DAEMON = Path(__file__).with_name("daemon.py")
+_SOCKET = "socket"
 
 _PYTHON = """\
 #!/bin/sh
@@ -38,6 +39,12 @@ class _Running:
 
     python = ""
 
+    @classmethod
+    def tell_java_has_started(cls) -> None:
+        """Lets the fork server load machine code: a connection without a request."""
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as server:
+            server.connect(str(Path(cls.python).with_name(_SOCKET)))
+
 
 @contextmanager
 def forked_workers(master: str) -> Iterator[None]:
@@ -53,9 +60,16 @@ def forked_workers(master: str) -> Iterator[None]:
         os.environ["PYSPARK_PYTHON"] = _Running.python or usual
     try:
         yield
+        if _Running.python:
+            _Running.tell_java_has_started()
     finally:
         # Other processes of this one start as usual.
         os.environ["PYSPARK_PYTHON"] = usual
+
+
+def is_forked(python: str) -> bool:
+    """Whether a program that Spark runs as Python is that of the fork server."""
+    return bool(python) and python == _Running.python
 
 
 def _can_start() -> bool:
@@ -70,7 +84,7 @@ def _started() -> str:
     """Starts the fork server; returns the program that replaces Python for Spark, or nothing."""
     folder = Path(tempfile.mkdtemp(prefix="savepoint-workers-"))
     atexit.register(_in(os.getpid(), lambda: shutil.rmtree(folder, ignore_errors=True)))
-    address, python = folder / "socket", folder / "python"
+    address, python = folder / _SOCKET, folder / "python"
     words = {"python": sys.executable, "daemon": str(_DAEMON), "address": str(address)}
     script = _PYTHON.format(**{name: shlex.quote(word) for name, word in words.items()})
     python.write_text(script, encoding="utf-8")

@@ -20,7 +20,8 @@ from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.locations.path_rules import PathRules
 from savepoint_formats.metadata import FileStream, RelativeFile
 from savepoint_formats.metadata.references import with_streams
-from savepoint_spark.reading.data_source import SavepointDataSource, path_options
+from savepoint_spark.reading.data_source import SavepointDataSource
+from savepoint_spark.reading.source_options import path_options
 from state_processor import Savepoint
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ import pytest
 from support.sample_rows import Sample
 
 from savepoint_spark.reading.data_source import SavepointReader
+from savepoint_spark.reading.table_read import TableRead
 from savepoint_spark.workers.worker_garbage import keep_what_is_imported
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def test_what_comes_later_is_looked_through(module: ModuleType) -> None:
 
 def test_a_task_that_reads_sets_its_modules_apart(module: ModuleType) -> None:
     scan = Sample("currency-2.2.1-hashmap-canonical").open().scan("summarize.keyed_state")
-    reader = SavepointReader(scan, None)
+    reader = SavepointReader(TableRead(scan, scan))
     rows = [reader.read(partition) for partition in reader.partitions()]
     assert sum(batch.num_rows for batches in rows for batch in batches) > 0
     assert not is_looked_through(module)
