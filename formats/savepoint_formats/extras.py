@@ -5,6 +5,7 @@ If a package is missing, the error names the extra to install.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,13 @@ EXTRAS = {
 """Top-level package -> the extra that installs it; ``pyproject.toml`` has the versions."""
 
 
+SINCE = {
+    "pyspark.sql.datasource": ("4.0", "the data source savepoint needs"),
+    "pyspark.sql.streaming.stateful_processor": ("4.1", "mixed mode needs"),
+}
+"""Module that older releases of an extra's package lack -> its first release that will do, and its use."""
+
+
 def imported(module: str) -> Any:
     """A module of an extra. Raises ``MissingPackageError`` if it is not installed."""
     try:
@@ -45,10 +53,19 @@ def imported(module: str) -> Any:
 
 def missing(error: ImportError, module: str = "") -> ImportError:
     """The error that names the extra to install; ``error`` itself if no extra has the package."""
-    package = (error.name or module).partition(".")[0]
+    name = error.name or module
+    package = name.partition(".")[0]
+    if name in SINCE and package in sys.modules:
+        return too_old(package, *SINCE[name])
     if package not in EXTRAS:
         return error
     return MissingPackageError(
         f"{package} is not installed; install the extra that has it: pip install"
         f" '.[{EXTRAS[package]}]' in the project's folder"
     )
+
+
+def too_old(package: str, needed: str, use: str) -> MissingPackageError:
+    """The error for an imported package of a release that lacks something."""
+    found = sys.modules[package].__version__
+    return MissingPackageError(f"{use} {package} {needed} or later, and this is {found}")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import pyarrow as pa
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import (
     BinaryType,
     BooleanType,
@@ -61,6 +60,7 @@ from savepoint_spark.columns import (
     natural_type,
     spark_type_of,
 )
+from savepoint_spark.session.session import expect_release
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -356,6 +356,9 @@ def _expect_merge(function: AggregateFunction, descriptor: StateDescriptor) -> N
 
 def _results(function: AggregateFunction, wanted: TypeInformation) -> Any:
     """A function that makes results of a column of accumulators, by a function of Python."""
+    expect_release("4.1", "a function's own get_result needs")
+    from pyspark.sql.pandas.functions import arrow_udf  # noqa: PLC0415  # older releases lack it
+
     arrow_type = SPARK["refuse"].type(wanted.arrow_type)
     convert = given(arrow_type)
 

@@ -36,6 +36,7 @@ from savepoint_functions.mixed_mode.watermarks import InputWatermarks
 from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.savepoint.planned_operator import expect_parallelism
 from savepoint_spark.savepoint.savepoint import Savepoint
+from savepoint_spark.session.session import expect_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -279,6 +280,7 @@ class StreamFunction:
 
     def check(self) -> None:
         """Raises ``ValueError`` if a stream can't run it; the message says why."""
+        expect_release("4.1", "mixed mode needs")
         expect_one_output(self.function)
         self.rows.expect_no_internal_timers()
         self.function._expect_watermark(self.settings.out_of_orderness_ms)

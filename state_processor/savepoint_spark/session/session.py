@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.extras import imported
+from savepoint_formats.extras import imported, too_old
 from savepoint_spark.session.java_process import folder_settings, leave_folder_to_java, start_java
 from savepoint_spark.session.java_runtime import archive_options, ensure_java
 from savepoint_spark.workers.start import forked_workers
@@ -36,13 +36,30 @@ _DEFAULTS = {
 }
 
 
-def expect_session(spark: object, call: str) -> None:
-    """Raises ``TypeError`` for anything but a session; ``call`` shows the right call."""
-    if not hasattr(spark, "dataSource"):
+def expect_session(spark: SparkSession, call: str) -> None:
+    """Raises ``TypeError`` for anything but a session; ``call`` shows the right call.
+
+    If its tasks run a Python without this package, raises ``MissingPackageError``.
+    """
+    if not hasattr(spark, "createDataFrame"):
         raise TypeError(
             f"{spark!r} is not a session of Spark: call Savepoint.{call} with spark = local_session(),"
             " or Savepoint.open(path), which needs none"
         )
+    from savepoint_spark.session.worker_python import expect_package  # noqa: PLC0415  # Spark is slow
+
+    expect_package(spark)
+
+
+def expect_release(needed: str, use: str) -> None:
+    """Raises ``MissingPackageError`` if this PySpark is older than one with what a use needs."""
+    import pyspark  # noqa: PLC0415  # Spark is slow to import
+
+    release, least = (
+        [int(number) for number in text.split(".")[:2]] for text in (pyspark.__version__, needed)
+    )
+    if release < least:
+        raise too_old("pyspark", needed, use)
 
 
 def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
