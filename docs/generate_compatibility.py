@@ -83,12 +83,16 @@ No savepoint at hand has {unmet}. Tests of bytes hold these types; this page cla
 ## Python and PySpark
 
 `.ci/matrix` runs a selection of the tests on each pair, over Spark and Spark Connect; `.ci/matrix --small` runs a
-few tests without Spark, which CI does with the newest of both. Each pair has an environment of its own:
+few tests without Spark, which CI does with the newest of both; `.ci/matrix --lowest` runs a few with the oldest
+dependencies that `pyproject.toml` allows. Each has an environment of its own:
 
 ```bash
-.ci/matrix 3.11/4.1 3.11/4.2
+.ci/matrix 3.11/3.5 3.11/4.2
 .ci/matrix --small 3.12/4.2 3.13/4.3
+.ci/matrix --lowest
 ```
+
+PySpark 3.5 and 4.0 have [less](how-to/install.md#pyspark), and a selection of their own.
 
 {versions}
 """
