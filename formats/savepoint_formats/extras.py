@@ -67,5 +67,5 @@ def missing(error: ImportError, module: str = "") -> ImportError:
 
 def too_old(package: str, needed: str, use: str) -> MissingPackageError:
     """The error for an imported package of a release that lacks something."""
-    found = sys.modules[package].__version__
-    return MissingPackageError(f"{use} {package} {needed} or later, and this is {found}")
+    release = sys.modules[package].__version__
+    return MissingPackageError(f"{use} {package} {needed} or later, and this is {release}")

@@ -39,10 +39,10 @@ def expect_package(spark: SparkSession) -> None:
     try:
         (row,) = spark.range(0, 1, 1, 1).select(column.alias("found")).collect()
     except (PySparkException, Py4JError) as error:
-        found = _found(str(error))
-        if found is None:
+        other = _other_python(str(error))
+        if other is None:
             raise
-        raise MissingPackageError(f"{found}: {_advice(spark)}") from error
+        raise MissingPackageError(f"{other}: {_advice(spark)}") from error
     executable, version, missing = row["found"]
     if missing:
         raise MissingPackageError(
@@ -77,10 +77,10 @@ def _missing_in_task() -> list[str]:
 _missing_in_task.__module__ = "__main__"
 
 
-def _found(message: str) -> str | None:
+def _other_python(message: str) -> str | None:
     """What an error of Spark tells about the Python of tasks."""
-    if (other := _OTHER_VERSION.search(message)) is not None:
-        return f"Spark's tasks run Python {other[1]}, and this is {platform.python_version()}"
+    if (version := _OTHER_VERSION.search(message)) is not None:
+        return f"Spark's tasks run Python {version[1]}, and this is {platform.python_version()}"
     if (program := _NO_PROGRAM.search(message)) is not None:
         return f"Spark's tasks can't start their Python, {program[1]}"
     return None

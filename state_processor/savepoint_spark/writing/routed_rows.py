@@ -50,7 +50,7 @@ def _rotated(number: int, bits: int) -> int:
 
 def _unshifted(number: int, bits: int) -> int:
     """The number that became ``number`` by ``^ (it >> bits)``."""
-    found = number
+    before = number
     for _ in range(_BITS // bits):
-        found = number ^ (found >> bits)
-    return found
+        before = number ^ (before >> bits)
+    return before
