@@ -25,9 +25,7 @@ from savepoint_formats.program.kernel import (
     Walk,
     powers_of_ten,
     walk,
-    walk_fixed,
     walk_kryo,
-    walk_texts,
 )
 from savepoint_formats.program.program import Storage
 from savepoint_formats.values.separation import EVERYWHERE, ends_of_hidden
@@ -87,11 +85,7 @@ def decode(
     if spans[0].shape != spans[1].shape:
         raise ValueError(f"{len(starts)} starts and {len(ends)} ends")
     count = len(spans[0])
-    size = (
-        program.record_size * count
-        if program.record_size is not None
-        else int((spans[1] - spans[0]).sum())
-    )
+    size = int((spans[1] - spans[0]).sum())
     return _Decoding(program, chunk, count, spans=spans, along=along).run(max(size, 0))
 
 
@@ -174,8 +168,6 @@ class _Decoding:
             while self.record < self.count:
                 self._read_refused()
         arrays: list[pa.Array] = [] if self.count else [pa.array([], self.program.type)]
-        if (fixed := self._fixed(size)) is not None:
-            return fixed
         scale = 1.0
         while self.record < self.count:
             before = self.record
@@ -188,18 +180,6 @@ class _Decoding:
                 else:
                     self._read_refused()
         return self._merged(arrays)
-
-    def _fixed(self, size: int) -> pa.Array | None:
-        """All records at once, if all have the size that the program expects."""
-        record_size = self.program.record_size
-        if record_size is None or not self.spans or self.record == self.count:
-            return None
-        if self._room(size, 1.0)[0] < self.count:
-            return None
-        buffers = Buffers(self.program, self.count, size)
-        if not walk_fixed(self._job(buffers, 0), record_size):
-            return None
-        return buffers.array(self.count, self._pieces)
 
     def _room(self, size: int, scale: float) -> tuple[int, int]:
         """Rows and bytes to make room for."""
@@ -220,7 +200,7 @@ class _Decoding:
     def _take(self, job: Walk) -> tuple[int, int, int, int]:
         if self._graphs is not None:
             return walk_kryo(job, self._graphs.job)
-        return walk_texts(job) if self.spans and self.program.is_text else walk(job)
+        return walk(job)
 
     def _job(self, buffers: Buffers, row: int) -> Walk:
         data = self.chunk.address

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.program.kernel import FIXED_SIZES
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.program import ON_SLOTS, Column, Program, Storage
 from savepoint_formats.values.kinds.times import NANOS, SECONDS
@@ -176,7 +175,6 @@ class Listing:
             slots=len(self.drafts) + self.extra_slots,
             needs_end=self.needs_end,
             kryo=kryo,
-            record_size=_record_size([op for op, *_ in self.ops]),
             hides=hides,
             graph_classes=classes,
             general=tuple(self.general),
@@ -199,12 +197,6 @@ def _finished(draft: Draft) -> Column:
         is_distinct=draft.is_distinct,
         is_of_graph=draft.is_of_graph,
     )
-
-
-def _record_size(ops: list[int]) -> int | None:
-    """Bytes of every record; None if records can differ."""
-    sizes = [FIXED_SIZES.get(Op(op)) for op in ops]
-    return None if None in sizes else sum(size for size in sizes if size)
 
 
 def _table(ops: list[list[int]], columns: int) -> npt.NDArray[np.int32]:

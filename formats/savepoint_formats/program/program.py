@@ -104,7 +104,6 @@ class Program:
         slots: How many slots there are; a column is the slot of its own number.
         needs_end: Whether the end of a record must be known before it is decoded.
         kryo: The Kryo that wrote its object graphs.
-        record_size: The bytes of every record, if all have the same.
         hides: Content that undecodable bytes may hide.
         graph_classes: The classes in its graphs of Kryo, if it has any.
         general: Path and reason of what goes value by value.
@@ -116,7 +115,6 @@ class Program:
     slots: int
     needs_end: bool
     kryo: KryoDialect | None = None
-    record_size: int | None = None
     hides: Hides = "nothing"
     graph_classes: GraphClasses | None = None
     general: tuple[tuple[str, str], ...] = ()
@@ -130,11 +128,6 @@ class Program:
     def has_pieces(self) -> bool:
         """Whether it leaves anything to the general path."""
         return any(column.storage == Storage.PIECES for column in self.columns)
-
-    @property
-    def is_text(self) -> bool:
-        """Whether every record is a text of ``StringValue.writeString``, and nothing else."""
-        return bool(self.ops[:, 0].tolist() == [Op.TEXT, Op.END])
 
     def __str__(self) -> str:
         instructions = (

@@ -1,16 +1,15 @@
 """The kernel: everything about columns that is compiled.
 
 ``translation`` tells LLVM what it means, ``compiler`` makes machine code of that. ``walk`` runs a program
-over records, ``walk_fixed`` over records of one size, ``walk_texts`` over texts, ``walk_kryo`` over objects
-of Kryo. ``write_records`` and ``write_graphs`` go the other way. ``find_frames`` finds the records of a
-key-group section, ``assign_rows`` their rows; ``find_portions`` and ``copy_portions`` divide large work.
+over records, ``walk_kryo`` over objects of Kryo; ``write_records`` and ``write_graphs`` go the other way.
+``find_frames`` finds the records of a key-group section, ``assign_rows`` their rows; ``find_portions``
+and ``copy_portions`` divide large work.
 Each takes a job, a named tuple of addresses and numbers. They allocate nothing, raise nothing and touch
 no Python object. The first number that they return is a status.
 """
 
 from savepoint_formats.program.kernel.columns import ENTRY_SIZE, SLACK
 from savepoint_formats.program.kernel.distinct_hashes import DistinctHashesJob, hash_distinctly
-from savepoint_formats.program.kernel.fixed import FIXED_SIZES, walk_fixed, walk_texts
 from savepoint_formats.program.kernel.hash_codes import HashJob, hash_bytes, hash_lists, hash_texts
 from savepoint_formats.program.kernel.json_numbers import powers_of_ten
 from savepoint_formats.program.kernel.key_lookup import EMPTY, KeyRowsJob, assign_rows
