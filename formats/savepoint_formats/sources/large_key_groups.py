@@ -15,7 +15,7 @@ import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.entry_spans import EntrySpans
-from savepoint_formats.program.kernel import DONE, PortionsJob, copy_portions, find_portions
+from savepoint_formats.program.kernel import DONE, ChunksJob, copy_chunks, find_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,7 +74,7 @@ def divided(
     starts, ends, key_starts, key_ends, value_starts, value_ends = spans
     chunks = np.empty(len(starts), np.int32)
     entries, sizes = np.zeros((2, count), np.int64)
-    job = PortionsJob(
+    job = ChunksJob(
         data=chunk.address,
         size=len(chunk),
         starts=starts.ctypes.data,
@@ -84,15 +84,15 @@ def divided(
         value_starts=value_starts.ctypes.data,
         value_ends=value_ends.ctypes.data,
         total=len(starts),
-        portions=chunks.ctypes.data,
-        portion_count=count,
+        chunks=chunks.ctypes.data,
+        chunk_count=count,
         entries=entries.ctypes.data,
         sizes=sizes.ctypes.data,
         target=0,
         key_sizes=0,
         value_sizes=0,
     )
-    status, done = find_portions(job)
+    status, done = find_chunks(job)
     if status != DONE:
         raise ValueError(f"entry {done}, outside of the chunk of {len(chunk)} bytes")
     chosen = slice(wanted.start, wanted.stop, wanted.step)
@@ -106,7 +106,7 @@ def divided(
         key_sizes=key_sizes.ctypes.data,
         value_sizes=value_sizes.ctypes.data,
     )
-    copy_portions(copying)
+    copy_chunks(copying)
     return [
         CopiedEntries(
             data[byte_borders[index] : byte_borders[index + 1]],

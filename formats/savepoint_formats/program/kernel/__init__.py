@@ -2,14 +2,21 @@
 
 ``translation`` tells LLVM what it means, ``compiler`` makes machine code of that. ``walk`` runs a program
 over records, ``walk_kryo`` over objects of Kryo; ``write_records`` and ``write_graphs`` go the other way.
-``find_frames`` finds the records of a key-group section, ``assign_rows`` their rows; ``find_portions``
-and ``copy_portions`` divide large work.
+``find_frames`` finds the records of a key-group section, ``assign_rows`` their rows; ``find_chunks``
+and ``copy_chunks`` divide large work.
 Each takes a job, a named tuple of addresses and numbers. They allocate nothing, raise nothing and touch
 no Python object. The first number that they return is a status.
 """
 
 from savepoint_formats.program.kernel.columns import ENTRY_SIZE, SLACK
 from savepoint_formats.program.kernel.distinct_hashes import DistinctHashesJob, hash_distinctly
+from savepoint_formats.program.kernel.entry_chunks import (
+    ChunksJob,
+    SpansJob,
+    copy_chunks,
+    copy_spans,
+    find_chunks,
+)
 from savepoint_formats.program.kernel.hash_codes import HashJob, hash_bytes, hash_lists, hash_texts
 from savepoint_formats.program.kernel.json_numbers import powers_of_ten
 from savepoint_formats.program.kernel.key_lookup import EMPTY, KeyRowsJob, assign_rows
@@ -20,13 +27,6 @@ from savepoint_formats.program.kernel.kryo_walk import (
     Graphs,
     survey_graphs,
     walk_kryo,
-)
-from savepoint_formats.program.kernel.portions import (
-    PortionsJob,
-    SpansJob,
-    copy_portions,
-    copy_spans,
-    find_portions,
 )
 from savepoint_formats.program.kernel.runs import RunsJob, size_runs, write_runs
 from savepoint_formats.program.kernel.section_walk import (

@@ -117,7 +117,7 @@ def spans_of(entries: list[tuple[bytes, bytes]]) -> tuple[Chunk, EntrySpans]:
     st.integers(1, 5),
     st.integers(1, 5),
 )
-def test_every_entry_is_in_one_portion_with_all_of_its_key(
+def test_every_entry_is_in_one_chunk_with_all_of_its_key(
     entries: list[tuple[bytes, bytes]], count: int, at_once: int
 ) -> None:
     chunk, spans = spans_of(entries)

@@ -1,4 +1,4 @@
-"""Accumulators gather what plain Python does, in whichever portions values come."""
+"""Accumulators gather what plain Python does, in whichever batches values come."""
 
 from __future__ import annotations
 
@@ -111,16 +111,16 @@ def groups_of(names: Sequence[int]) -> tuple[Groups, list[int]]:
     return Groups(np.array([found.index(name) for name in names], np.int32), len(found)), found
 
 
-def by_portions(
+def by_batches(
     accumulator: Accumulator, data_type: pa.DataType, rows: list[tuple[int, Any]], size: int
 ) -> dict[int, Any]:
     """Name of group -> its accumulator, where so many rows are gathered at a time."""
     names: list[int] = []
     parts = []
     for start in range(0, len(rows), size):
-        portion = rows[start : start + size]
-        groups, found = groups_of([name for name, _ in portion])
-        values = pa.array([value for _, value in portion], data_type)
+        batch = rows[start : start + size]
+        groups, found = groups_of([name for name, _ in batch])
+        values = pa.array([value for _, value in batch], data_type)
         parts.append(accumulator.gathered(groups, values))
         names += found
     groups, found = groups_of(names)
@@ -137,7 +137,7 @@ def test_portions_of_values_merge_to_what_all_of_them_are(
     accumulator, data_type, values, expected = CASES[name]
     row = st.tuples(st.integers(0, 3), st.none() | values)
     rows = data.draw(st.lists(row, min_size=1, max_size=30))
-    found = by_portions(accumulator, data_type, rows, size)
+    found = by_batches(accumulator, data_type, rows, size)
     for group, one in found.items():
         of_group = [value for number, value in rows if number == group and value is not None]
         # NaN does not equal itself, and zeros of both signs do.

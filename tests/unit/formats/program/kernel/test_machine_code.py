@@ -33,7 +33,7 @@ from savepoint_formats.state_files.rocksdb.stream_kernel import kind_of as kerne
 tell(kernel, 1, 0)
 from savepoint_formats.state_files.rocksdb.sst_kernel import read_varint as kernel
 tell(kernel, np.arange(4, dtype=np.uint8).ctypes.data, 0, 4)
-from savepoint_formats.program.kernel.portions import SpansJob, copy_spans
+from savepoint_formats.program.kernel.entry_chunks import SpansJob, copy_spans
 tell(copy_spans.function, SpansJob(*[0] * len(SpansJob._fields)))
 """
 TELL = """
@@ -46,7 +46,7 @@ def tell(function, *arguments):
 
 KEPT = """
 from savepoint_formats.program.kernel.machine_code import KERNELS, load_kernels
-from savepoint_formats.program.kernel.portions import SpansJob, copy_spans
+from savepoint_formats.program.kernel.entry_chunks import SpansJob, copy_spans
 load_kernels()
 loaded = [kernel.function.__name__ for kernel in KERNELS if not kernel.is_spared(0)]
 if not copy_spans.machine.is_ready:

@@ -1,4 +1,4 @@
-"""Copies scattered ranges, and entries, which are divided into portions by a hash."""
+"""Copies scattered ranges, and entries, which are divided into chunks by a hash."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def copy_spans(job: SpansJob) -> tuple[int, int]:
     return DONE, job.total
 
 
-class PortionsJob(NamedTuple):
+class ChunksJob(NamedTuple):
     """Entries to divide; all but the numbers are addresses."""
 
     data: int  # the bytes
@@ -61,18 +61,18 @@ class PortionsJob(NamedTuple):
     value_starts: int
     value_ends: int
     total: int  # number of entries
-    portions: int  # i32 per entry: its portion
-    portion_count: int  # number of portions
-    entries: int  # i64 per portion: number of entries; when copying the next entry, or -1
-    sizes: int  # i64 per portion: bytes; when copying the next byte
+    chunks: int  # i32 per entry: its chunk
+    chunk_count: int  # number of chunks
+    entries: int  # i64 per chunk: number of entries; when copying the next entry, or -1
+    sizes: int  # i64 per chunk: bytes; when copying the next byte
     target: int  # where copies go
     key_sizes: int  # i32 per copied entry
     value_sizes: int  # i32 per copied entry
 
 
 @entry
-def find_portions(job: PortionsJob) -> tuple[int, int]:
-    """Finds the portion of each entry, and adds up the entries and bytes of each portion.
+def find_chunks(job: ChunksJob) -> tuple[int, int]:
+    """Finds the chunk of each entry, and adds up the entries and bytes of each chunk.
 
     Returns the status and the next entry: REFUSED if an entry is not within the data.
     """
@@ -86,30 +86,30 @@ def find_portions(job: PortionsJob) -> tuple[int, int]:
             and 0 <= value_start <= value_start + value_size <= job.size
         ):
             return REFUSED, index
-        # The lower bits choose places in tables, which must differ within a portion.
-        portion = (hash_of(job.data + start, size, 0) >> 33 & 0x3FFFFFFF) % job.portion_count
-        store_int(job.portions + 4 * index, portion)
-        _add(job.entries + 8 * portion, 1)
-        _add(job.sizes + 8 * portion, key_size + value_size)
+        # The lower bits choose places in tables, which must differ within a chunk.
+        chunk = (hash_of(job.data + start, size, 0) >> 33 & 0x3FFFFFFF) % job.chunk_count
+        store_int(job.chunks + 4 * index, chunk)
+        _add(job.entries + 8 * chunk, 1)
+        _add(job.sizes + 8 * chunk, key_size + value_size)
     return DONE, job.total
 
 
 @entry
-def copy_portions(job: PortionsJob) -> tuple[int, int]:
-    """Copies key and value of each entry to its portion; returns the status and the next entry."""
+def copy_chunks(job: ChunksJob) -> tuple[int, int]:
+    """Copies key and value of each entry to its chunk; returns the status and the next entry."""
     for index in range(job.total):
-        portion = load_native_int(job.portions + 4 * index)
-        number = load_native_long(job.entries + 8 * portion)
+        chunk = load_native_int(job.chunks + 4 * index)
+        number = load_native_long(job.entries + 8 * chunk)
         if number >= 0:
             key_start, key_size = _span(job.key_starts, job.key_ends, index)
             value_start, value_size = _span(job.value_starts, job.value_ends, index)
-            target = job.target + load_native_long(job.sizes + 8 * portion)
+            target = job.target + load_native_long(job.sizes + 8 * chunk)
             copy(target, job.data + key_start, key_size)
             copy(target + key_size, job.data + value_start, value_size)
             store_int(job.key_sizes + 4 * number, key_size)
             store_int(job.value_sizes + 4 * number, value_size)
-            store_long(job.entries + 8 * portion, number + 1)
-            _add(job.sizes + 8 * portion, key_size + value_size)
+            store_long(job.entries + 8 * chunk, number + 1)
+            _add(job.sizes + 8 * chunk, key_size + value_size)
     return DONE, job.total
 
 
