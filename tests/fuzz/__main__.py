@@ -7,9 +7,10 @@ import faulthandler
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
-from fuzz.loop import Report
+from fuzz.loop import Failure, Report
 from fuzz.promises import SECONDS
 from fuzz.targets import TARGETS, shares
 from fuzz.workers import Work, tried
@@ -34,16 +35,24 @@ def main() -> int:
         for name, inputs in shares(chosen.reader or list(TARGETS), chosen.inputs).items()
     ]
     with ThreadPoolExecutor(chosen.processes) as pool:
-        for report, memory in pool.map(lambda work: tried(work, chosen.out), works):
+        for report, memory in pool.map(lambda work: _tried(work, chosen.out), works):
             print(f"{report}  {memory >> 20} MiB more", flush=True)
-            for number, failure in enumerate(report.failures.values()):
-                file = chosen.out / f"{report.target}-{number}"
-                file.write_bytes(failure.data)
-                print(f"  {failure}\n    {file}", flush=True)
             named = {f"{report.target} {place}": it for place, it in report.failures.items()}
             total.add(replace(report, failures=named))
     print(f"{total}; each input had {SECONDS:.0f} s of CPU time")
     return min(len(total.failures), 100)
+
+
+def _tried(work: Work, folder: Path) -> tuple[Report, int]:
+    """Tries a reader; each failure is printed and kept when it happens."""
+    numbers = count()
+
+    def tell(failure: Failure) -> None:
+        file = folder / f"{work.reader}-{next(numbers)}"
+        file.write_bytes(failure.data)
+        print(f"{work.reader}: {failure}\n    {file}", flush=True)
+
+    return tried(work, folder, tell)
 
 
 if __name__ == "__main__":

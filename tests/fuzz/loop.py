@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _MOST_KEPT = 400
 _MOST_SHRINKING = 300
+_SECONDS_OF_SHRINKING = 60.0
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,11 @@ def warm_up(target: Target, seconds: float = 10) -> None:
 def shrunk(target: Target, seed: Seed, data: bytes, where: str) -> bytes:
     """A smaller input that breaks the same promise, or one that differs in less from its seed."""
 
+    end = time.monotonic() + _SECONDS_OF_SHRINKING
+
     def still(smaller: bytes) -> bool:
+        if time.monotonic() > end:
+            return False
         raised = outcome(partial(_read, target, seed), smaller)
         return raised is not None and is_broken(raised) and place(raised) == where
 

@@ -18,7 +18,7 @@ from fuzz.targets import TARGETS
 from savepoint_formats.program.kernel.machine_code import ALLOWANCE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from multiprocessing.connection import Connection
     from pathlib import Path
 
@@ -83,10 +83,15 @@ class Work:
     is_interpreted: bool = False
 
 
-def tried(work: Work, folder: Path) -> tuple[Report, int]:
+def tried(work: Work, folder: Path, tell: Callable[[Failure], None]) -> tuple[Report, int]:
     """What came of the inputs, and the bytes of memory that reading them took besides.
 
     A process that dies, or gives no answer, is a find; another one goes on with other inputs.
+
+    Args:
+        work: The reader and its inputs.
+        folder: Where the input is kept that is being read.
+        tell: Is given each failure of a new place as soon as it is known.
     """
     total, memory, deaths = Report(work.reader), 0, 0
     path = folder / f"{work.reader}-last"
@@ -103,8 +108,11 @@ def tried(work: Work, folder: Path) -> tuple[Report, int]:
         sender.close()
         before = total.inputs
         for report, grown in answers(receiver, process.pid or 0):
+            new = [it for place, it in report.failures.items() if place not in total.failures]
             total.add(report)
             memory = max(memory, grown)
+            for failure in new:
+                tell(failure)
         process.join()
         if process.exitcode == 0:
             continue
@@ -113,7 +121,9 @@ def tried(work: Work, folder: Path) -> tuple[Report, int]:
         deaths += 1
         total.inputs = max(total.inputs, before + last.count)
         place = f"ended by {signal.Signals(-(process.exitcode or -1)).name}"
-        total.failures.setdefault(place, Failure(place, "", "", b"", last.data))
+        if place not in total.failures:
+            total.failures[place] = Failure(place, "", "", b"", last.data)
+            tell(total.failures[place])
         if deaths == _MOST_DEATHS:
             break
     path.unlink(missing_ok=True)

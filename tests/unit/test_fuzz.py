@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fuzz import commands
 from fuzz.guarded import guarded_buffers
-from fuzz.loop import run, warm_up
+from fuzz.loop import Failure, run, warm_up
 from fuzz.promises import watched
 from fuzz.samples import Inputs
 from fuzz.target import Seed, Target
@@ -81,8 +81,9 @@ def test_an_input_that_ends_its_process_is_a_find(tmp_path: Path) -> None:
     for data in (b"one", b"two"):
         last.keep(data)
     assert (last.count, last.data) == (2, b"two")
-    report, _ = tried(Work("types", "1", 200), tmp_path)
-    assert (report.inputs, report.failures) == (200, {})
+    failures: list[Failure] = []
+    report, _ = tried(Work("types", "1", 200), tmp_path, failures.append)
+    assert (report.inputs, report.failures, failures) == (200, {}, [])
     assert not list(tmp_path.glob("types*"))
 
 
