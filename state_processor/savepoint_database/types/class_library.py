@@ -194,7 +194,7 @@ def _bytes(place: Path, name: str) -> bytes | None:
             if name not in archive.NameToInfo:
                 return None
             entry = archive.getinfo(name)
-            _expect_small(entry.file_size, f"{place}/{name}")
+            _expect_small(max(entry.file_size, entry.compress_size), f"{place}/{name}")
             if entry.compress_type not in _COMPRESSIONS:
                 raise DescriptionError(f"{place}/{name} is not compressed as Java does it")
             return archive.read(name)

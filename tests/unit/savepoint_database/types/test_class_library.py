@@ -229,6 +229,16 @@ def test_other_files_are_no_library(tmp_path: Path) -> None:
         ClassLibrary.of([tmp_path / "app.jar"]).reason("shop.Large")
 
 
+def test_an_archive_claims_gigabytes(tmp_path: Path) -> None:
+    path, jar = tmp_path / "app.jar", bytearray(JAR.read_bytes())
+    record = jar.rindex(b"shop/Parcel.class") - 46
+    assert jar[record : record + 4] == b"PK\1\2"
+    jar[record + 20 : record + 24] = (1 << 31).to_bytes(4, "little")  # its compressed size
+    path.write_bytes(jar)
+    with pytest.raises(DescriptionError, match="has 2147483648 bytes, too many"):
+        ClassLibrary.of([path]).reason("shop.Parcel")
+
+
 def test_an_archive_is_damaged(tmp_path: Path) -> None:
     whole, path = JAR.read_bytes(), tmp_path / "app.jar"
     with zipfile.ZipFile(JAR) as archive:
