@@ -3,7 +3,7 @@
 Entries are compared in canonical form. A digest is the sum of the hashes of all entries, so that
 it needs no order and little memory.
 
-Values of a column have hashes of 128 bits. Maps are equal whatever the order of their entries, NaN equals NaN, null only null. Two different
+Values of a column have hashes of 128 bits. Maps and sets are equal whatever the order of their entries, NaN equals NaN, null only null. Two different
 values have the same hash once in 2^128.
 """
 
@@ -23,6 +23,7 @@ from savepoint_formats.program.spans import Spans, bytes_of
 from savepoint_formats.sources.keyed_source import keyed_handles
 from savepoint_formats.sources.state_rows import EntryDecoder
 from savepoint_formats.state_files.state import StateKind, key_layout
+from savepoint_formats.values.arrow_types import is_set
 from savepoint_formats.values.element_rows import Collections
 
 if TYPE_CHECKING:
@@ -90,8 +91,8 @@ def row_hashes(columns: Sequence[pa.Array], count: int) -> Hashes:
     return hashes
 
 
-def value_hashes(column: pa.Array | pa.ChunkedArray, *, is_set: bool = False) -> Hashes:
-    """The hash of each value; with ``is_set`` the order of a list's elements does not count."""
+def value_hashes(column: pa.Array | pa.ChunkedArray, *, has_no_order: bool = False) -> Hashes:
+    """The hash of each value; with ``has_no_order`` that of a list's elements does not count."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if isinstance(column, pa.ChunkedArray):  # of no chunks, or of too many bytes for one
@@ -100,7 +101,7 @@ def value_hashes(column: pa.Array | pa.ChunkedArray, *, is_set: bool = False) ->
         )
     if isinstance(column.type, pa.BaseExtensionType):
         column = column.storage
-    hashes = _hashes(column, is_set=is_set)
+    hashes = _hashes(column, has_no_order=has_no_order)
     if column.null_count:
         hashes[np.asarray(column.is_null())] = _NULL
     return hashes
@@ -116,7 +117,7 @@ def is_nothing(hashes: Hashes) -> NDArray[np.bool_]:
     return are_same(hashes, _NULL[None, :])
 
 
-def _hashes(column: pa.Array, *, is_set: bool) -> Hashes:
+def _hashes(column: pa.Array, *, has_no_order: bool) -> Hashes:
     kind = column.type
     if pa.types.is_null(kind):
         return np.tile(_NULL, (len(column), 1))
@@ -125,13 +126,13 @@ def _hashes(column: pa.Array, *, is_set: bool) -> Hashes:
     if pa.types.is_struct(kind):
         return row_hashes(column.flatten(), len(column))
     if pa.types.is_map(kind):
-        return _of_elements(column, is_set=True)
+        return _of_elements(column, has_no_order=True)
     if pa.types.is_fixed_size_list(kind):
-        return _of_elements(column.cast(pa.list_(kind.value_type)), is_set=False)
+        return _of_elements(column.cast(pa.list_(kind.value_type)), has_no_order=False)
     if pa.types.is_large_list(kind):
         column = column.cast(pa.list_(kind.value_type))
     if pa.types.is_list(column.type):
-        return _of_elements(column, is_set=is_set)
+        return _of_elements(column, has_no_order=has_no_order or is_set(column.type))
     if _is_of_bytes(kind):
         return _of_bytes(column)
     return _of_numbers(column)
@@ -147,12 +148,12 @@ def _of_bytes(column: pa.Array) -> Hashes:
     return distinct_hashes(texts.fill_null(b"") if texts.null_count else texts)
 
 
-def _of_elements(column: pa.Array, *, is_set: bool) -> Hashes:
+def _of_elements(column: pa.Array, *, has_no_order: bool) -> Hashes:
     collections = Collections(column)
     lengths = collections.lengths.astype(np.int64)
     elements = value_hashes(collections.elements)
     ends = np.cumsum(lengths)
-    if not is_set:
+    if not has_no_order:
         starts = np.repeat(ends - lengths, lengths)
         positions = (np.arange(len(elements)) - starts).astype(np.uint64)
         elements = elements + positions[:, None] * _FACTORS

@@ -90,11 +90,13 @@ class Nullable(Layout):
 class Repeated(Layout):
     """i32 count, then the elements.
 
-    An array of Java (``is_array``) has another hash code than a list of the same bytes.
+    An array of Java (``is_array``) has another hash code than a list of the same bytes. The elements
+    of a set (``is_set``) come in any order.
     """
 
     element: Layout
     is_array: bool = False
+    is_set: bool = False
 
 
 @node

@@ -231,7 +231,7 @@ register(
         f"{BASE}ListSerializerSnapshot": _LIST,
         f"{_STATE}ArrayListSerializerSnapshot": _LIST,
         f"{BASE}SetSerializerSnapshot": of_parts(
-            lambda element: layouts.Repeated(layouts.Nullable(element))
+            lambda element: layouts.Repeated(layouts.Nullable(element), is_set=True)
         ),
         f"{BASE}MapSerializerSnapshot": of_parts(map_of, 2),
         f"{_DATAVIEW}NullAwareMapSerializerSnapshot": of_parts(

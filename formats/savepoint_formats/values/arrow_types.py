@@ -163,6 +163,16 @@ _SPARK_NAMES: dict[pa.DataType, str] = {
 }
 
 
+_OF_A_SET = {b"is_set": b"true"}
+"""What the field of a list's elements tells where the list is a set; types are equal without it."""
+
+
+def is_set(kind: pa.DataType) -> bool:
+    """Whether a list's elements have no order."""
+    metadata = kind.value_field.metadata
+    return metadata is not None and _OF_A_SET.items() <= metadata.items()
+
+
 def arrow_type(layout: Layout) -> pa.DataType:
     """The Arrow type of the layout's values."""
     return _arrow_type(layout, 0)
@@ -179,6 +189,8 @@ def _arrow_type(layout: Layout, depth: int) -> pa.DataType:  # noqa: PLR0912 - a
             | layouts.OfScala(inner)
         ):
             return _arrow_type(inner, depth)
+        case layouts.Repeated(element, is_set=True):
+            return pa.list_(pa.field("item", _arrow_type(element, depth), metadata=_OF_A_SET))
         case (
             layouts.Repeated(element)
             | layouts.MaskedRepeated(element)

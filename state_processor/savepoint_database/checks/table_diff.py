@@ -334,7 +334,7 @@ class TableDiff:
     def _value(self, rows: pa.RecordBatch, name: str) -> Hashes:
         column = rows.column(name)
         kind = self._collections.get(name)
-        hashes = value_hashes(column, is_set=kind is StateKind.MAP)
+        hashes = value_hashes(column, has_no_order=kind is StateKind.MAP)
         if kind is None or not isinstance(column, pa.ListArray | pa.MapArray):
             return hashes
         return without_empty(column, hashes)

@@ -83,7 +83,7 @@ LAYOUTS: dict[str, tuple[bytes, Layout]] = {
     "lists have no null flags": (LIST, Repeated(Long())),
     "sets flag nulls": (
         composite(f"{BASE}SetSerializerSnapshot", LONG),
-        Repeated(Nullable(Long(), is_null=True)),
+        Repeated(Nullable(Long(), is_null=True), is_set=True),
     ),
     "maps flag null values": (
         composite(f"{BASE}MapSerializerSnapshot", STRING, LONG),
