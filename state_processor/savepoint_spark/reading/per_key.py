@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow.compute as pc
 from pyspark import cloudpickle
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructType, _parse_datatype_string
 
 from savepoint_database.types.python_values import OutputRows, Place, python_values, state_values
 from savepoint_database.types.spark_values import PYTHON
@@ -327,7 +327,8 @@ def row_types(schema: StructType | str | None, function: object) -> tuple[Struct
         raise ValueError(
             f"the columns that {name} gives are not known: add schema='key STRING, total BIGINT'"
         )
-    data_type = StructType.fromDDL(schema) if isinstance(schema, str) else schema
+    # What StructType.fromDDL calls, which Spark has since 4.0.
+    data_type = _parse_datatype_string(schema) if isinstance(schema, str) else schema
     if not isinstance(data_type, StructType):
         raise ValueError(f"schema {schema!r} has no columns, expected such as 'key STRING'")
     return data_type, arrow_schema(data_type)
