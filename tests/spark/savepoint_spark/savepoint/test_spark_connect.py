@@ -126,5 +126,5 @@ def test_state_is_made_and_changed(found: dict[str, Any]) -> None:
 
 def test_what_it_cannot_carry_is_refused_in_a_line(found: dict[str, Any]) -> None:
     for message in found["refused"]:
-        assert "Spark Connect does not offer" in message
+        assert "Spark Connect does not support that" in message
         assert "\n" not in message
