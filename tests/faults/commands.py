@@ -173,7 +173,7 @@ class Command(Way):
             found = self._contents(place)
         except SavepointError as error:
             return f"the savepoint can't be read: {type(error).__name__}: {error}"
-        expected = self.expected.setdefault("", found)
+        expected = self.expected.setdefault(Path(place.source).name, found)
         return "" if found == expected else f"other contents: {found}, expected {expected}"
 
     def left_over(self, place: Place) -> str:
