@@ -30,13 +30,17 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-KINDS = [("process", "hashmap"), ("process", "rocksdb"), ("thread", "hashmap")]
+KINDS = [
+    ("process", "hashmap", "1.20.5"),
+    ("process", "hashmap", "2.2.1"),
+    ("process", "rocksdb", "2.2.1"),
+    ("thread", "hashmap", "1.20.5"),
+]
 
 
-@pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize(("mode", "backend"), KINDS)
+@pytest.mark.parametrize(("mode", "backend", "release"), KINDS)
 def test_all_state_is_what_the_job_had(
-    release: str, mode: str, backend: str, tmp_path: Path
+    mode: str, backend: str, release: str, tmp_path: Path
 ) -> None:
     job = PyFlinkJob(tmp_path, release, backend, mode)
     savepoints = job.run()
