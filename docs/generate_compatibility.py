@@ -96,10 +96,6 @@ PySpark 3.5 and 4.0 have [less](how-to/install.md#pyspark), and a selection of t
 
 {versions}
 
-Six of the failures with 3.5 were reader functions whose schema is a text; this was mended, and such a function then gave the
-rows of its table. The seventh, of a null in a list, was `Socket is closed` in Spark, on a busy machine. Neither the selection with
-3.5 nor `--lowest` has run since.
-
 ## Other ways to run
 
 Tried by hand on 2026-11-26, with the sample `states-2.2.1-rocksdb-native`:
