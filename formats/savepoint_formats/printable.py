@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import html
 import re
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from savepoint_formats.quantities import ByteCount, Share
+
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
 # C0, delete, C1, controls of direction, separators of lines, and lone surrogates, which have no
 # encoding.
@@ -80,8 +82,54 @@ def html_printable(text: str) -> str:
     return html.escape(printable(text))
 
 
-def html_table(title: str, names: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """HTML of an object in a notebook: a line of text, and a table with these columns."""
+def field_text(value: object, name: str = "") -> str:
+    """A field of a record for people; numbers of a field whose ``name`` identifies have no separators.
+
+    Example:
+        >>> field_text(14_168), field_text(("a", "b")), field_text(True)
+        ('14,168', 'a, b', 'yes')
+    """
+    match value:
+        case None | False:
+            return ""
+        case True:
+            return "yes"
+        case tuple() if is_of_records(value):
+            return f"{len(value):,}"
+        case tuple():
+            return ", ".join(map(str, value))
+        case ByteCount() | Share():
+            return value.text
+        case int():
+            return str(value) if identifies(name) else f"{value:,}"
+        case float():
+            return f"{value:.4g}"
+        case _:
+            return str(value)
+
+
+def is_of_records(value: object) -> bool:
+    """Whether a field holds records."""
+    return isinstance(value, tuple) and any(map(is_dataclass, value))
+
+
+def html_records(title: str, records: Iterable[object], names: Sequence[str]) -> str:
+    """HTML of records in a notebook: a line of text, and a table with these fields of each."""
+    rows = ([getattr(record, name) for name in names] for record in records)
+    return html_table(title, [name.replace("_", " ") for name in names], rows, field_text)
+
+
+def html_table(
+    title: str,
+    names: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    text: Callable[[object, str], str] | None = None,
+) -> str:
+    """HTML of an object in a notebook: a line of text, and a table with these columns.
+
+    ``text`` gives the text of a value in a column; by default values are data.
+    """
+    text = text or _value_text
     shown = list(rows)
     left_out = len(shown) - _MOST_ROWS
     shown = shown[:_MOST_ROWS]
@@ -91,7 +139,7 @@ def html_table(title: str, names: Sequence[str], rows: Iterable[Sequence[object]
     lines = (("th", names), *(("td", row) for row in shown))
     cells = (
         "".join(
-            f"<{tag}{kind}>{html_printable(_cell_text(value, name))}</{tag}>"
+            f"<{tag}{kind}>{html_printable(text(value, name))}</{tag}>"
             for value, kind, name in zip(values, kinds, names, strict=True)
         )
         for tag, values in lines
@@ -118,16 +166,11 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _cell_text(value: object, name: str) -> str:
-    match value:
-        case None:
-            return ""
-        case bool():
-            return "yes" if value else "no"
-        case int():
-            return str(value) if identifies(name) else f"{value:,}"
-        case _:
-            return str(value)
+def _value_text(value: object, name: str) -> str:
+    """A value of data, with all its digits."""
+    if value is False:
+        return "no"
+    return str(value) if isinstance(value, float) else field_text(value, name)
 
 
 def call_text(made: Any) -> str:

@@ -14,12 +14,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import is_dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.printable import identifies, printable
-from savepoint_formats.quantities import ByteCount, Share
+from savepoint_formats.printable import field_text, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,34 +102,13 @@ def _json_text(value: Any) -> str:
 
 
 def person_field(value: Any, name: str = "") -> str:
-    """A field of a record for people; numbers of a field whose ``name`` identifies have no separators."""
-    match value:
-        case None | False:
-            return ""
-        case True:
-            return "yes"
-        case tuple() if is_of_records(value):
-            return f"{len(value):,}"
-        case tuple():
-            return printable(", ".join(map(str, value)), keep="")
-        case ByteCount() | Share():
-            return value.text
-        case int():
-            return str(value) if identifies(name) else f"{value:,}"
-        case float():
-            return f"{value:.4g}"
-        case _:
-            return printable(str(value), keep="")
+    """A field of a record for people, on one line; see ``field_text``."""
+    return printable(field_text(value, name), keep="")
 
 
 def shortened(text: str, names: Mapping[str, str]) -> str:
     """The text with short names instead of hashes of operators; for texts that are no data."""
     return _HASH.sub(lambda match: names.get(match[0], match[0]), text)
-
-
-def is_of_records(value: Any) -> bool:
-    """Whether a field holds records."""
-    return isinstance(value, tuple) and any(map(is_dataclass, value))
 
 
 def plain_field(value: Any) -> str:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from savepoint_cli.terminal.cells import is_of_records, person_cell, person_field, shortened
+from savepoint_cli.terminal.cells import person_cell, person_field, shortened
 from savepoint_database.types.spark_values import PRINTABLE
 from savepoint_database.types.timer_dates import for_people
-from savepoint_formats.printable import printable
+from savepoint_formats.printable import is_of_records, printable
 from savepoint_formats.scan.splits import REASON
 from savepoint_formats.values.kryo.structs import UNDECODED
 

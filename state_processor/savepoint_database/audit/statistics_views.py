@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_database.audit.plots import plots
 from savepoint_formats.errors import MissingPackageError
-from savepoint_formats.printable import html_printable, identifies
+from savepoint_formats.printable import field_text, html_printable
 from savepoint_formats.quantities import ByteCount, Share
 
 if TYPE_CHECKING:
@@ -279,17 +279,9 @@ def _kind(rows: Sequence[Any], name: str) -> str:
 
 def _cell(name: str, value: Any) -> str:
     match value:
-        case None | False | tuple():
+        case tuple():
             return ""
-        case True:
-            return "yes"
         case int() if name.endswith("size"):
             return f'<span title="{int(value)} bytes">{ByteCount(value).text}</span>'
-        case Share():
-            return value.text
-        case int():
-            return str(value) if identifies(name) else f"{value:,}"
-        case float():
-            return f"{value:.4g}"
         case _:
-            return html_printable(str(value))
+            return html_printable(field_text(value, name))

@@ -33,7 +33,7 @@ from savepoint_formats.metadata.stream_handles import (
     RelativeFile,
     SegmentStream,
 )
-from savepoint_formats.printable import html_table, without_secrets
+from savepoint_formats.printable import html_records, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -135,8 +135,7 @@ class Garbage:
 
     def _repr_html_(self) -> str:
         names = ("path", "kind", "size", "modified", "kept", "is_deleted")
-        rows = ([getattr(file, name) for name in names] for file in self.files)
-        return html_table(repr(self), [name.replace("_", " ") for name in names], rows)
+        return html_records(repr(self), self.files, names)
 
     @classmethod
     def below(

@@ -19,11 +19,11 @@ from savepoint_database.checks.table_diff import (
 )
 from savepoint_database.snapshot.description import StateDescription
 from savepoint_formats.errors import TableNotFoundError
-from savepoint_formats.printable import html_table
+from savepoint_formats.printable import html_records
 from savepoint_formats.scan.read_options import ReadOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.snapshot.snapshot import Snapshot
@@ -143,9 +143,10 @@ class SavepointDiff:
     def _repr_html_(self) -> str:
         answer = "equal" if self.is_equal else "different"
         title = f"{self.before.path} and {self.after.path}: {answer}"
-        parts = [_html_records(title, TableChanges, self.tables)]
+        parts = [html_records(title, self.tables, TableChanges.__match_args__)]
         if self.differences:
-            parts.append(_html_records("Besides rows:", Difference, self.differences))
+            names = Difference.__match_args__
+            parts.append(html_records("Besides rows:", self.differences, names))
         return "".join(parts)
 
     def changes(self, table: str | None = None) -> Iterator[pa.RecordBatch]:
@@ -309,16 +310,6 @@ def _described(
         for state in operator.catalog.states
         if names is None or state.name in names
     }
-
-
-def _html_records(title: str, kind: type, records: Sequence[object]) -> str:
-    names = [field.name for field in fields(kind)]
-    rows = ([_cell(getattr(record, name)) for name in names] for record in records)
-    return html_table(title, [name.replace("_", " ") for name in names], rows)
-
-
-def _cell(value: object) -> object:
-    return _text(value) if isinstance(value, tuple) else value
 
 
 def _text(value: object) -> str:

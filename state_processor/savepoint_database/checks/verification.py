@@ -24,7 +24,7 @@ from savepoint_formats.checks.header_faults import checked_files, header_faults
 from savepoint_formats.checks.type_faults import type_faults
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.key_groups.operator_id import OperatorId
-from savepoint_formats.printable import html_printable, html_table, printable, without_secrets
+from savepoint_formats.printable import html_printable, html_records, printable, without_secrets
 from savepoint_formats.scan.splits import check_subtasks
 
 if TYPE_CHECKING:
@@ -67,12 +67,13 @@ class Verification:
 
     def _repr_html_(self) -> str:
         names = ("severity", "check", "operator", "state", "file", "problem", "cost")
-        rows = ([getattr(fault, name) for name in names] for fault in self.faults)
         title = (
             f"{without_secrets(self.path)}: {self.result} ({self.depth}: {self.operators:,} operators,"
             f" {self.files:,} files, {self.entries:,} entries)"
         )
-        return html_table(title, names, rows) if self.faults else f"<p>{html_printable(title)}</p>"
+        if not self.faults:
+            return f"<p>{html_printable(title)}</p>"
+        return html_records(title, self.faults, names)
 
     @classmethod
     def of(cls, snapshot: Snapshot, depth: Depth = "deep", look: Look = looked_at) -> Verification:

@@ -16,7 +16,7 @@ from savepoint_database.rows.row_condition import RowCondition
 from savepoint_database.snapshot.byte_elements import ByteElement, byte_elements, element_values
 from savepoint_formats.errors import FormatError, SavepointError
 from savepoint_formats.kafka.versioned import Versioned
-from savepoint_formats.printable import html_table, printable
+from savepoint_formats.printable import html_records, printable
 from savepoint_formats.scan.splits import operator_splits
 from savepoint_formats.sinks.committer_state import END_OF_INPUT, CommitterState
 from savepoint_formats.sinks.connectors import UNKNOWN, Facts, read_committable, read_writer
@@ -110,8 +110,7 @@ class SinkState:
 
     def _repr_html_(self) -> str:
         """The entries as a table of a notebook."""
-        rows = [[getattr(entry, name) for name in _PLAIN] for entry in self.entries]
-        return html_table(f"Sinks of {self.path}", _PLAIN, rows)
+        return html_records(f"Sinks of {self.path}", self.entries, _PLAIN)
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> SinkState:

@@ -16,7 +16,7 @@ from savepoint_database.types.record_table import record_table
 from savepoint_formats.errors import FormatError
 from savepoint_formats.kafka.source_state import CoordinatorState
 from savepoint_formats.kafka.versioned import Versioned
-from savepoint_formats.printable import html_table
+from savepoint_formats.printable import html_records
 from savepoint_formats.source_splits.split_connectors import (
     UNKNOWN,
     SourceConnector,
@@ -88,8 +88,7 @@ class SourceState:
 
     def _repr_html_(self) -> str:
         """The entries as a table of a notebook."""
-        rows = [[getattr(entry, name) for name in _SHOWN] for entry in self.entries]
-        return html_table(f"Sources of {self.path}", _SHOWN, rows)
+        return html_records(f"Sources of {self.path}", self.entries, _SHOWN)
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> SourceState:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.metadata import FlinkVersionRange, KeyedHandleType
 from savepoint_formats.metadata.references import COORDINATOR, stream_references
-from savepoint_formats.printable import html_table, without_secrets
+from savepoint_formats.printable import html_records, without_secrets
 from savepoint_formats.tables.remarks import column_remarks, state_remarks
 from savepoint_formats.tables.tables import column_type
 from savepoint_formats.values.arrow_types import arrow_type, spark_type_name, visible_key_type
@@ -128,8 +128,7 @@ class SavepointDescription:
 
     def _repr_html_(self) -> str:
         names = ("operator", "state", "kind", "key", "namespace", "value")
-        rows = ([getattr(state, name) or "" for name in names] for state in self.states())
-        return html_table(repr(self), names, rows)
+        return html_records(repr(self), self.states(), names)
 
     def states(self) -> tuple[StateDescription, ...]:
         """States of all operators."""

@@ -34,7 +34,7 @@ from savepoint_formats.locations.stores import path_in_store, path_of, reading_e
 from savepoint_formats.metadata import CheckpointMetadata
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.metadata.stream_handles import FileStream, RelativeFile, SegmentStream
-from savepoint_formats.printable import html_table, without_secrets
+from savepoint_formats.printable import html_records, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -94,9 +94,7 @@ class RetainedSnapshots(tuple[RetainedSnapshot, ...]):
 
     def _repr_html_(self) -> str:
         names = ("path", "id", "time", "kind", "size", "own_size", "operators", "problem")
-        rows = ([getattr(snapshot, name) for name in names] for snapshot in self)
-        headings = [name.replace("_", " ") for name in names]
-        return html_table(f"Snapshots: {len(self):,}, the newest first", headings, rows)
+        return html_records(f"Snapshots: {len(self):,}, the newest first", self, names)
 
     def to_arrow(self) -> pa.Table:
         """A row per snapshot, with the attributes of ``RetainedSnapshot`` as columns.

@@ -16,13 +16,13 @@ from savepoint_formats.metadata import CheckpointMetadata, CheckpointProperties,
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.new_snapshot.copying import CopyPlan
 from savepoint_formats.new_snapshot.directory import NewSnapshot, WriteMode
-from savepoint_formats.printable import html_table, without_secrets
+from savepoint_formats.printable import html_records, without_secrets
 from savepoint_formats.values.kryo.dialect import KryoVersion
 from savepoint_spark.writing.stored_types import expect_key_types
 from savepoint_spark.writing.write_context import WriteContext
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from savepoint_database.privacy.mask_plan import MaskedField
     from savepoint_formats.key_groups.operator_id import OperatorId
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from savepoint_formats.plans.plan_diff import SqlChange
     from savepoint_spark.savepoint.planned_operator import PlannedOperator
     from savepoint_spark.savepoint.writer import SavepointWriter
+
+_SHOWN = ("operator", "action", "files", "size")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -91,7 +93,7 @@ class PlannedSavepoint:
         return f"PlannedSavepoint({without_secrets(self.path)!r}, {count} operators, {self.copied_size} bytes to copy)"
 
     def _repr_html_(self) -> str:
-        return html_table(repr(self), *_table(self.operators))
+        return html_records(repr(self), self.operators, _SHOWN)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -126,13 +128,7 @@ class WrittenSavepoint:
         return f"WrittenSavepoint({without_secrets(self.path)!r}, {count} operators, {self.size} bytes)"
 
     def _repr_html_(self) -> str:
-        return html_table(repr(self), *_table(self.operators))
-
-
-def _table(operators: Iterable[WrittenOperator]) -> tuple[tuple[str, ...], list[list[object]]]:
-    names = ("operator", "action", "files", "size")
-    rows = [[getattr(operator, name) for name in names] for operator in operators]
-    return names, [["" if value is None else value for value in row] for row in rows]
+        return html_records(repr(self), self.operators, _SHOWN)
 
 
 # The job continues with the next number; Flink itself begins with 1.

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.errors import FormatError, SavepointError
-from savepoint_formats.printable import json_printable, printable
+from savepoint_formats.printable import (
+    field_text,
+    html_records,
+    html_table,
+    json_printable,
+    printable,
+)
+from savepoint_formats.quantities import ByteCount
 
 ANY_TEXT = st.text(st.characters(codec=None))
 COMMANDS = {"Cc", "Cs", "Zl", "Zp"}
 DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+
+
+class NamedShare(NamedTuple):
+    the_share: float
 
 
 def is_command(character: str) -> bool:
@@ -71,3 +83,27 @@ def test_json_says_the_same(text: str) -> None:
 def test_an_error_is_one_line_without_commands(error: SavepointError) -> None:
     assert not any(map(is_command, str(error)))
     assert r"\x1b[2J" in str(error)
+
+
+def test_a_field_of_a_record_is_text_for_people() -> None:
+    fields = {"size": 14_168, "id": 14_168, "names": ("a", "b"), "whole": True, "none": ()}
+    assert [field_text(value, name) for name, value in fields.items()] == [
+        "14,168",
+        "14168",
+        "a, b",
+        "yes",
+        "",
+    ]
+    assert [field_text(value) for value in (None, False, 0.12345678, ByteCount(14_168))] == [
+        "",
+        "",
+        "0.1235",
+        "14.2 kB",
+    ]
+
+
+def test_data_in_a_notebook_has_all_digits_and_fields_of_records_have_few() -> None:
+    assert '<td class="number">0.12345678</td>' in html_table("", ("x",), [(0.12345678,)])
+    records = [NamedShare(0.12345678)]
+    assert '<td class="number">0.1235</td>' in html_records("", records, ("the_share",))
+    assert ">the share<" in html_records("", records, ("the_share",))
