@@ -1,0 +1,236 @@
+"""Commands about connectors: where sources continue, and what sinks have open or not committed.
+
+Each shows its state, or writes a savepoint with changes of it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from savepoint_cli import options
+from savepoint_cli.modify import optional_destination
+
+if TYPE_CHECKING:
+    from savepoint_cli.modify import Destination
+    from savepoint_cli.options import Opening
+    from savepoint_cli.terminal.output import Output
+
+
+@options.inspection()
+@click.option(
+    "--set-offsets",
+    "offsets",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A CSV file with the columns topic, partition, offset. Needs --out.",
+)
+@optional_destination
+@options.operator_option("With --set-offsets: the only source to change, by uid or hash.")
+def kafka(
+    output: Output,
+    opening: Opening,
+    offsets: Path | None,
+    operator: str | None,
+    destination: Destination,
+) -> None:
+    """Show the Kafka state of the savepoint at PATH: topics, partitions, offsets, transactions.
+
+    With --set-offsets a savepoint is written whose sources go on elsewhere. An offset is that of
+    the next record, or earliest, latest or committed. Partitions that the file does not name stay
+    where they are.
+
+    \b
+    savepoint kafka s3://jobs/orders/savepoint-1a2b
+    savepoint kafka s3://jobs/orders/savepoint-1a2b --set-offsets offsets.csv --out s3://jobs/replay
+    """
+    is_wanted = destination.is_wanted(has_change=offsets is not None)
+    savepoint = opening.open()
+    if offsets is None or not is_wanted:
+        kafka_state = savepoint.kafka()
+        output.page(
+            kafka_state,
+            ("Offsets", kafka_state.offsets),
+            ("Partitions", kafka_state.partitions),
+            ("Transactions", kafka_state.transactions),
+        )
+        return
+    rows = _rows(offsets)
+    with options.usage_errors():
+        writer = savepoint.set_kafka_offsets(rows, operator=operator)
+    destination.write(output, writer)
+
+
+def _rows(file: Path) -> list[dict[str, Any]]:
+    lines = io.StringIO(options.utf8_text(file.read_bytes(), str(file)), newline="")
+    try:
+        return list(csv.DictReader(lines))
+    except csv.Error as error:
+        raise click.UsageError(f"{file} can't be read as CSV: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class SinkChanges:
+    """Changes that a command makes, as arguments of ``Savepoint.change_sinks``."""
+
+    drop: str | None
+    keep: str | None
+    checkpoint: int | None
+    transactional_prefix: str | None
+
+
+_sink_changes = options.collected(
+    "changes",
+    SinkChanges,
+    click.option("--drop", metavar="CONDITION", help="Drop these entries, or all. Needs --out."),
+    click.option("--keep", metavar="CONDITION", help="Drop all other entries. Needs --out."),
+    click.option(
+        "--renumber",
+        "checkpoint",
+        metavar="ID",
+        type=click.IntRange(min=0),
+        help="Give the newest pending commit this checkpoint id. Needs --out.",
+    ),
+    click.option(
+        "--transactional-prefix",
+        metavar="PREFIX",
+        help="Give Kafka writers this prefix of transactional ids. Needs --out.",
+    ),
+)
+
+
+@options.inspection()
+@_sink_changes
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Save dropped entries in FILE, a JSON line each.",
+)
+@optional_destination
+def sinks(
+    output: Output,
+    opening: Opening,
+    changes: SinkChanges,
+    save: Path | None,
+    destination: Destination,
+) -> None:
+    """Show the state of the sinks in the savepoint at PATH: pending commits, writers' states.
+
+    A restored job repeats pending commits. One that can't succeed any more keeps the job from
+    starting. --drop writes a savepoint without it; the data of that commit is lost unless you
+    commit it by hand. CONDITION is SQL about the columns shown, such as "checkpoint < 17".
+
+    \b
+    savepoint sinks s3://jobs/orders/savepoint-1a2b
+    savepoint sinks s3://jobs/orders/savepoint-1a2b --drop "kind = 'commit'" --out s3://jobs/mended
+    """
+    arguments = asdict(changes)
+    has_change = any(change is not None for change in arguments.values())
+    is_wanted = destination.is_wanted(has_change=has_change)
+    if save is not None and changes.drop is changes.keep is None:
+        raise click.UsageError("--save needs --drop or --keep")
+    savepoint = opening.open()
+    state = savepoint.sinks()
+    if not is_wanted:
+        output.page(state, ("Entries", state.entries))
+        return
+    with options.usage_errors():
+        dropped = state.dropped(changes.drop, changes.keep)
+        writer = savepoint.change_sinks(**arguments)
+    for entry in dropped:
+        click.echo(
+            f"drop {entry.kind} {entry.number} of {entry.operator}: {entry.content}", err=True
+        )
+    if save is not None and not destination.dry_run:
+        save.write_text("".join(f"{json.dumps(asdict(entry))}\n" for entry in dropped), "utf-8")
+        click.echo(f"saved {len(dropped)} entries in {save}", err=True)
+    destination.write(output, writer)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """Changes that a command makes, as arguments of ``Savepoint.change_sources``."""
+
+    positions: dict[str, str]
+    drop_tables: tuple[str, ...]
+    add_tables: tuple[str, ...]
+    release_finished: bool
+    stream_from: str | None
+
+
+_source_changes = options.collected(
+    "changes",
+    SourceOptions,
+    click.option(
+        "--set",
+        "positions",
+        metavar="SPLIT=POSITION",
+        multiple=True,
+        # A position may have an equals sign, the id of a split has none.
+        callback=options.pairs("a split and a position, as orders-3=42", divided=str.partition),
+        help="Let the reader of a split go on elsewhere. POSITION is JSON. Repeatable.",
+    ),
+    click.option(
+        "--drop-table",
+        "drop_tables",
+        metavar="TABLE",
+        multiple=True,
+        help="Change data capture: forget this table. Repeatable.",
+    ),
+    click.option(
+        "--add-table",
+        "add_tables",
+        metavar="TABLE",
+        multiple=True,
+        help="Change data capture: read the changes of this table, without a snapshot. Repeatable.",
+    ),
+    click.option(
+        "--release-finished",
+        is_flag=True,
+        help="Change data capture: remember one finished split per table instead of all.",
+    ),
+    click.option(
+        "--stream-from",
+        metavar="POSITION",
+        help="Change data capture: leave the snapshot phase, and read changes from here on.",
+    ),
+)
+
+
+@options.inspection()
+@_source_changes
+@options.operator_option("With a change: the source to change, by uid or hash.")
+@optional_destination
+def sources(
+    output: Output,
+    opening: Opening,
+    changes: SourceOptions,
+    operator: str | None,
+    destination: Destination,
+) -> None:
+    """Show where the sources in the savepoint at PATH go on: splits, positions, tables.
+
+    Sources of Kafka, files, Kinesis and Pulsar, and change data capture of MySQL, Postgres,
+    MongoDB, Oracle and SQL Server; those of others as bytes. A change writes another savepoint.
+    All changes need --out.
+
+    \b
+    savepoint sources s3://jobs/orders/savepoint-1a2b
+    savepoint sources s3://jobs/orders/savepoint-1a2b --out s3://jobs/mended --release-finished
+    """
+    arguments = asdict(changes)
+    is_wanted = destination.is_wanted(has_change=any(arguments.values()))
+    savepoint = opening.open()
+    if not is_wanted:
+        state = savepoint.sources()
+        output.page(state, ("Entries", state.entries))
+        return
+    with options.usage_errors():
+        writer = savepoint.change_sources(**arguments, operator=operator)
+    destination.write(output, writer)
