@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,38 +74,21 @@ def _rows(file: Path) -> list[dict[str, Any]]:
         raise click.UsageError(f"{file} can't be read as CSV: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class SinkChanges:
-    """Changes that a command makes, as arguments of ``Savepoint.change_sinks``."""
-
-    drop: str | None
-    keep: str | None
-    checkpoint: int | None
-    transactional_prefix: str | None
-
-
-_sink_changes = options.collected(
-    "changes",
-    SinkChanges,
-    click.option("--drop", metavar="CONDITION", help="Drop these entries, or all. Needs --out."),
-    click.option("--keep", metavar="CONDITION", help="Drop all other entries. Needs --out."),
-    click.option(
-        "--renumber",
-        "checkpoint",
-        metavar="ID",
-        type=click.IntRange(min=0),
-        help="Give the newest pending commit this checkpoint id. Needs --out.",
-    ),
-    click.option(
-        "--transactional-prefix",
-        metavar="PREFIX",
-        help="Give Kafka writers this prefix of transactional ids. Needs --out.",
-    ),
-)
-
-
 @options.inspection()
-@_sink_changes
+@click.option("--drop", metavar="CONDITION", help="Drop these entries, or all. Needs --out.")
+@click.option("--keep", metavar="CONDITION", help="Drop all other entries. Needs --out.")
+@click.option(
+    "--renumber",
+    "checkpoint",
+    metavar="ID",
+    type=click.IntRange(min=0),
+    help="Give the newest pending commit this checkpoint id. Needs --out.",
+)
+@click.option(
+    "--transactional-prefix",
+    metavar="PREFIX",
+    help="Give Kafka writers this prefix of transactional ids. Needs --out.",
+)
 @click.option(
     "--save",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -114,11 +97,7 @@ _sink_changes = options.collected(
 )
 @optional_destination
 def sinks(
-    output: Output,
-    opening: Opening,
-    changes: SinkChanges,
-    save: Path | None,
-    destination: Destination,
+    output: Output, opening: Opening, save: Path | None, destination: Destination, **changes: Any
 ) -> None:
     """Show the state of the sinks in the savepoint at PATH: pending commits, writers' states.
 
@@ -130,10 +109,10 @@ def sinks(
     savepoint sinks s3://jobs/orders/savepoint-1a2b
     savepoint sinks s3://jobs/orders/savepoint-1a2b --drop "kind = 'commit'" --out s3://jobs/mended
     """
-    arguments = asdict(changes)
-    has_change = any(change is not None for change in arguments.values())
+    has_change = any(change is not None for change in changes.values())
     is_wanted = destination.is_wanted(has_change=has_change)
-    if save is not None and changes.drop is changes.keep is None:
+    drop, keep = changes["drop"], changes["keep"]
+    if save is not None and drop is keep is None:
         raise click.UsageError("--save needs --drop or --keep")
     savepoint = opening.open()
     state = savepoint.sinks()
@@ -141,8 +120,8 @@ def sinks(
         output.page(state, ("Entries", state.entries))
         return
     with options.usage_errors():
-        dropped = state.dropped(changes.drop, changes.keep)
-        writer = savepoint.change_sinks(**arguments)
+        dropped = state.dropped(drop, keep)
+        writer = savepoint.change_sinks(**changes)
     for entry in dropped:
         click.echo(
             f"drop {entry.kind} {entry.number} of {entry.operator}: {entry.content}", err=True
@@ -153,66 +132,44 @@ def sinks(
     destination.write(output, writer)
 
 
-@dataclass(frozen=True, slots=True)
-class SourceOptions:
-    """Changes that a command makes, as arguments of ``Savepoint.change_sources``."""
-
-    positions: dict[str, str]
-    drop_tables: tuple[str, ...]
-    add_tables: tuple[str, ...]
-    release_finished: bool
-    stream_from: str | None
-
-
-_source_changes = options.collected(
-    "changes",
-    SourceOptions,
-    click.option(
-        "--set",
-        "positions",
-        metavar="SPLIT=POSITION",
-        multiple=True,
-        # A position may have an equals sign, the id of a split has none.
-        callback=options.pairs("a split and a position, as orders-3=42", divided=str.partition),
-        help="Let the reader of a split go on elsewhere. POSITION is JSON. Repeatable.",
-    ),
-    click.option(
-        "--drop-table",
-        "drop_tables",
-        metavar="TABLE",
-        multiple=True,
-        help="Change data capture: forget this table. Repeatable.",
-    ),
-    click.option(
-        "--add-table",
-        "add_tables",
-        metavar="TABLE",
-        multiple=True,
-        help="Change data capture: read the changes of this table, without a snapshot. Repeatable.",
-    ),
-    click.option(
-        "--release-finished",
-        is_flag=True,
-        help="Change data capture: remember one finished split per table instead of all.",
-    ),
-    click.option(
-        "--stream-from",
-        metavar="POSITION",
-        help="Change data capture: leave the snapshot phase, and read changes from here on.",
-    ),
-)
-
-
 @options.inspection()
-@_source_changes
+@click.option(
+    "--set",
+    "positions",
+    metavar="SPLIT=POSITION",
+    multiple=True,
+    # A position may have an equals sign, the id of a split has none.
+    callback=options.pairs("a split and a position, as orders-3=42", divided=str.partition),
+    help="Let the reader of a split go on elsewhere. POSITION is JSON. Repeatable.",
+)
+@click.option(
+    "--drop-table",
+    "drop_tables",
+    metavar="TABLE",
+    multiple=True,
+    help="Change data capture: forget this table. Repeatable.",
+)
+@click.option(
+    "--add-table",
+    "add_tables",
+    metavar="TABLE",
+    multiple=True,
+    help="Change data capture: read the changes of this table, without a snapshot. Repeatable.",
+)
+@click.option(
+    "--release-finished",
+    is_flag=True,
+    help="Change data capture: remember one finished split per table instead of all.",
+)
+@click.option(
+    "--stream-from",
+    metavar="POSITION",
+    help="Change data capture: leave the snapshot phase, and read changes from here on.",
+)
 @options.operator_option("With a change: the source to change, by uid or hash.")
 @optional_destination
 def sources(
-    output: Output,
-    opening: Opening,
-    changes: SourceOptions,
-    operator: str | None,
-    destination: Destination,
+    output: Output, opening: Opening, operator: str | None, destination: Destination, **changes: Any
 ) -> None:
     """Show where the sources in the savepoint at PATH go on: splits, positions, tables.
 
@@ -224,13 +181,12 @@ def sources(
     savepoint sources s3://jobs/orders/savepoint-1a2b
     savepoint sources s3://jobs/orders/savepoint-1a2b --out s3://jobs/mended --release-finished
     """
-    arguments = asdict(changes)
-    is_wanted = destination.is_wanted(has_change=any(arguments.values()))
+    is_wanted = destination.is_wanted(has_change=any(changes.values()))
     savepoint = opening.open()
     if not is_wanted:
         state = savepoint.sources()
         output.page(state, ("Entries", state.entries))
         return
     with options.usage_errors():
-        writer = savepoint.change_sources(**arguments, operator=operator)
+        writer = savepoint.change_sources(**changes, operator=operator)
     destination.write(output, writer)
