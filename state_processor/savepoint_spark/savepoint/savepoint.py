@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_database.audit.audit_verbs import AuditVerbs
 from savepoint_database.checks.kafka_state import with_offsets
-from savepoint_database.connectors.changed_sinks import (
+from savepoint_database.connectors.changed_sources import SourceChanges, with_changed_sources
+from savepoint_database.connectors.sink_state import (
+    SinkState,
     with_checkpoint,
     with_transactional_prefix,
     without_entries,
 )
-from savepoint_database.connectors.changed_sources import SourceChanges, with_changed_sources
-from savepoint_database.connectors.sink_state import SinkState
 from savepoint_database.connectors.source_state import SourceState
 from savepoint_database.privacy.found_values import FoundValues, find_in
 from savepoint_database.privacy.suggestions import MaskSuggestions
