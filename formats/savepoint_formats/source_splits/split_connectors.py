@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.kafka.versioned import Versioned
 
-CDC = "cdc"
-UNKNOWN = "unknown"
+KAFKA, CDC, UNKNOWN = "kafka", "cdc", "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +87,13 @@ def kafka_facts(split: KafkaSplit) -> SplitFacts:
     if split.stopping_offset != NO_STOPPING_OFFSET:
         position["stopping_offset"] = split.stopping_offset
     name = f"{split.topic}-{split.partition}"
-    return SplitFacts("kafka", name, "partition", json.dumps(position), split.topic)
+    return SplitFacts(KAFKA, name, "partition", json.dumps(position), split.topic)
 
 
 def _kafka_enumerator(versioned: Versioned, path: str) -> Iterator[SplitFacts]:
     for known in KafkaEnumerator.of_versioned(versioned, path).partitions:
         state, name = known.status.name.lower(), f"{known.topic}-{known.partition}"
-        yield SplitFacts("kafka", name, "partition", "", known.topic, state)
+        yield SplitFacts(KAFKA, name, "partition", "", known.topic, state)
 
 
 def _move_kafka(versioned: Versioned, position: Any, path: str) -> Versioned:
@@ -220,7 +219,7 @@ def _pulsar(versioned: Versioned, path: str) -> SplitFacts:
 
 CONNECTORS = (
     SourceConnector(
-        "kafka",
+        KAFKA,
         lambda versioned, path: kafka_facts(KafkaSplit.of_versioned(versioned, path)),
         _kafka_enumerator,
         _move_kafka,

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from savepoint_database.checks.kafka_state import READER_STATE
-from savepoint_database.connectors.source_state import split_of
-from savepoint_database.snapshot.byte_elements import ByteElement, byte_elements, with_byte_elements
+from savepoint_database.connectors.source_state import ReaderSplit, reader_splits
+from savepoint_database.snapshot.byte_elements import with_byte_elements
 from savepoint_formats.errors import FormatError, RefusedError, StateNotFoundError
-from savepoint_formats.kafka.source_state import CoordinatorState
+from savepoint_formats.kafka.source_state import CoordinatorState, KafkaSplit
 from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.source_splits.cdc_changes import (
     CdcSource,
@@ -23,7 +22,7 @@ from savepoint_formats.source_splits.cdc_changes import (
 )
 from savepoint_formats.source_splits.cdc_enumerator import CdcEnumerator
 from savepoint_formats.source_splits.cdc_splits import plain_table, read_cdc_split, split_bytes
-from savepoint_formats.source_splits.split_connectors import CDC
+from savepoint_formats.source_splits.split_connectors import CDC, KAFKA, UNKNOWN, kafka_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -84,8 +83,58 @@ def with_changed_sources(
             several sources with change data capture.
         SavepointError: A file of a source is gone or damaged.
     """
-    chosen = None if operator is None else snapshot.operator(operator).name
-    sources = [_Source.of(known) for known in snapshot.operators() if chosen in (None, known.name)]
+    return _with_changes(snapshot, _sources(snapshot, operator), changes)
+
+
+def with_offsets(
+    snapshot: Snapshot, rows: Iterable[Mapping[str, Any]], operator: str | None = None
+) -> tuple[OperatorState, ...]:
+    """Records of all operators, with Kafka sources moved to other offsets.
+
+    Each of the ``rows`` has ``topic``, ``partition`` and ``offset``: that of the next record, or
+    ``earliest``, ``latest`` or ``committed``; optionally ``stopping_offset``. ``operator`` is the uid or
+    hash of the source; by default all sources that have the partition.
+
+    Raises:
+        OperatorNotFoundError: There is no such operator.
+        StateNotFoundError: The operator is no Kafka source.
+        RefusedError: No source has a partition, or a stopping offset is for a
+            ``FlinkKafkaConsumer``, which never stops.
+        ValueError: A row lacks a field, or has an invalid offset.
+    """
+    positions = dict(map(_position, rows))
+    sources = [source for source in _sources(snapshot, operator) if source.is_of_kafka]
+    if not sources:
+        where = snapshot.path if operator is None else f"operator {operator}"
+        raise StateNotFoundError(f"{where} has no Kafka source that has partitions")
+    known = {split.facts.split for source in sources for split in source.splits}
+    if missing := sorted(positions.keys() - known):
+        raise RefusedError(
+            f"{snapshot.path} has no source that reads {', '.join(missing)}: a reader gets only"
+            " what the coordinator has assigned to it"
+        )
+    return _with_changes(snapshot, sources, SourceChanges(positions))
+
+
+def _position(row: Mapping[str, Any]) -> tuple[str, str]:
+    """The id of a split, and its position as JSON."""
+    missing = [name for name in ("topic", "partition", "offset") if row.get(name) in (None, "")]
+    if missing:
+        raise ValueError(f"{dict(row)} lacks {', '.join(missing)}")
+    split = KafkaSplit(str(row["topic"]), int(row["partition"]), 0)
+    position = {"offset": row["offset"], "stopping_offset": row.get("stopping_offset")}
+    split.at(**position)
+    return kafka_facts(split).split, json.dumps(position)
+
+
+def _sources(snapshot: Snapshot, operator: str | None) -> list[_Source]:
+    chosen = snapshot.operators() if operator is None else (snapshot.operator(operator),)
+    return list(map(_Source.of, chosen))
+
+
+def _with_changes(
+    snapshot: Snapshot, sources: list[_Source], changes: SourceChanges
+) -> tuple[OperatorState, ...]:
     missing = set(changes.positions)
     moved_sources = [source.at(changes.positions, missing) for source in sources]
     if missing:
@@ -131,55 +180,50 @@ class _Source:
     """A source, and what takes the place of its elements."""
 
     operator: Operator
-    elements: tuple[tuple[ByteElement, bytes | None], ...]
+    splits: tuple[ReaderSplit, ...]
+    elements: tuple[bytes, ...]
     cdc: CdcSource | None
 
     @classmethod
     def of(cls, operator: Operator) -> _Source:
-        elements = tuple(byte_elements(operator, [READER_STATE]))
-        kept = tuple((element, element.data) for element in elements)
-        return cls(operator, kept, _cdc_source(operator, elements))
+        splits = tuple(reader_splits(operator))
+        elements = tuple(split.element.data for split in splits)
+        return cls(operator, splits, elements, _cdc_source(operator, splits))
+
+    @property
+    def is_of_kafka(self) -> bool:
+        return {split.facts.connector for split in self.splits} == {KAFKA}
 
     def at(self, positions: Mapping[str, str], missing: set[str]) -> _Source:
         """The source with other positions; splits that it has are no longer missing."""
-        cdc, changed = self.cdc, []
-        for element, data in self.elements:
-            connector, facts, raw = split_of(element)
-            if connector is None or (text := positions.get(facts.split)) is None:
-                changed.append((element, data))
+        cdc, changed = self.cdc, list(self.elements)
+        for number, split in enumerate(self.splits):
+            text = positions.get(split.facts.split)
+            if text is None or split.facts.connector == UNKNOWN:
                 continue
-            missing.discard(facts.split)
-            if cdc is not None:
-                if facts.kind != "stream":
-                    raise RefusedError(f"{facts.split} is a snapshot, which is read as a whole")
-                cdc = moved(cdc, text)
-                changed.append((element, data))
-            elif connector.move is None:
-                raise RefusedError(f"positions of {connector.name} can't be set")
-            else:
-                other = connector.move(raw, _json(text), element.state)
-                changed.append((element, other.to_bytes()))
+            missing.discard(split.facts.split)
+            if cdc is None:
+                changed[number] = split.at(_json(text))
+                continue
+            if split.facts.kind != "stream":
+                raise RefusedError(f"{split.facts.split} is a snapshot, which is read as a whole")
+            cdc = moved(cdc, text)
         return replace(self, elements=tuple(changed), cdc=cdc)
 
     def changed(self, change: Change) -> _Source:
         return self if self.cdc is None else replace(self, cdc=change(self.cdc))
 
     def record(self) -> OperatorState:
-        if self.cdc is None:
-            return with_byte_elements(self.operator, self.elements)
-        splits = [
-            None if known is None else Versioned(known[0].version, split_bytes(known[1], known[0]))
-            for known in self.cdc.splits
-        ]
-        record = with_byte_elements(
-            self.operator,
-            (
-                (element, None if split is None else split.to_bytes())
-                for (element, _), split in zip(self.elements, splits, strict=True)
-            ),
-        )
+        changed: Iterable[bytes | None] = self.elements
+        if self.cdc is not None:
+            changed = [
+                known and Versioned(known[0].version, split_bytes(known[1], known[0])).to_bytes()
+                for known in self.cdc.splits
+            ]
+        elements = (split.element for split in self.splits)
+        record = with_byte_elements(self.operator, zip(elements, changed, strict=True))
         state = record.coordinator_state
-        if state is None or self.cdc.enumerator is None:
+        if state is None or self.cdc is None or self.cdc.enumerator is None:
             return record
         coordinator = CoordinatorState.of(state.data, state.name)
         coordinator = replace(coordinator, enumerator=self.cdc.enumerator.to_versioned())
@@ -194,14 +238,13 @@ def _json(text: str) -> Any:
         return text
 
 
-def _cdc_source(operator: Operator, elements: Iterable[ByteElement]) -> CdcSource | None:
+def _cdc_source(operator: Operator, of_readers: Iterable[ReaderSplit]) -> CdcSource | None:
     """Splits and enumerator of a source with change data capture; None for any other."""
     splits = []
-    for element in elements:
-        connector, _, raw = split_of(element)
-        if connector is None or connector.name != CDC:
+    for split in of_readers:
+        if split.raw is None or split.connector is None or split.connector.name != CDC:
             return None
-        splits.append(read_cdc_split(raw, element.state))
+        splits.append(read_cdc_split(split.raw, split.element.state))
     state, enumerator = operator.record.coordinator_state, None
     if state is not None:
         try:

@@ -5,16 +5,22 @@ A source has splits in its readers, and an enumerator in its coordinator that kn
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from savepoint_database.checks.kafka_state import READER_STATE, consumed
 from savepoint_database.snapshot.byte_elements import ByteElement, byte_elements
 from savepoint_database.types.record_table import record_table
-from savepoint_formats.errors import FormatError
-from savepoint_formats.kafka.source_state import CoordinatorState
+from savepoint_formats.errors import FormatError, RefusedError
+from savepoint_formats.kafka.source_state import (
+    LEGACY_STATE,
+    CoordinatorState,
+    KafkaSplit,
+    stored_number,
+)
 from savepoint_formats.kafka.versioned import Versioned
 from savepoint_formats.printable import html_records
 from savepoint_formats.source_splits.split_connectors import (
@@ -71,6 +77,7 @@ class SourceEntry:
 
 
 _UNVERSIONED = -1
+_NUMBER = struct.Struct(">q")
 _SHOWN = SourceEntry.__match_args__[:-2]
 
 
@@ -130,13 +137,10 @@ def _entry(
 
 
 def _facts(operator: Operator) -> Iterator[tuple[int | None, SplitFacts, Versioned | None]]:
-    for subtask, partition in consumed(operator):
-        yield subtask, kafka_facts(partition), None
     reader = None
-    for element in byte_elements(operator, [READER_STATE]):
-        connector, facts, raw = split_of(element)
-        reader = reader or connector
-        yield element.subtask, facts, raw
+    for split in reader_splits(operator):
+        reader = reader or split.connector
+        yield split.element.subtask, split.facts, split.raw
     state = operator.record.coordinator_state
     if state is None:
         return
@@ -152,11 +156,49 @@ def _facts(operator: Operator) -> Iterator[tuple[int | None, SplitFacts, Version
         yield None, item, None if number else raw
 
 
-def split_of(element: ByteElement) -> tuple[SourceConnector | None, SplitFacts, Versioned]:
-    """Connector, facts and bytes of a split; all bytes of one that has no version."""
-    try:
-        raw = Versioned.whole(element.data, element.state)
-    except FormatError as error:
-        unversioned = SplitFacts(UNKNOWN, "", UNKNOWN, state="", facts={"reason": error.message})
-        return None, unversioned, Versioned(_UNVERSIONED, element.data)
-    return *connector_of(raw, element.state), raw
+@dataclass(frozen=True, slots=True)
+class ReaderSplit:
+    """A split in an element of a reader's state.
+
+    ``connector`` is None for an unknown one, ``raw`` for a ``FlinkKafkaConsumer``, which has no versions.
+    """
+
+    element: ByteElement
+    facts: SplitFacts
+    connector: SourceConnector | None = None
+    raw: Versioned | None = None
+
+    def at(self, position: Any) -> bytes:
+        """The element at another position; errors as of ``SourceConnector.move``."""
+        if self.raw is None:
+            return self._consumed_at(position)
+        assert self.connector is not None  # others have no positions
+        if self.connector.move is None:
+            raise RefusedError(f"positions of {self.connector.name} can't be set")
+        return self.connector.move(self.raw, position, self.element.state).to_bytes()
+
+    def _consumed_at(self, position: Any) -> bytes:
+        values = position if isinstance(position, dict) else {"offset": position}
+        if values.get("stopping_offset") not in (None, ""):
+            raise RefusedError(
+                f"a FlinkKafkaConsumer has no stopping offsets: {self.facts.split} can't have one"
+            )
+        offset = KafkaSplit(self.facts.table, 0, 0).at(values.get("offset", ""), None).offset
+        # The number is the last of the element.
+        return self.element.data[: -_NUMBER.size] + _NUMBER.pack(stored_number(offset))
+
+
+def reader_splits(operator: Operator) -> Iterator[ReaderSplit]:
+    """The splits of a source's readers, in the order of their elements."""
+    consumer = byte_elements(operator, [LEGACY_STATE], is_sized=False)
+    for element, (_, split) in zip(consumer, consumed(operator), strict=True):
+        yield ReaderSplit(element, kafka_facts(split))
+    for element in byte_elements(operator, [READER_STATE]):
+        try:
+            raw = Versioned.whole(element.data, element.state)
+        except FormatError as error:
+            facts = SplitFacts(UNKNOWN, "", UNKNOWN, state="", facts={"reason": error.message})
+            yield ReaderSplit(element, facts, None, Versioned(_UNVERSIONED, element.data))
+        else:
+            connector, facts = connector_of(raw, element.state)
+            yield ReaderSplit(element, facts, connector, raw)

@@ -6,8 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_database.audit.audit_verbs import AuditVerbs
-from savepoint_database.checks.kafka_state import with_offsets
-from savepoint_database.connectors.changed_sources import SourceChanges, with_changed_sources
+from savepoint_database.connectors.changed_sources import (
+    SourceChanges,
+    with_changed_sources,
+    with_offsets,
+)
 from savepoint_database.connectors.sink_state import (
     SinkState,
     with_checkpoint,
@@ -152,8 +155,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
             >>> moved = savepoint.set_kafka_offsets([{"topic": "t", "partition": 0, "offset": 42}])
             >>> moved.write("s3://jobs/earlier")
         """
-        operators = with_offsets(self, offsets, operator)
-        return self._with_records(changed.record for changed in operators).writer()
+        return self._with_records(with_offsets(self, offsets, operator)).writer()
 
     def find(self, values: Sequence[str], *, contains: bool = False) -> FoundValues:
         """Looks for texts in all state: keys, values, inner fields, operator state and files.

@@ -173,3 +173,18 @@ def test_the_consumer_of_before_is_a_source_too(tmp_path: Path) -> None:
     (tmp_path / "_metadata").write_bytes(CONSUMER)
     positions = [entry.position for entry in Savepoint.open(tmp_path).sources().entries]
     assert positions == ['{"offset": 42}', '{"offset": "earliest"}', '{"offset": "committed"}']
+
+
+def test_the_consumer_of_before_goes_on_elsewhere_by_its_splits(tmp_path: Path) -> None:
+    (tmp_path / "_metadata").write_bytes(CONSUMER)
+    savepoint = Savepoint.open(tmp_path)
+    moved = {"orders-0": "7", "payments-0": '{"offset": "latest"}'}
+    savepoint.change_sources(moved).write(tmp_path / "moved")
+    entries = Savepoint.open(tmp_path / "moved").sources().entries
+    assert {entry.split: entry.position for entry in entries} == {
+        "orders-0": '{"offset": 7}',
+        "orders-1": '{"offset": "earliest"}',
+        "payments-0": '{"offset": "latest"}',
+    }
+    with pytest.raises(RefusedError, match="no stopping offsets: orders-0"):
+        savepoint.change_sources({"orders-0": '{"offset": 7, "stopping_offset": 9}'})
