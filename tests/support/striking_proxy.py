@@ -63,7 +63,7 @@ class StrikingProxy:
         """A proxy until the context is left."""
         proxy = cls(store)
         handler = type("Handler", (_Handler,), {"proxy": proxy})
-        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        server = _Server(("127.0.0.1", 0), handler)
         proxy.address = f"127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -88,12 +88,23 @@ class StrikingProxy:
             return self.strike if number == self.point or is_down else ""
 
 
+class _Server(ThreadingHTTPServer):
+    # Threads of many processes ask at once; a connection beyond the queue waits for seconds.
+    request_queue_size = 128
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     # Small writes would wait for each other.
     disable_nagle_algorithm = True
     wbufsize = -1
     proxy: StrikingProxy
+
+    def handle_expect_100(self) -> bool:
+        """Has the client send the body; it would wait a second for an answer that is buffered."""
+        is_asked = super().handle_expect_100()
+        self.wfile.flush()
+        return is_asked
 
     def _pass_on(self) -> None:
         proxy, body = self.proxy, self._body()
