@@ -59,6 +59,8 @@ if TYPE_CHECKING:
 
     from savepoint_formats.new_snapshot.new_file import StoredRange
 
+_REFUSALS = 2
+
 
 class WriteMode(StrEnum):
     """Treatment of a savepoint that exists at the path."""
@@ -291,10 +293,21 @@ class NewSnapshot:
         return frozenset(paths & present.keys())
 
     def _remove(self, paths: Iterable[str]) -> None:
+        """Removes files; one that can't be removed does not keep the others."""
+        errors: list[OSError] = []
         for path in paths:
-            # Another attempt may have removed it.
-            with suppress(FileNotFoundError):
+            try:
                 self.location.filesystem.delete_file(self.below(path).path)
+            except FileNotFoundError:
+                # Another attempt may have removed it.
+                continue
+            except OSError as error:
+                errors.append(error)
+                # Each error of a store that is gone takes seconds.
+                if len(errors) == _REFUSALS:
+                    break
+        if errors:
+            raise errors[0]
 
     def _write_metadata(self, data: bytes) -> None:
         with self.create(METADATA_FILE) as file:

@@ -85,7 +85,8 @@ def raised_flag(write_id: str, folder: Location, patience: float = _PATIENCE) ->
         _wait(folder, lambda: others().larger, deadline)
         yield
     finally:
-        with suppress(FileNotFoundError):
+        # The write has ended already; a flag that stays goes with its claim.
+        with suppress(OSError):
             folder.filesystem.delete_file(flag)
 
 

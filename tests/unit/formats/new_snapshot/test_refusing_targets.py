@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.sample_rows import SAMPLES
+from support.striking_proxy import StrikingProxy
+from support.two_writers import read, write
 
 from savepoint_formats.errors import SavepointError
 from state_processor import Savepoint
@@ -173,3 +175,33 @@ def test_a_store_that_refuses_a_file(s3_server: S3Server, status: int, first: in
     written = Savepoint.open(s3_server.uri(bucket, "out"))
     assert written.verify("quick").is_whole
     assert not [file for file in written.files() if not file.references]
+
+
+OLD, NEW = (b"old", b"older", b"oldest"), (b"new", b"newer", b"newest")
+
+
+def struck(server: S3Server, bucket: str, action: str, request: str) -> set[str]:
+    """Overwrites a savepoint while a request is struck; returns the old files that stay."""
+    uri = server.uri(server.bucket(bucket), "out")
+    with StrikingProxy.running(server.address) as proxy:
+        through = uri.replace(proxy.store, proxy.address)
+        # The first write also asks whether the store answers.
+        write(through, *OLD)
+        proxy.arm()
+        write(through, *OLD, mode="overwrite")
+        old = server.keys(bucket)
+        point = next(n for n, done in enumerate(proxy.requests) if done.startswith(request))
+        proxy.arm(point, action)
+        write(through, *NEW, mode="overwrite")
+        assert proxy.requests[point].startswith(request)
+    assert read(uri) == [*NEW]
+    return {key for key in server.keys(bucket) & old if "_metadata" not in key}
+
+
+def test_a_savepoint_is_complete_though_its_flag_stays(s3_server: S3Server) -> None:
+    assert struck(s3_server, "complete", "down", "DELETE /complete/out/turn-")
+
+
+def test_an_old_file_that_stays_keeps_no_others(s3_server: S3Server) -> None:
+    left = struck(s3_server, "old-file", "denied", "DELETE /old-file/out/operator-state-")
+    assert len(left) == 1
