@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -27,6 +28,7 @@ from faults.ways import WAYS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from faults.points import Strike
     from faults.rounds import Round
 
 # As a cluster has it: a task is tried four times.
@@ -53,18 +55,19 @@ def main() -> int:
     parser.add_argument("--s3", action="store_true", help="strikes requests to a store of S3")
     parser.add_argument("--in-turn", action="store_true", help="each call gets one of the actions")
     parser.add_argument("--every", type=int, help="strikes each k-th call that changes a file")
+    parser.add_argument("--first", type=int, default=1, help="call that is struck")
     options = parser.parse_args()
+    end = time.monotonic() + options.minutes * 60
     if options.every:
         actions = options.action or [*(STRIKES if options.s3 else ACTIONS)]
         in_turn = [actions] if options.in_turn else [[action] for action in actions]
-        ways = options.way or [*PLAIN]
+        plan = _Plan(options.way or [*PLAIN], in_turn, options.every, options.first, end)
         if not options.s3:
-            return _strike(Points, ways, in_turn, options.every)
+            return _strike(Points, plan)
         # The store tells each request.
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
         with S3Server.running() as server, StrikingProxy.running(server.address) as proxy:
-            made = partial(Requests, server=server, proxy=proxy)
-            return _strike(made, ways, in_turn, options.every)
+            return _strike(partial(Requests, server=server, proxy=proxy), plan)
     pairs = [
         (way, death)
         for way, deaths in (CLUSTER if options.cluster else LOCAL).items()
@@ -73,7 +76,6 @@ def main() -> int:
     ]
     weights = [_WEIGHTS.get(death, 1.0) for _, death in pairs]
     drawn = random.Random(options.seed).choices(pairs, weights, k=options.rounds)
-    end = time.monotonic() + options.minutes * 60
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         rounds = Rounds(Path(folder), _CLUSTER if options.cluster else _MASTER, options.seed)
         done: list[Round] = []
@@ -88,40 +90,61 @@ def main() -> int:
     return min(100, sum(bool(ended.faults) for ended in done))
 
 
-def _strike(
-    made: Callable[[Path, str], Points],
-    ways: Sequence[str],
-    in_turn: Sequence[Sequence[str]],
-    every: int,
-) -> int:
+@dataclass(frozen=True)
+class _Plan:
+    """Strikes to do: ways to write, actions that calls get in turn, and which calls; until when."""
+
+    ways: Sequence[str]
+    in_turn: Sequence[Sequence[str]]
+    every: int
+    first: int
+    end: float
+
+
+def _strike(made: Callable[[Path, str], Points], plan: _Plan) -> int:
     """Strikes calls; returns how many of the strikes had faults."""
-    master = _MASTER if any((WAYS | COMMANDS)[way].needs_spark for way in ways) else ""
+    master = _MASTER if any((WAYS | COMMANDS)[way].needs_spark for way in plan.ways) else ""
     faulty = 0
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         points = made(Path(folder), master)
         try:
-            for way, actions in product(ways, in_turn):
-                start = time.monotonic()
-                done = list(points.strikes(way, actions, every))
-                counts = Counter(strike.end for strike in done)
-                struck = sum(bool(strike.call) for strike in done)
-                ends = ", ".join(f"{number} {end}" for end, number in sorted(counts.items()))
-                name = actions[0] if len(actions) == 1 else "in turn"
-                seconds = time.monotonic() - start
-                print(
-                    f"{way:20} {name:7} {struck:3} of {done[0].points} struck: {ends};"
-                    f" {seconds:.0f} s",
-                    flush=True,
-                )
-                for strike in done:
-                    for fault in strike.faults:
-                        where = f"{way}, {strike.action} at {strike.point}, {strike.call}"
-                        print(f"  {where}: {strike.end}: {fault}", flush=True)
+            for way, actions in product(plan.ways, plan.in_turn):
+                if time.monotonic() > plan.end:
+                    break
+                start, done = time.monotonic(), []
+                try:
+                    for strike in points.strikes(way, actions, plan.every, plan.first):
+                        done.append(strike)
+                        if time.monotonic() > plan.end:
+                            break
+                finally:
+                    # Also of strikes that were interrupted.
+                    _summarize_strikes(done, time.monotonic() - start)
                 faulty += sum(bool(strike.faults) for strike in done)
         finally:
             points.close()
     print(f"{faulty} faults")
     return min(100, faulty)
+
+
+def _summarize_strikes(done: Sequence[Strike], seconds: float) -> None:
+    if not done:
+        return
+    counts = Counter(strike.end for strike in done)
+    ends = ", ".join(f"{number} {end}" for end, number in sorted(counts.items()))
+    actions = {strike.action for strike in done}
+    name = "in turn" if len(actions) > 1 else done[0].action
+    struck = sum(bool(strike.call) for strike in done)
+    last = done[-1].point
+    print(
+        f"{done[0].way:20} {name:8} {struck:3} of {done[0].points} struck, the last is {last}:"
+        f" {ends}; {seconds:.0f} s",
+        flush=True,
+    )
+    for strike in done:
+        for fault in strike.faults:
+            where = f"{strike.way}, {strike.action} at {strike.point}, {strike.call}"
+            print(f"  {where}: {strike.end}: {fault}", flush=True)
 
 
 def _told(ended: Round) -> Round:

@@ -15,6 +15,8 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Any
 
+import boto3  # noqa: F401  # a fifth of a second, which each write to a store would take
+
 from faults.commands import COMMANDS
 from faults.ways import WAYS, Place
 from savepoint_formats.errors import SavepointError

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
-from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 _WAYS = WAYS | COMMANDS
 _KILLED = "killed"
-_REMOVING = frozenset({"unlink", "unlinkat", "remove", "rmdir", "DELETE"})
+_REMOVING = frozenset({"unlink", "unlinkat", "remove", "rmdir"})
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,9 @@ class Points:
     ) -> Iterator[Strike]:
         """Strikes each call of a way to write, or some of them, by the actions in turn."""
         points = self.count(name)
-        for point, action in zip(range(first, points + 1, every), cycle(actions), strict=False):
+        for point in range(first, points + 1, every):
+            # A call has its action wherever the strikes begin.
+            action = actions[(point - 1) // every % len(actions)]
             yield self._strike(name, action, point, points)
 
     def count(self, name: str) -> int:
@@ -126,7 +127,7 @@ class Points:
         is_clear = end in ("done", _KILLED) or (message and "\n" not in message)
         faults = [] if is_clear else [f"{end}: {message}"]
         found = faults_after(way, place, before, end)
-        if call.partition(" ")[0] in _REMOVING:
+        if call in _REMOVING:
             # Who can't remove a file leaves it; the next write removes it.
             found = [fault for fault in found if not fault.startswith("left over")]
         if call == "fsync" and "is complete, but a loss of power" in message:

@@ -5,7 +5,6 @@ The store is one of this machine. What it has is copied to a disk after each wri
 
 from __future__ import annotations
 
-import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from faults.ways import Place
 
 _BUCKET = "faults"
-_CLAIM = re.compile(r"its claim ends in \d+ s, .* remove (write-\S+) to go on")
+_CLAIM_SECONDS = 660
 
 # Nobody can clean up who is dead, or whose store is gone.
 _ENDS = frozenset({"killed", "lost", "down"})
@@ -68,6 +67,9 @@ class Requests(Points):
 
     def _found(self, place: Place, call: str, found: Sequence[str]) -> Sequence[str]:
         faults = [fault for fault in found if self._action not in _ENDS or "left over" not in fault]
+        # A file stays that the store does not let go.
+        name = call.partition("?")[0].rpartition("/")[2]
+        faults = [fault for fault in faults if fault != f"left over: ['{name}']"]
         uploads = self._server.client.list_multipart_uploads(Bucket=_BUCKET).get("Uploads", [])
         for upload in uploads:
             self._server.client.abort_multipart_upload(
@@ -82,14 +84,11 @@ class Requests(Points):
         return faults
 
     def _write_again(self, name: str, place: Place) -> tuple[str, str]:
-        end, message = super()._write_again(name, place)
-        signs = [key for key in self._digests(Path(place.target)) if "/write-" in key]
-        if signs and (end == "done" or _CLAIM.search(message)):
-            # A write that is gone has a claim until its sign is old, as if minutes had passed here.
-            for sign in signs:
-                self._server.client.delete_object(Bucket=_BUCKET, Key=sign)
-            end, message = super()._write_again(name, place)
-        return end, message
+        # A write that died has a claim until its sign is old.
+        for key in self._digests(Path(place.target)):
+            if "/write-" in key:
+                self._server.age(_BUCKET, key, _CLAIM_SECONDS)
+        return super()._write_again(name, place)
 
     def _place(self, name: str) -> Place:
         place = super()._place(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.request import Request, urlopen
 
@@ -11,6 +12,9 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+# That of all who ask this server.
+_ACCOUNT = "123456789012"
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,13 @@ class S3Server:
 
     def put(self, bucket: str, key: str, data: bytes) -> None:
         self.client.put_object(Bucket=bucket, Key=key, Body=data)
+
+    def age(self, bucket: str, key: str, seconds: float) -> None:
+        """Lets an object be older, as if its time had passed."""
+        from moto.s3.models import s3_backends  # noqa: PLC0415
+
+        stored = s3_backends[_ACCOUNT]["aws"].buckets[bucket].keys[key]
+        stored.last_modified -= timedelta(seconds=seconds)
 
     def keys(self, bucket: str) -> set[str]:
         """The keys of all objects in a bucket, but those that stand for directories."""
