@@ -200,6 +200,8 @@ class _GraphAssembly:
         single = SINGLES.get(name)
         if single is not None and single.argument[self._is_5] < 0:
             single = None
+        if self._writes and name in NEVER_NULL_CLASSES:
+            self._expect(draft, before=True)
         if described is not None and described.constants:
             constant = [(_names_of_enum(described), lambda: self._constant(described, draft))]
             self._object(draft, lead, constant)
@@ -215,8 +217,6 @@ class _GraphAssembly:
             is_class = self._known.is_final(name)
             self._json(draft, lead, self._classes.number(name) if is_class else NO_CLASS, depth)
         else:
-            if self._writes and name in NEVER_NULL_CLASSES:
-                self._expect(draft, before=True)
             self._object(draft, lead, [((name,), lambda: self._single(single, draft))])
 
     def _expect(self, draft: Draft, *, before: bool) -> None:

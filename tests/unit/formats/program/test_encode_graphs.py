@@ -130,6 +130,7 @@ def test_only_a_row_with_something_rare_in_it_takes_the_general_path(version: Kr
         ("java.util.concurrent.ConcurrentMap<java.lang.String, java.lang.Long>", [("a", None)]),
         ("java.util.TreeSet<java.lang.String>", []),
         ("java.util.Optional<java.lang.String>", None),
+        ("java.util.Optional", None),
         ("java.util.OptionalInt", None),
         ("java.lang.Object", "1"),
         ("java.util.List<java.lang.Object>", ["1"]),
