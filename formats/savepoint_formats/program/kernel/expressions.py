@@ -125,8 +125,11 @@ class Expressions:
     # --- conditions
 
     def _decided(self, test: ast.expr) -> bool | None:
-        """The outcome of a comparison with None; of others None."""
+        """The outcome of a comparison with None, or of others with one that decides first; or None."""
         match test:
+            case ast.BoolOp(op=sign, values=[first, *_]):
+                outcome = self._decided(first)
+                return outcome if outcome is isinstance(sign, ast.Or) else None
             case ast.Compare(
                 left=ast.Name(id=name),
                 ops=[ast.Is() | ast.IsNot() as sign],

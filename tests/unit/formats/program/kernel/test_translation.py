@@ -52,8 +52,18 @@ def _doubled(number: int, factor: int | None) -> int:
     return number
 
 
-def optional(count: int, limit: int) -> tuple[int, int]:
-    return _doubled(count, None), _doubled(count, limit)
+@part
+def _raised(number: int, more: int | None) -> int:
+    if more is not None and number > 0:
+        number += more
+    if more is None or number > more:
+        return number
+    return more
+
+
+def optional(count: int, limit: int) -> tuple[int, int, int, int]:
+    least, most = _raised(count, None), _raised(count, limit)
+    return _doubled(count, None), _doubled(count, limit), least, most
 
 
 def nothing(count: int, limit: int) -> None:
