@@ -24,7 +24,6 @@ from savepoint_formats.program.general_path import (
     InexpressibleError,
 )
 from savepoint_formats.program.graph_tables import GraphTables
-from savepoint_formats.program.kernel import KRYO_OPS
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.kryo_assembly import assemble_graph
 from savepoint_formats.program.listing import PER_RECORD, Draft, Listing
@@ -101,11 +100,7 @@ def program(
     Raises:
         UndecodableError: The layout nests too deep for an Arrow type.
     """
-    assembly = Assembly(kryo, has_graphs=reads_graphs)
-    assembled = assembly.assembled(layout, hides=hides)
-    if assembled.graph_classes is not None and not {op for op, *_ in assembly.ops} <= KRYO_OPS:
-        return program(layout, kryo, hides=hides, reads_graphs=False)
-    return assembled
+    return Assembly(kryo, has_graphs=reads_graphs).assembled(layout, hides=hides)
 
 
 def written_program(layout: Layout) -> Program:

@@ -23,8 +23,8 @@ from savepoint_formats.program.kernel import (
     DONE,
     NAME_TABLE,
     REGISTERS_SIZE,
+    Graphs,
     RecordsJob,
-    WrittenGraphs,
     write_graphs,
     write_records,
 )
@@ -149,7 +149,7 @@ class _WrittenGraphs:
         self._tables = TableMemory(classes.tables)
         self._memory = np.zeros(NAME_TABLE + 8 * classes.most_classes, np.uint8)
         self._memory[:16].view(np.int64)[:] = 1  # so that no class has a name of this graph
-        self.job = WrittenGraphs(self._tables.address, self._memory.ctypes.data)
+        self.job = Graphs(self._tables.address, self._memory.ctypes.data)
 
 
 class _Encoding:

@@ -15,11 +15,10 @@ from savepoint_formats.program.buffers import Buffers
 from savepoint_formats.program.graph_tables import GraphTables, TableMemory, is_unknown
 from savepoint_formats.program.kernel import (
     GRAPH_SIZE,
-    KRYO_OPS,
     PASSED,
     Graphs,
     Walk,
-    survey_graphs,
+    walk_kryo,
 )
 from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 from savepoint_formats.values.kryo.input import KryoInput
@@ -63,7 +62,7 @@ def unknown_classes(layout: Layout, data: pa.LargeBinaryArray, reads: KryoDialec
 
 
 def _ended(program: Program, tables: GraphTables, chunk: Chunk, spans: Spans) -> NDArray[np.int64]:
-    """The end of each record: see ``survey_graphs``."""
+    """The end of each record: see ``note_end``."""
     starts, ends = (np.ascontiguousarray(part, np.int64) for part in (spans.starts, spans.ends))
     ended = np.zeros((len(spans), 2), np.int64)
     classes = tables.finished()
@@ -84,8 +83,7 @@ def _ended(program: Program, tables: GraphTables, chunk: Chunk, spans: Spans) ->
         row=0,
         position=0,
     )
-    graphs = Graphs(held.address, memory.ctypes.data)
-    survey_graphs(job, graphs, ended.ctypes.data)
+    walk_kryo(job, Graphs(held.address, memory.ctypes.data, ended.ctypes.data))
     return ended
 
 
@@ -121,5 +119,4 @@ def survey_program(layout: Layout, kryo: KryoDialect, tables: GraphTables) -> Pr
     """
     assembly = Assembly(kryo, tables=tables)
     assembled = assembly.assembled(layout, hides="nothing")
-    is_known = {op for op, *_ in assembly.ops} <= KRYO_OPS and not assembled.has_pieces
-    return assembled if is_known else None
+    return None if assembled.has_pieces else assembled

@@ -20,14 +20,8 @@ from savepoint_formats.program.kernel.entry_chunks import (
 from savepoint_formats.program.kernel.hash_codes import HashJob, hash_bytes, hash_lists, hash_texts
 from savepoint_formats.program.kernel.json_numbers import powers_of_ten
 from savepoint_formats.program.kernel.key_lookup import EMPTY, KeyRowsJob, assign_rows
+from savepoint_formats.program.kernel.kryo_instructions import PASSED
 from savepoint_formats.program.kernel.kryo_objects import GRAPH_SIZE, NAME_TABLE, POWERS
-from savepoint_formats.program.kernel.kryo_walk import (
-    KRYO_OPS,
-    PASSED,
-    Graphs,
-    survey_graphs,
-    walk_kryo,
-)
 from savepoint_formats.program.kernel.runs import RunsJob, size_runs, write_runs
 from savepoint_formats.program.kernel.section_walk import (
     BAD_SIZE,
@@ -39,10 +33,6 @@ from savepoint_formats.program.kernel.section_walk import (
     find_frames,
 )
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
-from savepoint_formats.program.kernel.walk import REGISTERS_SIZE, Walk, walk
-from savepoint_formats.program.kernel.written_records import (
-    RecordsJob,
-    WrittenGraphs,
-    write_graphs,
-    write_records,
-)
+from savepoint_formats.program.kernel.walk import walk, walk_kryo
+from savepoint_formats.program.kernel.walk_job import REGISTERS_SIZE, Graphs, RecordsJob, Walk
+from savepoint_formats.program.kernel.written_records import write_graphs, write_records

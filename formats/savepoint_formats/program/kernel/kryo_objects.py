@@ -14,6 +14,7 @@ The memory of a graph begins with these numbers and ends with three tables:
 | out, limit        | where JSON goes on, and where it has no more room                          |
 | start             | where the graph begins                                                     |
 | powers            | the table of ``json_numbers``                                              |
+| table, is 5       | the graph's classes, and whether Kryo 5 wrote it                           |
 | of each name      | its class                                                                  |
 | of each object    | its class, where its body is, where its JSON begins and ends; 0 if it has  |
 |                   | none                                                                       |
@@ -59,8 +60,8 @@ MOST_OBJECTS = 1 << 16
 """Only the first objects of a graph may come again, up to this number."""
 
 OBJECTS, BEHIND, PARTS, SCRATCH, FOUND = 8, 16, 24, 88, 104
-OUT, LIMIT, START, POWERS = 120, 128, 136, 144
-NAME_TABLE = 152
+OUT, LIMIT, START, POWERS, TABLE, IS_5 = 120, 128, 136, 144, 152, 160
+NAME_TABLE = 168
 OBJECT_TABLE = NAME_TABLE + 8 * MOST_NAMES
 OBJECT_SIZE = 32
 STACK = OBJECT_TABLE + OBJECT_SIZE * MOST_OBJECTS
@@ -83,13 +84,15 @@ _STREAM_HEADER = -0x5312FFFB  # AC ED 00 05
 
 
 @part
-def begin_graph(graph: int, position: int) -> None:
-    """Numbers classes and objects anew."""
+def begin_graph(graph: int, position: int, table: int, is_5: int) -> None:
+    """Numbers classes and objects anew; ``table`` has the graph's classes."""
     store_long(graph, 0)
     store_long(graph + OBJECTS, 0)
     store_long(graph + BEHIND, 0)
     store_long(graph + FOUND, _UNKNOWN)
     store_long(graph + START, position)
+    store_long(graph + TABLE, table)
+    store_long(graph + IS_5, is_5)
 
 
 @part

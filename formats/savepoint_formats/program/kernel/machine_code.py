@@ -28,9 +28,6 @@ FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 PARTS: list[Callable[..., Any]] = []
 """The functions that are compiled into others."""
 
-INLINED_PARTS: list[Callable[..., Any]] = []
-"""The parts that are always inlined."""
-
 KERNELS: list[Kernel[..., Any]] = []
 """The functions that Python calls, of all modules that are imported."""
 
@@ -138,12 +135,6 @@ def part(function: FunctionT) -> FunctionT:
     """Marks a function of the kernel that is compiled into its callers."""
     PARTS.append(function)
     return function
-
-
-def inlined_part(function: FunctionT) -> FunctionT:
-    """Marks a part that is always inlined, because a loop calls it for each value."""
-    INLINED_PARTS.append(function)
-    return part(function)
 
 
 def entry(function: Callable[P, R]) -> Kernel[P, R]:

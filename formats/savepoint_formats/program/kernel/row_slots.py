@@ -6,7 +6,7 @@ All numbers are little endian; offsets count from the section's first byte.
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.columns import used, values
+from savepoint_formats.program.kernel.columns import boolean, ends, used, values
 from savepoint_formats.program.kernel.decimals import (
     MAX_LONG_DIGITS,
     has_digits,
@@ -15,22 +15,25 @@ from savepoint_formats.program.kernel.decimals import (
     store_long_decimal,
     write_twos_complement,
 )
-from savepoint_formats.program.kernel.machine_code import inlined_part, part
+from savepoint_formats.program.kernel.machine_code import part
 from savepoint_formats.program.kernel.memory import (
     clear,
     copy,
     load_byte,
     load_native_int,
     load_native_long,
+    load_native_short,
     load_native_unsigned_int,
     store_byte,
     store_int,
     store_long,
+    store_short,
 )
 from savepoint_formats.program.kernel.moment_columns import millis_and_nanos, store_timestamp
 from savepoint_formats.program.kernel.ops import Op
-from savepoint_formats.program.kernel.status import REFUSED
+from savepoint_formats.program.kernel.status import DONE, REFUSED
 from savepoint_formats.program.kernel.text_columns import append_bytes, append_utf8
+from savepoint_formats.program.kernel.written_texts import write_rest
 
 _SLOT = 8
 _INLINE = 0x80
@@ -55,6 +58,49 @@ def inline_or_piece(slot: int, section: int, end: int) -> tuple[int, int]:
         size = last & ~_INLINE
         return (slot if size <= _MAX_INLINE_SIZE else REFUSED), size
     return piece(slot, section, end)
+
+
+@part
+def read_slot(
+    op: int,
+    data: int,
+    column: int,
+    row: int,
+    slot: int,
+    section: int,
+    end: int,
+    argument: int,
+) -> int:
+    """A value that a slot has or points to; returns a negative status if there is none."""
+    if op == Op.SLOT_BOOLEAN or op == Op.SLOT_BYTE:
+        number = load_byte(slot)
+        store_byte(values(column) + row, number if op == Op.SLOT_BYTE else number != 0)
+    elif op == Op.SLOT_SHORT:
+        store_short(values(column) + 2 * row, load_native_short(slot))
+    elif op == Op.SLOT_INT:
+        store_int(values(column) + 4 * row, load_native_int(slot))
+    elif op == Op.SLOT_LONG:
+        store_long(values(column) + 8 * row, load_native_long(slot))
+    elif op == Op.SLOT_TIME:
+        return DONE if read_slot_time(column, row, slot) else REFUSED
+    elif op == Op.SLOT_TEXT:
+        return append_slot_text(column, row, slot, section, end)
+    elif op == Op.SLOT_BYTES:
+        return append_slot_bytes(column, row, slot, section, end)
+    elif op == Op.SLOT_RAW:
+        return append_slot_raw(column, row, slot, section, end)
+    elif op == Op.SLOT_PIECE:
+        begin, size = piece(slot, section, end)
+        store_long(values(column) + 8 * row, begin - data)
+        store_long(ends(column) + 8 * row, begin + size - data)
+        return begin
+    elif op == Op.SLOT_DECIMAL:
+        return DONE if read_slot_decimal(column, row, slot, section, end, argument) else REFUSED
+    elif op == Op.SLOT_TIMESTAMP:
+        return DONE if read_slot_timestamp(column, row, slot, section, end, argument) else REFUSED
+    else:
+        return REFUSED
+    return DONE
 
 
 @part
@@ -153,11 +199,28 @@ def write_piece(slot: int, section: int, start: int, end: int) -> int:
     return padded(section, end)
 
 
-@inlined_part
+@part
 def write_slot(
     op: int, column: int, row: int, slot: int, section: int, position: int, argument: int
 ) -> int:
-    """A value that is no plain number, in its slot or behind the section."""
+    """The mirror of ``read_slot``; returns where bytes behind the slots go on."""
+    if op == Op.SLOT_BOOLEAN:
+        store_byte(slot, boolean(column, row))
+        return position
+    if op == Op.SLOT_BYTE:
+        store_byte(slot, load_byte(values(column) + row))
+        return position
+    if op == Op.SLOT_SHORT:
+        store_short(slot, load_native_short(values(column) + 2 * row))
+        return position
+    if op == Op.SLOT_INT or op == Op.SLOT_TIME:
+        store_int(slot, load_native_int(values(column) + 4 * row))
+        return position
+    if op == Op.SLOT_LONG:
+        store_long(slot, load_native_long(values(column) + 8 * row))
+        return position
+    if op == Op.SLOT_PIECE:
+        return write_piece(slot, section, position, write_rest(column, row, position))
     if op == Op.SLOT_TEXT or op == Op.SLOT_BYTES:
         return write_slot_bytes(column, row, slot, section, position)
     if op == Op.SLOT_RAW:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
+from collections import Counter
 from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,6 @@ from savepoint_formats.program.kernel.expressions import (
     long,
     results_of,
 )
-from savepoint_formats.program.kernel.machine_code import INLINED_PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,6 +66,7 @@ def translate(function: Function, arguments: Sequence[Any], name: str) -> ir.Mod
     if several is None and result.type != _VOID:
         builder.store(result, target)
     builder.ret_void()
+    parts.inline_single_calls()
     return module
 
 
@@ -82,6 +83,7 @@ class _Module:
     def __init__(self, module: ir.Module) -> None:
         self.module = module
         self._translated: dict[Any, ir.Function] = {}
+        self._calls = Counter[Any]()
         pointer = BYTE.as_pointer()
         self.copy = module.declare_intrinsic("llvm.memcpy", [pointer, pointer, LONG])
         self.swaps = {
@@ -94,6 +96,7 @@ class _Module:
         kinds = tuple(
             value.fields if isinstance(value, Job) else value is None for value in arguments
         )
+        self._calls[function, kinds] += 1
         if (function, kinds) not in self._translated:
             several = results_of(function)
             single = _VOID if function.__annotations__["return"] == "None" else LONG
@@ -103,11 +106,15 @@ class _Module:
             translated = ir.Function(self.module, ir.FunctionType(result, taken), name)
             translated.linkage = "internal"
             translated.attributes.add("nounwind")
-            if function in INLINED_PARTS:
-                translated.attributes.add("alwaysinline")
             self._translated[function, kinds] = translated
             _Body(self, function, translated).translate(kinds)
         return self._translated[function, kinds]
+
+    def inline_single_calls(self) -> None:
+        """Lets functions that one place calls be inlined there; LLVM thinks most of them are rare."""
+        for key, calls in self._calls.items():
+            if calls == 1:
+                self._translated[key].attributes.add("alwaysinline")
 
     def table(self, numbers: tuple[int, ...]) -> ir.GlobalVariable:
         """A constant table."""

@@ -4,22 +4,11 @@
 The walk is one function because a call per instruction costs more than the instruction. Whatever an
 instruction does beyond moving numbers is a function of its own, compiled into the walk. A read
 returns the next position, or a negative status that ends the walk.
-
-Nested values keep what they must restore later in registers: eight numbers per slot, because a
-value nests as deep as the program says.
-
-| register | of                                                                            |
-|----------|-------------------------------------------------------------------------------|
-| 0        | lists: elements to come; frames: the outer end; marks: the position           |
-| 1        | lists: the outer row                                                          |
-| 2        | masks: the outer mask, the address of its next bit                            |
-| 3 to 7   | sections: the outer one, its end, next slot, size of slots, next null bit     |
-| 0, 1     | maps of SQL: where the values begin and end                                   |
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from savepoint_formats.program.kernel.columns import (
     ENTRY_SIZE,
@@ -31,88 +20,62 @@ from savepoint_formats.program.kernel.columns import (
     used,
     values,
 )
-from savepoint_formats.program.kernel.decimals import read_decimal
-from savepoint_formats.program.kernel.machine_code import entry
+from savepoint_formats.program.kernel.kryo_instructions import note_end, run_kryo
+from savepoint_formats.program.kernel.machine_code import entry, part
 from savepoint_formats.program.kernel.memory import (
     load_byte,
     load_int,
-    load_long,
     load_native_int,
     load_native_long,
-    load_native_short,
-    load_short,
     store_byte,
     store_int,
     store_long,
-    store_short,
     store_zeros,
 )
-from savepoint_formats.program.kernel.moment_columns import (
-    read_instant,
-    read_java_date,
-    read_local_date,
-    read_local_date_time,
-    read_local_time,
-    read_sql_timestamp,
-    read_timestamp,
-)
 from savepoint_formats.program.kernel.ops import OP_SIZE, Op
-from savepoint_formats.program.kernel.other_values import case_of, expect_suffix
+from savepoint_formats.program.kernel.record_values import (
+    case_of,
+    expect_suffix,
+    read_numbered_enum,
+    read_value,
+)
 from savepoint_formats.program.kernel.row_slots import (
-    append_slot_bytes,
-    append_slot_raw,
-    append_slot_text,
     bit,
     element_start,
     null_size,
     piece,
-    read_slot_decimal,
-    read_slot_time,
-    read_slot_timestamp,
+    read_slot,
 )
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
-from savepoint_formats.program.kernel.text_columns import (
-    append_big_decimal,
-    append_big_integer,
-    append_bytes,
-    append_char,
-    append_java_utf,
-    append_mutable_text,
-    append_sized_bytes,
-    append_sized_utf8,
-    append_text,
-    varint,
-)
+from savepoint_formats.program.kernel.text_columns import varint
+from savepoint_formats.program.kernel.walk_job import REGISTERS_SIZE
 
-REGISTERS_SIZE = 64
+if TYPE_CHECKING:
+    from savepoint_formats.program.kernel.walk_job import Graphs, Walk
 
 _ROW_KINDS = 4
-_MIN_LONG = -(1 << 63)
-
-
-class Walk(NamedTuple):
-    """Work of a walk; the fields from ``ops`` to ``ends`` are addresses."""
-
-    ops: int  # the program
-    columns: int  # the table of buffers
-    registers: int  # a row per column and slot of the program
-    data: int  # the bytes
-    data_end: int
-    starts: int  # i64 per record, positions in data; 0 if records lie back to back
-    ends: int
-    total: int  # number of records
-    rows: int  # number of rows that the columns have room for
-    record: int  # the next record
-    row: int  # its row
-    position: int  # its position in data, if records lie back to back
 
 
 @entry
-def walk(job: Walk) -> tuple[int, int, int, int]:  # noqa: PLR0912, PLR0915 - a case per opcode
+def walk(job: Walk) -> tuple[int, int, int, int]:
     """Walks until the records or the room end, or a record is refused.
 
     Returns the status, the record and row to go on with, and the record's position.
     """
+    return walk_records(job, None)
+
+
+@entry
+def walk_kryo(job: Walk, graphs: Graphs) -> tuple[int, int, int, int]:
+    """Walks as ``walk`` does, over programs that may have instructions for objects of Kryo."""
+    return walk_records(job, graphs)
+
+
+@part
+def walk_records(  # noqa: PLR0912, PLR0915 - a case per opcode
+    job: Walk, graphs: Graphs | None
+) -> tuple[int, int, int, int]:
+    """Walks; without ``graphs`` the compiler leaves out the instructions for objects of Kryo."""
     ops, columns, registers = job.ops, job.columns, job.registers
     record, first_row = job.record, job.row
     start = job.data + job.position
@@ -138,12 +101,26 @@ def walk(job: Walk) -> tuple[int, int, int, int]:  # noqa: PLR0912, PLR0915 - a 
             seconds = columns + ENTRY_SIZE * argument
             at += OP_SIZE
 
+            # --- values
+            if op >= Op.SKIP:
+                if op < Op.SLOT_BOOLEAN:
+                    position = read_value(op, column, seconds, row, argument, position, end)
+                elif op < Op.GRAPH:
+                    done = read_slot(
+                        op, job.data, column, row, slot, section, section_end, argument
+                    )
+                    position = position if done >= 0 else done
+                elif graphs is None:
+                    position = REFUSED
+                else:
+                    position, at, row = run_kryo(job, graphs, op, at, row, position, end)
+
             # --- the walk itself
-            if op == Op.END:
+            elif op == Op.END:
                 if job.starts and position != end:
                     position = REFUSED
                 break
-            if op == Op.GOTO:
+            elif op == Op.GOTO:
                 at = target
             elif op == Op.REFUSE:
                 position = REFUSED
@@ -189,97 +166,6 @@ def walk(job: Walk) -> tuple[int, int, int, int]:  # noqa: PLR0912, PLR0915 - a 
             elif op == Op.KEY:
                 if not is_valid(column, row):
                     position = REFUSED
-
-            # --- values of one size
-            elif op == Op.SKIP:
-                position = position + argument if end - position >= argument else REFUSED
-            elif op == Op.EXPECT:
-                is_expected = position < end and load_byte(position) == argument
-                position = position + 1 if is_expected else REFUSED
-            elif op == Op.BOOLEAN:
-                if position >= end:
-                    position = REFUSED
-                else:
-                    store_byte(values(column) + row, 1 if load_byte(position) else 0)
-                    position += 1
-            elif op == Op.BYTE:
-                if position >= end:
-                    position = REFUSED
-                else:
-                    store_byte(values(column) + row, load_byte(position))
-                    position += 1
-            elif op == Op.SHORT:
-                if end - position < 2:
-                    position = REFUSED
-                else:
-                    store_short(values(column) + 2 * row, load_short(position))
-                    position += 2
-            elif op == Op.INT:
-                if end - position < 4:
-                    position = REFUSED
-                else:
-                    store_int(values(column) + 4 * row, load_int(position))
-                    position += 4
-            elif op == Op.LONG or op == Op.FLIPPED_LONG:
-                if end - position < 8:
-                    position = REFUSED
-                else:
-                    flip = _MIN_LONG if op == Op.FLIPPED_LONG else 0
-                    store_long(values(column) + 8 * row, load_long(position) ^ flip)
-                    position += 8
-            elif op == Op.ENUM:
-                if end - position < 4 or not 0 <= load_int(position) < argument:
-                    position = REFUSED
-                else:
-                    store_int(values(column) + 4 * row, load_int(position))
-                    position += 4
-            elif op == Op.NUMBERED_ENUM:
-                index = -1
-                if end - position >= 4:
-                    for case in range(at, at + OP_SIZE * argument, OP_SIZE):
-                        if index < 0 and load_native_int(case + 4) == load_int(position):
-                            index = load_native_int(case + 8)
-                store_int(values(column) + 4 * row, index)
-                position = position + 4 if index >= 0 else REFUSED
-                at += OP_SIZE * argument
-            elif op == Op.JAVA_DATE:
-                position = read_java_date(column, row, position, end)
-            elif op == Op.SQL_TIMESTAMP:
-                position = read_sql_timestamp(column, seconds, row, position, end)
-            elif op == Op.INSTANT:
-                position = read_instant(column, seconds, row, position, end)
-            elif op == Op.LOCAL_DATE:
-                position = read_local_date(column, row, position, end)
-            elif op == Op.LOCAL_TIME:
-                position = read_local_time(column, row, position, end)
-            elif op == Op.LOCAL_DATE_TIME:
-                position = read_local_date_time(column, seconds, row, position, end)
-            elif op == Op.TIMESTAMP:
-                position = read_timestamp(column, row, position, end, argument)
-            elif op == Op.DECIMAL:
-                position = read_decimal(column, row, position, end, argument)
-            elif op == Op.CONSTANT:
-                store_int(values(column) + 4 * row, argument)
-
-            # --- texts and bytes
-            elif op == Op.CHAR:
-                position = append_char(column, row, position, end)
-            elif op == Op.TEXT:
-                position = append_text(column, row, position, end)
-            elif op == Op.MUTABLE_TEXT:
-                position = append_mutable_text(column, row, position, end)
-            elif op == Op.JAVA_UTF:
-                position = append_java_utf(column, row, position, end)
-            elif op == Op.UTF8:
-                position = append_sized_utf8(column, row, position, end)
-            elif op == Op.BYTES:
-                position = append_sized_bytes(column, row, position, end)
-            elif op == Op.FIXED_BYTES:
-                position = append_bytes(column, row, position, end, argument)
-            elif op == Op.BIG_INTEGER:
-                position = append_big_integer(column, row, position, end)
-            elif op == Op.BIG_DECIMAL:
-                position = append_big_decimal(column, row, position, end)
 
             # --- composites
             elif (
@@ -392,6 +278,9 @@ def walk(job: Walk) -> tuple[int, int, int, int]:  # noqa: PLR0912, PLR0915 - a 
                 else:
                     position += 1
                     at = ops + OP_SIZE * load_native_int(case + 8)
+            elif op == Op.NUMBERED_ENUM:
+                position = read_numbered_enum(column, row, at, argument, position, end)
+                at += OP_SIZE * argument
             elif op == Op.MARK:
                 store_long(kept, position)
             elif op == Op.LENGTH_SUFFIX:
@@ -458,44 +347,14 @@ def walk(job: Walk) -> tuple[int, int, int, int]:  # noqa: PLR0912, PLR0915 - a 
                 set_valid(column, row, not is_null)
                 if is_null:
                     at = target
-            elif op == Op.SLOT_BOOLEAN:
-                store_byte(values(column) + row, 1 if load_byte(slot) else 0)
-            elif op == Op.SLOT_BYTE:
-                store_byte(values(column) + row, load_byte(slot))
-            elif op == Op.SLOT_SHORT:
-                store_short(values(column) + 2 * row, load_native_short(slot))
-            elif op == Op.SLOT_INT:
-                store_int(values(column) + 4 * row, load_native_int(slot))
-            elif op == Op.SLOT_LONG:
-                store_long(values(column) + 8 * row, load_native_long(slot))
-            elif op == Op.SLOT_TIME:
-                if not read_slot_time(column, row, slot):
-                    position = REFUSED
-            elif op == Op.SLOT_TEXT:
-                done = append_slot_text(column, row, slot, section, section_end)
-                position = position if done >= 0 else done
-            elif op == Op.SLOT_BYTES:
-                done = append_slot_bytes(column, row, slot, section, section_end)
-                position = position if done >= 0 else done
-            elif op == Op.SLOT_RAW:
-                done = append_slot_raw(column, row, slot, section, section_end)
-                position = position if done >= 0 else done
-            elif op == Op.SLOT_PIECE:
-                begin, size = piece(slot, section, section_end)
-                store_long(values(column) + 8 * row, begin - job.data)
-                store_long(ends(column) + 8 * row, begin + size - job.data)
-                position = position if begin >= 0 else begin
-            elif op == Op.SLOT_DECIMAL:
-                if not read_slot_decimal(column, row, slot, section, section_end, argument):
-                    position = REFUSED
-            elif op == Op.SLOT_TIMESTAMP:
-                if not read_slot_timestamp(column, row, slot, section, section_end, argument):
-                    position = REFUSED
             else:
                 position = REFUSED
-        if position < 0:
+        if graphs is not None and graphs.ended:
+            note_end(graphs, record, position, job.data)
+        elif position < 0:
             return position, record, first_row, start - job.data
+        else:
+            first_row += 1
         start = position
         record += 1
-        first_row += 1
     return DONE, record, first_row, start - job.data

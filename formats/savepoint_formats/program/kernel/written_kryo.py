@@ -25,11 +25,13 @@ from savepoint_formats.program.kernel.kryo_objects import (
     BY_LIST,
     CLASS_SIZE,
     FINAL,
+    IS_5,
     LEAD,
     LIST,
     NAME_TABLE,
     NEVER_NULL,
     OR_NULL,
+    TABLE,
     TRACKED,
 )
 from savepoint_formats.program.kernel.machine_code import part
@@ -148,9 +150,11 @@ def write_kryo_text(column: int, row: int, position: int, is_5: int) -> int:
 
 
 @part
-def begin_written_graph(graph: int) -> None:
+def begin_written_graph(graph: int, classes: int, is_5: int) -> None:
     """Forgets the names of the graph before."""
     store_long(graph, load_native_long(graph + 8))
+    store_long(graph + TABLE, classes)
+    store_long(graph + IS_5, is_5)
 
 
 @part

@@ -16,26 +16,19 @@ Registers are those of ``walk``, with two differences:
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
-from savepoint_formats.program.kernel.columns import ENTRY_SIZE, boolean, is_null, used, values
-from savepoint_formats.program.kernel.kryo_objects import BY_LIST, TABLE_SIZE
-from savepoint_formats.program.kernel.kryo_single_values import load_part
+from savepoint_formats.program.kernel.columns import ENTRY_SIZE, is_null, used, values
 from savepoint_formats.program.kernel.machine_code import entry, part
 from savepoint_formats.program.kernel.memory import (
     clear,
-    copy,
     load_byte,
     load_native_int,
     load_native_long,
-    load_native_short,
     store_big_int,
-    store_big_long,
-    store_big_short,
     store_byte,
     store_int,
     store_long,
-    store_short,
 )
 from savepoint_formats.program.kernel.ops import OP_SIZE, Op
 from savepoint_formats.program.kernel.row_slots import (
@@ -47,43 +40,21 @@ from savepoint_formats.program.kernel.row_slots import (
     write_slot,
 )
 from savepoint_formats.program.kernel.status import DONE, REFUSED
-from savepoint_formats.program.kernel.walk import REGISTERS_SIZE
-from savepoint_formats.program.kernel.written_kryo import (
-    begin_written_graph,
-    write_elements,
-    write_number,
-    write_object,
+from savepoint_formats.program.kernel.walk_job import REGISTERS_SIZE
+from savepoint_formats.program.kernel.written_graphs import write_kryo
+from savepoint_formats.program.kernel.written_texts import write_rest, write_varint
+from savepoint_formats.program.kernel.written_values import (
+    alternative,
+    class_case,
+    write_numbered_enum,
+    write_value,
 )
-from savepoint_formats.program.kernel.written_singles import (
-    write_cut_clock,
-    write_kryo_digits,
-    write_single,
-)
-from savepoint_formats.program.kernel.written_texts import write_varint
-from savepoint_formats.program.kernel.written_values import alternative, class_case, write_value
 
-_MIN_LONG = -(1 << 63)
+if TYPE_CHECKING:
+    from savepoint_formats.program.kernel.walk_job import Graphs, RecordsJob
+
 _MAX_INT = (1 << 31) - 1
 _DELIMITER = 0x2C
-
-
-class RecordsJob(NamedTuple):
-    """Rows to write; all but the numbers are addresses."""
-
-    ops: int  # the program
-    columns: int  # the table of columns to encode
-    registers: int  # a row per column and slot of the program
-    data: int  # where the records go
-    offsets: int  # i64 per record and one more: where the record begins in data
-    total: int  # number of records
-    record: int  # the next record
-
-
-class WrittenGraphs(NamedTuple):
-    """Addresses that writing objects of Kryo needs."""
-
-    tables: int  # the tables of classes, see ``kryo_objects``
-    memory: int  # of the current graph, see ``written_kryo``
 
 
 @entry
@@ -93,7 +64,7 @@ def write_records(job: RecordsJob) -> tuple[int, int, int]:
 
 
 @entry
-def write_graphs(job: RecordsJob, graphs: WrittenGraphs) -> tuple[int, int, int]:
+def write_graphs(job: RecordsJob, graphs: Graphs) -> tuple[int, int, int]:
     """Writes until the records end, or a record is refused.
 
     Returns the status, its record, and the column of the instruction that refused.
@@ -103,11 +74,11 @@ def write_graphs(job: RecordsJob, graphs: WrittenGraphs) -> tuple[int, int, int]
 
 @part
 def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
-    job: RecordsJob, graphs: WrittenGraphs | None
+    job: RecordsJob, graphs: Graphs | None
 ) -> tuple[int, int, int]:
     ops, columns, registers = job.ops, job.columns, job.registers
     position = job.data + load_native_long(job.offsets + 8 * job.record)
-    mask = section = slot = next_slot = slot_size = next_bit = is_5 = classes = 0
+    mask = section = slot = next_slot = slot_size = next_bit = 0
     for record in range(job.record, job.total):
         row, at, number = record, ops, 0
         while position >= 0:
@@ -120,10 +91,21 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
             seconds = columns + ENTRY_SIZE * argument
             at += OP_SIZE
 
+            # --- values
+            if op >= Op.GRAPH:
+                if graphs is None:
+                    position = REFUSED
+                else:
+                    position, at, row = write_kryo(job, graphs, op, at, row, position)
+            elif op >= Op.SLOT_BOOLEAN:
+                position = write_slot(op, column, row, slot, section, position, argument)
+            elif op >= Op.SKIP:
+                position = write_value(op, column, seconds, row, argument, position)
+
             # --- the walk itself
-            if op == Op.END:
+            elif op == Op.END:
                 break
-            if op == Op.GOTO:
+            elif op == Op.GOTO:
                 at = target
             elif op == Op.REFUSE or op == Op.SIZE:
                 position = REFUSED
@@ -135,6 +117,11 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
                 position += 1
                 if null:
                     at = target
+            elif op == Op.BIT:
+                if is_null(column, row):
+                    store_byte(mask >> 3, load_byte(mask >> 3) | 0x80 >> (mask & 7))
+                    at = target
+                mask += 1
             elif op == Op.POJO:
                 null = is_null(column, row)
                 store_byte(position, 1 if null else 2)
@@ -144,20 +131,6 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
             elif op == Op.KEY:
                 if is_null(column, row):
                     position = REFUSED
-
-            # --- values of one size
-            elif op == Op.SKIP:
-                position = clear(position, argument)
-            elif op == Op.EXPECT:
-                store_byte(position, argument)
-                position += 1
-            elif op == Op.INT:
-                store_big_int(position, load_native_int(values(column) + 4 * row))
-                position += 4
-            elif op == Op.LONG or op == Op.FLIPPED_LONG:
-                flip = _MIN_LONG if op == Op.FLIPPED_LONG else 0
-                store_big_long(position, load_native_long(values(column) + 8 * row) ^ flip)
-                position += 8
 
             # --- composites
             elif (
@@ -221,6 +194,17 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
                     store_byte(position, load_native_int(at + 4))
                     position += 1
                     at = ops + OP_SIZE * load_native_int(at + 8)
+            elif op == Op.CLASS:
+                target = at
+                if not is_null(column, row):
+                    target = class_case(columns, row, at, argument)
+                if target < 0:
+                    position = REFUSED
+                else:
+                    at = ops + OP_SIZE * load_native_int(target + 8)
+            elif op == Op.NUMBERED_ENUM:
+                position = write_numbered_enum(column, row, at, argument, position)
+                at += OP_SIZE * argument
             elif op == Op.MARK:
                 store_long(kept, position)
             elif op == Op.LENGTH_SUFFIX:
@@ -232,104 +216,8 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
                     if size == 0:
                         break
             elif op == Op.REST:
-                offsets = load_native_long(column + 8)
-                begin = load_native_long(offsets + 8 * row)
-                size = load_native_long(offsets + 8 * row + 8) - begin
-                copy(position, values(column) + begin, size)
-                position += size
+                position = write_rest(column, row, position)
 
-            elif op == Op.CLASS:
-                target = at
-                if not is_null(column, row):
-                    target = class_case(columns, row, at, argument)
-                if target < 0:
-                    position = REFUSED
-                else:
-                    at = ops + OP_SIZE * load_native_int(target + 8)
-
-            # --- objects of Kryo
-            elif op >= Op.GRAPH:
-                if graphs is None:
-                    position = REFUSED
-                elif op == Op.GRAPH:
-                    begin_written_graph(graphs.memory)
-                    classes = load_native_long(graphs.tables + TABLE_SIZE * number)
-                    is_5 = argument
-                elif op == Op.OBJECT:
-                    lead = load_native_int(at + 4)
-                    if lead >= BY_LIST:
-                        kept = registers + REGISTERS_SIZE * (lead - BY_LIST)
-                    is_object = not is_null(column, row)
-                    position = write_object(graphs.memory, classes, kept, at, is_object, position)
-                    case = at + OP_SIZE if is_object else at
-                    at = ops + OP_SIZE * load_native_int(case + 8)
-                elif op == Op.ELEMENTS:
-                    first = used(column, row)
-                    count = used(column, row + 1) - first
-                    element = columns + ENTRY_SIZE * load_native_int(at + OP_SIZE + 8)
-                    position = write_elements(
-                        graphs.memory,
-                        classes,
-                        kept,
-                        element,
-                        at,
-                        first,
-                        count,
-                        position,
-                        is_5,
-                    )
-                    if count == 0:
-                        at = target
-                    else:
-                        store_long(kept, count)
-                        store_long(kept + 8, row)
-                        row = first
-                        at = ops + OP_SIZE * load_native_int(at + 8)
-                elif op == Op.PART:
-                    part_of_it = load_part(graphs.memory, number)
-                    position = write_number(argument, position, part_of_it, is_5)
-                elif op == Op.CUT_CLOCK:
-                    position = write_cut_clock(graphs.memory, number, position)
-                elif op == Op.NEW:
-                    store_byte(position, 1)
-                    position += 1
-                elif op == Op.WHOLE_NUMBER or op == Op.EXACT_NUMBER:
-                    position = write_kryo_digits(op, column, row, position, is_5)
-                else:
-                    position = write_single(
-                        op, graphs.memory, column, seconds, row, argument, position, is_5
-                    )
-
-            # --- values beside them
-            elif op == Op.CONSTANT:
-                if load_native_int(values(column) + 4 * row) != argument:
-                    position = REFUSED
-            elif op == Op.BIT:
-                if is_null(column, row):
-                    store_byte(mask >> 3, load_byte(mask >> 3) | 0x80 >> (mask & 7))
-                    at = target
-                mask += 1
-            elif op == Op.BOOLEAN:
-                store_byte(position, boolean(column, row))
-                position += 1
-            elif op == Op.BYTE:
-                store_byte(position, load_byte(values(column) + row))
-                position += 1
-            elif op == Op.SHORT:
-                store_big_short(position, load_native_short(values(column) + 2 * row))
-                position += 2
-            elif op == Op.ENUM or op == Op.NUMBERED_ENUM:
-                index = load_native_int(values(column) + 4 * row)
-                if not 0 <= index < argument:
-                    position = REFUSED
-                else:
-                    if op == Op.NUMBERED_ENUM:
-                        index = load_native_int(at + OP_SIZE * index + 4)
-                        at += OP_SIZE * argument
-                    store_big_int(position, index)
-                    position += 4
-            elif op <= Op.BIG_DECIMAL:
-                position = write_value(op, column, seconds, row, argument, position)
             elif op == Op.MASK:
                 store_long(kept + 16, mask)
                 mask = position << 3
@@ -384,24 +272,6 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
                     set_bit(section, next_bit)
                     at = target
                 next_bit += 1
-            elif op == Op.SLOT_BOOLEAN:
-                store_byte(slot, boolean(column, row))
-            elif op == Op.SLOT_BYTE:
-                store_byte(slot, load_byte(values(column) + row))
-            elif op == Op.SLOT_SHORT:
-                store_short(slot, load_native_short(values(column) + 2 * row))
-            elif op == Op.SLOT_INT or op == Op.SLOT_TIME:
-                store_int(slot, load_native_int(values(column) + 4 * row))
-            elif op == Op.SLOT_LONG:
-                store_long(slot, load_native_long(values(column) + 8 * row))
-            elif op == Op.SLOT_PIECE:
-                offsets = load_native_long(column + 8)
-                begin = load_native_long(offsets + 8 * row)
-                size = load_native_long(offsets + 8 * row + 8) - begin
-                copy(position, values(column) + begin, size)
-                position = write_piece(slot, section, position, position + size)
-            elif Op.SLOT_TEXT <= op <= Op.SLOT_TIMESTAMP:
-                position = write_slot(op, column, row, slot, section, position, argument)
         if position < 0:
             return position, record, number
         store_long(job.offsets + 8 * record + 8, position - job.data)

@@ -6,12 +6,13 @@ or REFUSED where the text is not plain.
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.columns import is_null, used, values
+from savepoint_formats.program.kernel.columns import ends, is_null, used, values
 from savepoint_formats.program.kernel.decimals import write_twos_complement
 from savepoint_formats.program.kernel.machine_code import part
 from savepoint_formats.program.kernel.memory import (
     copy,
     load_byte,
+    load_native_long,
     store_big_int,
     store_big_short,
     store_byte,
@@ -125,6 +126,15 @@ def write_bytes(column: int, row: int, position: int) -> int:
     store_big_int(position, size)
     copy(position + 4, values(column) + start, size)
     return position + 4 + size
+
+
+@part
+def write_rest(column: int, row: int, position: int) -> int:
+    """Bytes from the general path."""
+    begin = load_native_long(ends(column) + 8 * row)
+    size = load_native_long(ends(column) + 8 * row + 8) - begin
+    copy(position, values(column) + begin, size)
+    return position + size
 
 
 @part

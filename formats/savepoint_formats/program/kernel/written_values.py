@@ -1,11 +1,22 @@
-"""Instructions of ``written_records``: each function writes a value and returns where it ends."""
+# ruff: noqa: PLR1714 - plain comparisons are compiled best
+"""Writes single values: the mirror of ``record_values``. Each function returns where its value ends."""
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.columns import ENTRY_SIZE, is_null, values
+from savepoint_formats.program.kernel.columns import ENTRY_SIZE, boolean, is_null, values
 from savepoint_formats.program.kernel.decimals import write_decimal
-from savepoint_formats.program.kernel.machine_code import inlined_part, part
-from savepoint_formats.program.kernel.memory import load_native_int
+from savepoint_formats.program.kernel.machine_code import part
+from savepoint_formats.program.kernel.memory import (
+    clear,
+    load_byte,
+    load_native_int,
+    load_native_long,
+    load_native_short,
+    store_big_int,
+    store_big_long,
+    store_big_short,
+    store_byte,
+)
 from savepoint_formats.program.kernel.moment_columns import (
     write_instant,
     write_java_date,
@@ -29,12 +40,40 @@ from savepoint_formats.program.kernel.written_texts import (
     write_utf8,
 )
 
+_MIN_LONG = -(1 << 63)
 
-@inlined_part
+
+@part
 def write_value(  # noqa: PLR0912 - the table of instructions
     op: int, column: int, seconds: int, row: int, argument: int, position: int
 ) -> int:
-    """A value whose instruction is a function of its own."""
+    """The mirror of ``read_value``."""
+    if op == Op.LONG or op == Op.FLIPPED_LONG:
+        flip = _MIN_LONG if op == Op.FLIPPED_LONG else 0
+        store_big_long(position, load_native_long(values(column) + 8 * row) ^ flip)
+        return position + 8
+    if op == Op.INT:
+        store_big_int(position, load_native_int(values(column) + 4 * row))
+        return position + 4
+    if op == Op.SHORT:
+        store_big_short(position, load_native_short(values(column) + 2 * row))
+        return position + 2
+    if op == Op.BYTE:
+        store_byte(position, load_byte(values(column) + row))
+        return position + 1
+    if op == Op.BOOLEAN:
+        store_byte(position, boolean(column, row))
+        return position + 1
+    if op == Op.SKIP:
+        return clear(position, argument)
+    if op == Op.EXPECT:
+        store_byte(position, argument)
+        return position + 1
+    if op == Op.CONSTANT:
+        is_it = load_native_int(values(column) + 4 * row) == argument
+        return position if is_it else REFUSED
+    if op == Op.ENUM:
+        return write_enum(column, row, argument, position)
     if op == Op.TEXT:
         return write_text(column, row, position)
     if op == Op.JAVA_DATE:
@@ -70,6 +109,24 @@ def write_value(  # noqa: PLR0912 - the table of instructions
     if op == Op.BIG_DECIMAL:
         return write_big_decimal(column, row, position)
     return position
+
+
+@part
+def write_enum(column: int, row: int, count: int, position: int) -> int:
+    """The mirror of ``read_enum``."""
+    index = load_native_int(values(column) + 4 * row)
+    store_big_int(position, index)
+    return position + 4 if 0 <= index < count else REFUSED
+
+
+@part
+def write_numbered_enum(column: int, row: int, cases: int, count: int, position: int) -> int:
+    """The mirror of ``read_numbered_enum``."""
+    index = load_native_int(values(column) + 4 * row)
+    if not 0 <= index < count:
+        return REFUSED
+    store_big_int(position, load_native_int(cases + OP_SIZE * index + 4))
+    return position + 4
 
 
 @part

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from savepoint_formats.program.kernel import kryo_numbers
-from savepoint_formats.program.kernel.kryo_walk import KRYO_OPS
-from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.kryo_singles import SINGLES
 from savepoint_formats.values.kryo.body import Part
 from savepoint_formats.values.kryo.known_classes import CLASSES, DECLARED_TYPES
@@ -32,8 +30,3 @@ def test_each_part_of_a_value_has_a_place(name: str) -> None:
             continue
         assert parts is not None
         assert not places or len(places) == len(parts)
-
-
-def test_the_walk_of_graphs_knows_all_instructions_of_graphs() -> None:
-    of_graphs = {op for op in Op if op >= Op.GRAPH}
-    assert of_graphs <= KRYO_OPS

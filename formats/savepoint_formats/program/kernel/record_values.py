@@ -1,17 +1,20 @@
 # ruff: noqa: PLR1714 - plain comparisons are compiled best
-"""Values beside objects of Kryo; each function returns where the next one begins."""
+"""Single values, each with an instruction of its own; functions return where the next value begins."""
 
 from __future__ import annotations
 
 from savepoint_formats.program.kernel.columns import values
+from savepoint_formats.program.kernel.decimals import read_decimal
 from savepoint_formats.program.kernel.machine_code import part
 from savepoint_formats.program.kernel.memory import (
     load_byte,
     load_int,
+    load_long,
     load_native_int,
     load_short,
     store_byte,
     store_int,
+    store_long,
     store_short,
 )
 from savepoint_formats.program.kernel.moment_columns import (
@@ -21,6 +24,7 @@ from savepoint_formats.program.kernel.moment_columns import (
     read_local_date_time,
     read_local_time,
     read_sql_timestamp,
+    read_timestamp,
 )
 from savepoint_formats.program.kernel.ops import OP_SIZE, Op
 from savepoint_formats.program.kernel.status import REFUSED
@@ -36,37 +40,44 @@ from savepoint_formats.program.kernel.text_columns import (
     append_text,
 )
 
-
-@part
-def read_value(
-    op: int, column: int, seconds: int, row: int, argument: int, at: int, position: int, end: int
-) -> tuple[int, int]:
-    """Returns the next instruction, too."""
-    if op == Op.NUMBERED_ENUM:
-        behind = at + OP_SIZE * argument
-        return behind, read_numbered_enum(column, row, at, argument, position, end)
-    if op == Op.BYTE or op == Op.BOOLEAN or op == Op.SHORT:
-        size = 2 if op == Op.SHORT else 1
-        if end - position < size:
-            return at, REFUSED
-        target = values(column)
-        if op == Op.SHORT:
-            store_short(target + 2 * row, load_short(position))
-        elif op == Op.BYTE:
-            store_byte(target + row, load_byte(position))
-        else:
-            store_byte(target + row, 1 if load_byte(position) else 0)
-        return at, position + size
-    if op == Op.TEXT:
-        return at, append_text(column, row, position, end)
-    return at, read_larger(op, column, seconds, row, argument, position, end)
+_MIN_LONG = -(1 << 63)
 
 
 @part
-def read_larger(  # noqa: PLR0912 - the table of instructions
+def read_value(  # noqa: PLR0912 - the table of instructions
     op: int, column: int, seconds: int, row: int, argument: int, position: int, end: int
 ) -> int:
-    """A value whose instruction is a function of its own."""
+    """A value of a column."""
+    if op == Op.LONG or op == Op.FLIPPED_LONG:
+        if end - position < 8:
+            return REFUSED
+        flip = _MIN_LONG if op == Op.FLIPPED_LONG else 0
+        store_long(values(column) + 8 * row, load_long(position) ^ flip)
+        return position + 8
+    if op == Op.INT:
+        if end - position < 4:
+            return REFUSED
+        store_int(values(column) + 4 * row, load_int(position))
+        return position + 4
+    if op == Op.SHORT:
+        if end - position < 2:
+            return REFUSED
+        store_short(values(column) + 2 * row, load_short(position))
+        return position + 2
+    if op == Op.BYTE or op == Op.BOOLEAN:
+        if position >= end:
+            return REFUSED
+        number = load_byte(position)
+        store_byte(values(column) + row, number if op == Op.BYTE else number != 0)
+        return position + 1
+    if op == Op.SKIP:
+        return position + argument if end - position >= argument else REFUSED
+    if op == Op.EXPECT:
+        is_expected = position < end and load_byte(position) == argument
+        return position + 1 if is_expected else REFUSED
+    if op == Op.CONSTANT:
+        store_int(values(column) + 4 * row, argument)
+        return position
     if op == Op.ENUM:
         return read_enum(column, row, argument, position, end)
     if op == Op.JAVA_DATE:
@@ -81,8 +92,14 @@ def read_larger(  # noqa: PLR0912 - the table of instructions
         return read_local_time(column, row, position, end)
     if op == Op.LOCAL_DATE_TIME:
         return read_local_date_time(column, seconds, row, position, end)
+    if op == Op.TIMESTAMP:
+        return read_timestamp(column, row, position, end, argument)
+    if op == Op.DECIMAL:
+        return read_decimal(column, row, position, end, argument)
     if op == Op.CHAR:
         return append_char(column, row, position, end)
+    if op == Op.TEXT:
+        return append_text(column, row, position, end)
     if op == Op.MUTABLE_TEXT:
         return append_mutable_text(column, row, position, end)
     if op == Op.JAVA_UTF:
