@@ -1,15 +1,6 @@
-"""Counts nulls, sizes and last accesses of a state's values, mostly without decoding them.
+"""Counts nulls, sizes and last accesses of a state's values.
 
-| layout               | null                 | empty                         |
-|----------------------|----------------------|-------------------------------|
-| with a flag          | as the flag says     | as its value is               |
-| text                 | its first byte is 0  | its first byte is 1           |
-| bytes, list, map     |                      | its count or size is 0        |
-| POJO                 | a bit of its flags   |                               |
-| other                | decoding tells       | decoding tells                |
-
-A value whose layout cannot be null or empty is neither. Nothing is known of values that cannot be
-decoded.
+Nothing is known of values that cannot be decoded, but for the times in front of them.
 """
 
 from __future__ import annotations
@@ -21,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from savepoint_formats import layout as layouts
 from savepoint_formats.errors import TruncatedError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Ttl, serializer_length
 from savepoint_formats.program.assembly import program
@@ -30,9 +20,8 @@ from savepoint_formats.program.spans import Spans
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.statistics.distribution import SizeCounts, TimeCounts
 from savepoint_formats.values.element_rows import Collections
-from savepoint_formats.values.state_entries import Delimited
+from savepoint_formats.values.state_entries import Delimited, NullableRest
 from savepoint_formats.values.undecoded import notes
-from savepoint_formats.values.value_writer import has_null
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,12 +30,7 @@ if TYPE_CHECKING:
     from savepoint_formats.program.program import Program
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
-    Flags = NDArray[np.bool_]
-
-_COUNTED = (layouts.Bytes, layouts.Utf8, layouts.Repeated, layouts.MapOf, layouts.MaskedRepeated)
-_NEVER_EMPTY = (layouts.Struct, layouts.MaskedStruct, layouts.BigDecimal, layouts.BigInteger)
 _TIME_SIZE = 8
-_COUNT_SIZE = 4
 
 
 @dataclass(slots=True)
@@ -99,7 +83,7 @@ class ContentsReader:
             case StateKind.LIST, Repeated(element):
                 self._element = element
             case StateKind.MAP, MapOf(_, Nullable(value)):
-                self._value = Nullable(value)
+                self._value = NullableRest(value)
         self.contents.problem = "; ".join(dict.fromkeys(notes(self._element or self._value)))
 
     def add(self, chunk: Chunk, values: Spans) -> None:
@@ -110,8 +94,8 @@ class ContentsReader:
             self._add_lists(chunk, values, self._element)
             return
         layout = self._value
-        if isinstance(layout, Nullable) and isinstance(layout.inner, Ttl):
-            is_there = (_first_bytes(chunk, values) == 0) == layout.is_null
+        if isinstance(layout, NullableRest) and isinstance(layout.inner, Ttl):
+            is_there = numbers_at(chunk, values, 1) == 0
             self.contents.nulls += int(np.count_nonzero(~is_there))
             values = Spans(values.starts[is_there] + 1, values.ends[is_there])
             layout = layout.inner
@@ -123,38 +107,18 @@ class ContentsReader:
             self._add_values(chunk, layout, values)
 
     def _add_values(self, chunk: Chunk, layout: Layout, values: Spans) -> None:
-        is_null, is_empty = self._flags(chunk, layout, values)
-        self.contents.nulls += int(np.count_nonzero(is_null))
-        self.contents.empties += int(np.count_nonzero(is_empty))
+        column = decode(program(layout, self._kryo), chunk, values.starts, values.ends)
+        self.contents.nulls += column.null_count
+        column, kind = column.drop_null(), column.type
+        if pa.types.is_list(kind) or pa.types.is_map(kind):
+            sizes = Collections(column).lengths
+        elif pa.types.is_string(kind) or pa.types.is_binary(kind):
+            sizes = np.asarray(pc.binary_length(column))
+        else:
+            return
+        self.contents.empties += int(np.count_nonzero(sizes == 0))
         if isinstance(layout, Repeated | MapOf):
-            self.contents.items.add(numbers_at(chunk, values, _COUNT_SIZE))
-
-    def _flags(self, chunk: Chunk, layout: Layout, values: Spans) -> tuple[Flags, Flags]:
-        """Whether each value is null, and whether it is empty."""
-        none = np.zeros(len(values), np.bool_)
-        match layout:
-            case layouts.Varying(inner):
-                return self._flags(chunk, inner, values)
-            case Nullable(inner, flag):
-                is_null = (_first_bytes(chunk, values) != 0) == flag
-                is_there, is_empty = ~is_null, none
-                rest = Spans(values.starts[is_there] + 1, values.ends[is_there])
-                is_null[is_there], is_empty[is_there] = self._flags(chunk, inner, rest)
-                return is_null, is_empty
-            case layouts.Text():
-                first = _first_bytes(chunk, values)
-                return first == 0, first == 1
-            case layouts.MutableText():
-                return none, _first_bytes(chunk, values) == 0
-            case layouts.Pojo():
-                return (_first_bytes(chunk, values) & 1).astype(np.bool_), none
-            case _ if isinstance(layout, _COUNTED):
-                return none, numbers_at(chunk, values, _COUNT_SIZE) == 0
-            case _ if _is_plain(layout):
-                return none, none
-            case _:
-                prepared = program(layout, self._kryo)
-                return _decoded_flags(decode(prepared, chunk, values.starts, values.ends))
+            self.contents.items.add(sizes)
 
     def _add_lists(self, chunk: Chunk, values: Spans, element: Layout) -> None:
         """Counts lists in entries: elements with commas between them."""
@@ -181,39 +145,12 @@ class ContentsReader:
             self.contents.expired = (self.contents.expired or 0) + expired
 
 
-def _is_plain(layout: Layout) -> bool:
-    """Whether a value is never null, and never empty."""
-    is_something = isinstance(layout, _NEVER_EMPTY) or serializer_length(layout) > 0
-    return is_something and not has_null(layout)
-
-
-def _decoded_flags(values: pa.Array) -> tuple[Flags, Flags]:
-    """Whether each decoded value is null, and whether it is empty."""
-    is_null, kind = np.asarray(values.is_null()), values.type
-    if pa.types.is_list(kind) or pa.types.is_map(kind):
-        return is_null, (Collections(values).lengths == 0) & ~is_null
-    if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        sizes = pc.binary_length(values)
-        return is_null, np.asarray(pc.fill_null(pc.equal(sizes, 0), False))
-    return is_null, np.zeros(len(values), np.bool_)
-
-
-def _first_bytes(chunk: Chunk, values: Spans) -> NDArray[np.uint8]:
-    _expect(chunk, values, 1)
-    return chunk.data[values.starts]
-
-
 def numbers_at(chunk: Chunk, values: Spans, size: int) -> NDArray[np.int64]:
     """The number of ``size`` bytes that each value begins with."""
-    _expect(chunk, values, size)
-    digits = chunk.data[values.starts[:, np.newaxis] + np.arange(size)]
-    numbers: NDArray[np.int64] = digits.view(f">i{size}").ravel().astype(np.int64)
-    return numbers
-
-
-def _expect(chunk: Chunk, values: Spans, size: int) -> None:
-    """Raises ``TruncatedError`` for a value of less than ``size`` bytes."""
     (short,) = np.nonzero(values.sizes < size)
     if len(short):
         message = f"a value with {values.sizes[short[0]]} bytes left, expected {size} at least"
         raise chunk.error(message, int(values.starts[short[0]]), TruncatedError)
+    digits = chunk.data[values.starts[:, np.newaxis] + np.arange(size)]
+    numbers: NDArray[np.int64] = digits.view(f">i{size}").ravel().astype(np.int64)
+    return numbers
