@@ -122,7 +122,7 @@ def _reshaped(column: pa.Array, wanted: pa.DataType, change: ReshapedState) -> p
     if pa.types.is_list(wanted):
         lists = Collections(column)
         elements = _reshaped(lists.elements, wanted.value_type, change)
-        return pa.ListArray.from_arrays(lists.offsets, elements, type=wanted)
+        return lists.with_elements(elements, wanted)
     return column if column.type == wanted else pc.cast(column, wanted)
 
 
@@ -140,7 +140,7 @@ def _with_times(column: pa.Array, change: ReshapedState, now_ms: int) -> pa.Arra
         times = pa.repeat(pa.scalar(now_ms, pa.int64()).cast(_TIME), len(values))
         names = ["timestamp", "value"]
         timed = pa.StructArray.from_arrays([times, values], names=names, mask=values.is_null())
-    return timed if lists is None else pa.ListArray.from_arrays(lists.offsets, timed)
+    return timed if lists is None else lists.with_elements(timed)
 
 
 def _summed(values: pa.Array, first: NDArray[Any], places: NDArray[Any]) -> pa.Array:

@@ -21,6 +21,7 @@ from savepoint_formats.errors import ColumnTypeError, MergeError, StateNotFoundE
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, without_ttl
 from savepoint_formats.printable import alternatives
 from savepoint_formats.state_files.state import State, StateKind
+from savepoint_formats.tables.visible import joined_instances
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.element_rows import Collections
 
@@ -67,11 +68,7 @@ def merge_rule(name: str, element_type: pa.DataType) -> MergeInstances:
 def _concatenated(lists: pa.ListArray) -> pa.Array:
     if not pa.types.is_list(lists.type.value_type):
         raise TypeError(f"{lists.type.value_type} is no list")
-    inner = Collections(Collections(lists).elements)
-    sizes = np.append(0, np.cumsum(inner.lengths))
-    borders = np.append(0, np.cumsum(Collections(lists).lengths))
-    offsets = pa.array(sizes[borders], pa.int32())
-    return pa.ListArray.from_arrays(offsets, inner.elements, type=lists.type.value_type)
+    return joined_instances(lists).cast(lists.type.value_type)
 
 
 def _aggregated(function: str, lists: pa.ListArray) -> pa.Array:
@@ -93,8 +90,7 @@ def _aggregated(function: str, lists: pa.ListArray) -> pa.Array:
 def _fields(lists: pa.ListArray) -> list[pa.ListArray]:
     """A list of each field of lists of structs."""
     collections = Collections(lists)
-    offsets = pa.array(np.append(0, np.cumsum(collections.lengths)), pa.int32())
-    return [pa.ListArray.from_arrays(offsets, column) for column in collections.elements.flatten()]
+    return [collections.with_elements(column) for column in collections.elements.flatten()]
 
 
 def _grouped(function: str, lists: pa.ListArray) -> pa.Array:
@@ -109,8 +105,7 @@ def _expect_exact(lists: pa.ListArray) -> None:
     """Raises ``MergeError`` if a sum of longs has wrapped."""
     collections = Collections(lists)
     doubles = collections.elements.cast(pa.float64(), safe=False)
-    offsets = pa.array(np.append(0, np.cumsum(collections.lengths)), pa.int32())
-    about = _grouped("sum", pa.ListArray.from_arrays(offsets, doubles))
+    about = _grouped("sum", collections.with_elements(doubles))
     for row in np.flatnonzero(np.abs(about.fill_null(0).to_numpy()) >= _EXACT).tolist():
         exact = sum(element for element in lists[row].as_py() if element is not None)
         if not -(1 << 63) <= exact < 1 << 63:
@@ -203,16 +198,7 @@ class MergedColumns:
             merge = TimedMerge(merge)
         if state.job_kind is not StateKind.MAP:
             return merged_lists(values, merge)
-        maps = Collections(values)
-        if pa.types.is_map(values.type):
-            items = merged_lists(maps.items, merge)
-            return pa.MapArray.from_arrays(maps.offsets, maps.keys, items)
-        keys, lists = maps.elements.flatten()
-        entries = pa.StructArray.from_arrays(
-            [keys, merged_lists(lists, merge)],
-            fields=list(self.type_of(state, values.type).value_type),
-        )
-        return pa.ListArray.from_arrays(maps.offsets, entries)
+        return Collections(values).with_items(lambda items: merged_lists(items, merge))
 
 
 @dataclass(frozen=True)
@@ -223,9 +209,8 @@ class TimedMerge:
 
     def __call__(self, lists: pa.ListArray) -> pa.Array:
         collections = Collections(lists)
-        offsets = pa.array(np.append(0, np.cumsum(collections.lengths)), pa.int32())
         times, values = (
-            pa.ListArray.from_arrays(offsets, pc.struct_field(collections.elements, name))
+            collections.with_elements(pc.struct_field(collections.elements, name))
             for name in ("timestamp", "value")
         )
         latest = merge_rule("max", times.type.value_type)(times)

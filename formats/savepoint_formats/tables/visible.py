@@ -49,21 +49,10 @@ def without_times(values: pa.Array, stored: Layout) -> pa.Array:
         case layouts.Ttl():
             return pc.struct_field(values, "value")
         case layouts.Repeated(layouts.Ttl()):
-            elements = pc.struct_field(values.values, "value")
-            return pa.ListArray.from_arrays(_bounds(values), elements)
-        case layouts.MapOf(_, layouts.Ttl() | layouts.Nullable(layouts.Ttl())) if pa.types.is_map(
-            values.type
-        ):
-            items = pc.struct_field(values.items, "value")
-            return pa.MapArray.from_arrays(_bounds(values), values.keys, items)
+            lists = Collections(values)
+            return lists.with_elements(pc.struct_field(lists.elements, "value"))
         case layouts.MapOf(_, layouts.Ttl() | layouts.Nullable(layouts.Ttl())):
-            # A map whose keys can be null is a list of its entries.
-            key, value = values.type.value_type
-            items = pc.struct_field(values.values, [1, 1])
-            fields = [key, value.with_type(items.type)]
-            keys = pc.struct_field(values.values, "key")
-            entries = pa.StructArray.from_arrays([keys, items], fields=fields)
-            return pa.ListArray.from_arrays(_bounds(values), entries)
+            return Collections(values).with_items(lambda items: pc.struct_field(items, "value"))
         case _:
             return values
 
@@ -78,7 +67,7 @@ def with_times(values: pa.Array, times: pa.Array, stored: Layout) -> pa.Array:
         case layouts.Repeated(layouts.Ttl()):
             lists = Collections(values)
             elements = _timed(lists.elements, times.take(pa.array(lists.rows)), wanted.value_type)
-            return pa.ListArray.from_arrays(lists.offsets, elements, type=wanted)
+            return lists.with_elements(elements, wanted)
         case layouts.MapOf(_, layouts.Nullable(layouts.Ttl())):
             maps = Collections(values)
             items = _timed(maps.items, times.take(pa.array(maps.rows)), wanted.item_type)
@@ -91,12 +80,6 @@ def _timed(
     values: pa.Array, times: pa.Array, wanted: pa.DataType, mask: pa.Array | None = None
 ) -> pa.Array:
     return pa.StructArray.from_arrays([times, values], fields=list(wanted), mask=mask)
-
-
-def _bounds(values: pa.ListArray | pa.MapArray) -> pa.Array:
-    """Offsets that are null where the value is."""
-    is_null = pa.concat_arrays([values.is_null(), pa.array([False])])
-    return pc.if_else(is_null, pa.scalar(None, pa.int32()), values.offsets)
 
 
 def _frame(stored: Layout) -> layouts.Packed | None:
@@ -203,7 +186,7 @@ def visible_elements(values: pa.Array, stored: Layout) -> pa.Array:
     times, timed_values = timed.flatten()
     parts = [times, pc.if_else(timed.is_valid(), timed_values, untimed)]
     records = pa.StructArray.from_arrays(parts, fields=list(timed.type))
-    return pa.ListArray.from_arrays(lists.offsets, records)
+    return lists.with_elements(records)
 
 
 def stream_elements(values: pa.Array, stored: Layout) -> pa.Array:
@@ -226,7 +209,7 @@ def stream_elements(values: pa.Array, stored: Layout) -> pa.Array:
         fields=[timed, untimed, *others],
         mask=lists.elements.is_null(),
     )
-    return pa.ListArray.from_arrays(lists.offsets, elements)
+    return lists.with_elements(elements)
 
 
 def visible_key(keys: pa.Array) -> pa.Array:

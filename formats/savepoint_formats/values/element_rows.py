@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 
@@ -48,6 +50,20 @@ class Collections:
         if pa.types.is_list(self.column.type):
             return self._taken(self.column.values)
         return pa.StructArray.from_arrays([self.keys, self.items], names=["key", "value"])
+
+    def with_elements(self, elements: pa.Array, kind: pa.DataType | None = None) -> pa.ListArray:
+        """Lists of other elements, one for each of ``elements``."""
+        return pa.ListArray.from_arrays(self.offsets, elements, type=kind)
+
+    def with_items(self, change: Callable[[pa.Array], pa.Array]) -> pa.MapArray | pa.ListArray:
+        """Maps with other values; lists of entries are maps whose keys can be null."""
+        if pa.types.is_map(self.column.type):
+            return pa.MapArray.from_arrays(self.offsets, self.keys, change(self.items))
+        keys, items = self.elements.flatten()
+        key, value = self.column.type.value_type
+        changed = change(items)
+        fields = [key, value.with_type(changed.type)]
+        return self.with_elements(pa.StructArray.from_arrays([keys, changed], fields=fields))
 
     @property
     def keys(self) -> pa.Array:
