@@ -39,15 +39,7 @@ _HASH = re.compile("[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class JobOperator:
-    """An operator of a job, and its states.
-
-    Attributes:
-        uid: Its uid, if it is known.
-        hash: Hash of the uid, 32 hexadecimal digits.
-        parallelism: Number of subtasks.
-        max_parallelism: Number of key groups.
-        states: Its states.
-    """
+    """An operator of a job, and its states; ``hash`` is that of its uid, in hexadecimal digits."""
 
     uid: str | None
     hash: str
@@ -73,9 +65,7 @@ class JobSchema:
     Attributes:
         path: Where it comes from, for messages.
         written: Releases of Flink that may have written the savepoint.
-        metadata_version: Version of its ``_metadata``.
         backend: The state backend, if the files tell it; else empty.
-        operators: The operators.
         problems: Why some states may be missing.
     """
 

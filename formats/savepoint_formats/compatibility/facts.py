@@ -68,7 +68,6 @@ class SerializerUse:
 
     Attributes:
         path: Its place: ``value.tags`` is the field of a POJO, ``value[]`` the element of a list.
-        snapshot: Its snapshot.
         is_field: Whether it belongs to a field of a POJO.
     """
 
@@ -92,7 +91,6 @@ class StateFacts:
     """A state.
 
     Attributes:
-        name: Its name.
         kind: ``value``, ``map``, ``timers``, ``union list``, ...
         serializers: All of its serializers, those inside others too.
         is_repeated: Whether keyed state of the operator has the name twice.

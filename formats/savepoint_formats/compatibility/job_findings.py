@@ -23,13 +23,7 @@ _Findings = tuple[Finding, ...]
 
 @dataclass(frozen=True, slots=True)
 class JobFindings:
-    """Findings about an operator, its states, and states that only the new job has.
-
-    Attributes:
-        operator: Findings on the operator as a whole.
-        states: Findings per state of the savepoint.
-        new_states: States that only the new job has, each with its findings.
-    """
+    """Findings about an operator, its states, and states that only the new job has."""
 
     operator: _Findings = ()
     states: dict[StateFacts, _Findings] = field(default_factory=dict)

@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 class OperatorPair:
     """An operator of the savepoint and that of the new job; one of them may be missing.
 
-    Attributes:
-        old: The operator of the savepoint.
-        new: The operator of the job with the same hash.
-        likely: Names of operators of the job that have its states, and that the savepoint lacks.
+    ``likely`` are the operators of the job that have its states, and that the savepoint lacks.
     """
 
     old: JobOperator | None
@@ -35,8 +32,6 @@ class StatePair:
     """A state of the savepoint and that of the new job; one of them may be missing.
 
     Attributes:
-        old: The state of the savepoint.
-        new: The state of the job with the same name.
         likely: Names of states of the job that have its type, and that the savepoint lacks.
         resolutions: Role of a serializer -> what becomes of it.
     """

@@ -55,8 +55,6 @@ class Crossing:
 
     Attributes:
         written: The releases that may have written it.
-        metadata_version: The version of its ``_metadata``.
-        target: The release that will restore it.
         backend: The state backend of the restoring job; empty if nobody has said.
         is_nameless: Whether no operator has a name, though this ``_metadata`` has room for names.
     """

@@ -142,7 +142,6 @@ class HashFamily:
         name: Its name in texts of shapes.
         start: The state before the first field.
         factor: The factor of the state before each field.
-        mix: How a field is added.
         null: The hash code of a field that is null.
         booleans: Possible hash codes of true and false, the usual ones first.
     """
@@ -197,10 +196,8 @@ class HashShape:
     """The rule and the fields of a ``hashCode``.
 
     Attributes:
-        family: How the hash codes of the fields are combined.
         fields: Names of the fields in the order of hashing, each with the shape of its own
             ``hashCode`` if it is a structure.
-        booleans: The hash codes of true and false.
     """
 
     family: HashFamily

@@ -64,11 +64,7 @@ _MOST_SURVIVORS = 64
 class InferredHashCode:
     """A ``hashCode`` that explains the key groups of keys; it computes hash codes.
 
-    Attributes:
-        shape: The rule and fields of the hash code.
-        layout: The layout of the keys.
-        keys: Number of different hash codes that prove it.
-        max_parallelism: The number of key groups.
+    ``keys`` is the number of different hash codes that prove it.
     """
 
     shape: HashShape

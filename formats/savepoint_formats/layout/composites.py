@@ -15,10 +15,8 @@ class LogicalType:
 
     Attributes:
         root: The constant of ``LogicalTypeRoot``: ``BIGINT``, ``VARCHAR``, ``ROW``...
-        is_nullable: Whether the type admits null.
         length: Length of CHAR, VARCHAR, BINARY and VARBINARY.
         precision: Digits of DECIMAL, fractional digits of times and timestamps.
-        scale: Scale of DECIMAL.
         names: Field names of ROW and STRUCTURED_TYPE.
         children: Fields of rows, element of ARRAY and MULTISET, key and value of MAP, source of
             DISTINCT_TYPE.

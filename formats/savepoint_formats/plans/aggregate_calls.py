@@ -105,14 +105,10 @@ class AggregateCall:
 
     Attributes:
         alias: Its name in the query, or the column of its result.
-        function: Name of the function.
-        arguments: Names of its arguments.
-        is_distinct: Whether it aggregates distinct values.
         is_retracting: Whether rows are taken back.
         result: Type of its result; None if it isn't understood.
         argument: Type of its first argument; None if it has none, or one that isn't understood.
         origin: Equal for calls that compute the same; see ``lineage``.
-        argument_origins: Origins of its arguments.
         condition: Column of the condition of the rows that it aggregates; None for all rows.
     """
 

@@ -56,7 +56,6 @@ class ReshapedState:
 
     Attributes:
         info: Its new header entry, still with its old name.
-        name: Its new name.
         old: The state as it is stored, with names of fields that no other row of it has.
         new: The state as it will be.
         sources: New name of a field of a row -> its old name, or None if it is new.
@@ -89,9 +88,7 @@ class CarriedState:
     """The new form of the keyed state of an operator.
 
     Attributes:
-        key: The serializer of keys.
         moves_keys: Whether the bytes of keys change, and with them their key groups.
-        states: States by their present names.
         gone: States that the new query doesn't have.
     """
 

@@ -76,7 +76,6 @@ class NamedColumn:
     """A column of rows.
 
     Attributes:
-        name: Its name.
         type: Its SQL type; None where the plan doesn't tell it in a form that is understood.
         origin: Equal for columns whose values are computed in the same way; see ``lineage``.
     """
@@ -113,9 +112,7 @@ class PlanNode:
     """A node of a plan.
 
     Attributes:
-        id: Its number.
         kind: Its type without prefix and version, such as ``group-aggregate``.
-        version: Version of the type.
         description: The operator as the query's explanation shows it.
         output: Columns that it emits; None if the type isn't understood.
         inputs: Ids of the nodes that it reads, in order.

@@ -80,11 +80,9 @@ class SubtaskCommits:
 
     Attributes:
         subtask: The subtask; None in version 0, which doesn't store it.
-        requests: Its requests.
         request_version: Version of the requests' layout.
         committables: Number of committables, requests that are gone included.
         drained: Number of drained committables; None from version 2 on.
-        failed: Number of failed committables.
     """
 
     subtask: int | None
@@ -143,7 +141,6 @@ class CheckpointCommits:
     Attributes:
         checkpoint_id: Id of the checkpoint; ``END_OF_INPUT`` at the end of the input.
         parallelism: Number of subtasks of the writer; None in version 0.
-        subtasks: Requests of each subtask.
         subtask_version: Version of the subtasks' layout.
     """
 
@@ -184,7 +181,6 @@ class PendingCommit:
     Attributes:
         checkpoint_id: Id of its checkpoint; None before Flink 1.15.
         subtask: Subtask of the writer; None where it is not stored.
-        committable: The committable.
         retries: Number of retries so far; None before Flink 1.15.
         state: State of the request; None before Flink 1.15.
     """

@@ -33,7 +33,6 @@ class Connector:
     """A connector.
 
     Attributes:
-        name: Its name, as users know it.
         committable: Reads a committable; raises ``FormatError`` for another connector's.
         writer: Reads the state of a writer likewise; None where it has none.
     """

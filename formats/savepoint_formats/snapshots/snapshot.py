@@ -129,14 +129,7 @@ class SnapshotView(DataInputView):
 
 @dataclass(frozen=True, slots=True)
 class TypeSerializerSnapshot:
-    """A snapshot, as the fields of its body.
-
-    Attributes:
-        class_name: The snapshot class.
-        version: The version of the body.
-        values: Values of the fields of the body in order, nested snapshots among them.
-        names: Names of the fields.
-    """
+    """A snapshot, as the fields of its body; nested snapshots are among their values."""
 
     class_name: str
     version: int

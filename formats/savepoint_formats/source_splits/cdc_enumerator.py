@@ -118,10 +118,7 @@ class CdcSnapshots(FormRecord):
         remaining: Splits that wait for a reader.
         assigned: Splits that readers got, by their ids.
         finished: Watermarks of the splits that were read, by their ids.
-        status: Progress.
         waiting: Tables that wait to be divided.
-        is_case_sensitive: Whether names of tables are.
-        schemas: Schemas of the tables.
         checkpoints: Checkpoints in which splits were finished, by their ids.
         divided: The table that is being divided.
     """
@@ -165,7 +162,6 @@ class CdcEnumerator:
     """State of an enumerator.
 
     Attributes:
-        version: Its version.
         form: Fields of its splits.
         snapshots: Snapshots; None if the source reads only the stream.
         is_streamed: Whether a reader has the stream; None if the source reads only snapshots.

@@ -76,7 +76,6 @@ class CdcForm:
 
     Attributes:
         is_base: Whether the connector uses ``flink-cdc-base``.
-        version: Version of its splits.
     """
 
     is_base: bool
@@ -206,14 +205,11 @@ class StreamSplit(FormRecord):
     """The changes of all tables, from a position on.
 
     Attributes:
-        split: Its id.
         start: Position of the next change.
         end: Position of the last one; usually one that never comes.
         finished: Snapshot splits that were read; changes before their watermarks are in them.
-        schemas: Schemas of the tables.
         total: Number of finished splits; readers may have got fewer so far.
         is_suspended: Whether the reader waits for snapshots of new tables; None where it is left out.
-        is_completed: Whether the snapshot is complete.
         unused: A text that connectors write and ignore.
     """
 

@@ -179,10 +179,7 @@ class FileSplit:
     """A range of a file, with the position of its reader.
 
     Attributes:
-        split: Its id.
-        path: The file.
         offset: Where the range begins.
-        length: Length of the range.
         position: Offset, and number of records that were read behind it; None before the first.
         head: All bytes in front of the position.
     """

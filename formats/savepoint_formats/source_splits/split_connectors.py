@@ -68,7 +68,6 @@ class SourceConnector:
     """A connector.
 
     Attributes:
-        name: Its name.
         split: Reads a split; raises ``FormatError`` for another connector's.
         enumerator: Reads the state of an enumerator likewise; None where it is not known.
         move: The split at another position, given as JSON; raises ``RefusedError``, ``ValueError``.

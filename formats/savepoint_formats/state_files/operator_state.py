@@ -210,14 +210,7 @@ class ListElements:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BroadcastEntries:
-    """A broadcast state to write.
-
-    Attributes:
-        name: As in its descriptor.
-        key: The serializer of keys.
-        value: The serializer of values.
-        data: i32 count, then key and value of each entry.
-    """
+    """A broadcast state to write; ``data`` is an i32 count, then key and value of each entry."""
 
     name: str
     key: TypeSerializerSnapshot

@@ -104,7 +104,6 @@ class State:
     """A registered state.
 
     Attributes:
-        name: As in its descriptor.
         kind: How it is stored.
         stored: Layout of what its serializer writes: the value, list or map of a key, an element
             of an operator list, a timer.

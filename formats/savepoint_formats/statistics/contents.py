@@ -38,9 +38,7 @@ class Contents:
     """Counts of a state's values.
 
     Attributes:
-        nulls: Number of nulls.
         empties: Number of empty texts, bytes or collections.
-        items: The lengths of collections.
         accesses: Last accesses of values with a time to live.
         accessed: Number of values with a time to live.
         expired: Number of expired ones among them; None if the time to live is not known.

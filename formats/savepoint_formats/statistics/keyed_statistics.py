@@ -43,12 +43,10 @@ class StateCounts:
     """Counts of one state.
 
     Attributes:
-        state: The state.
         keys: Number of distinct keys; None if its entries don't tell.
         rows: Number of distinct keys with namespace; None likewise.
         entries: Number of values, lists, entries of maps, or timers.
         sizes: The bytes of each row.
-        contents: Counts of its values.
         times: When timers fire.
         overdue: Number of timers that should have fired by a time.
     """

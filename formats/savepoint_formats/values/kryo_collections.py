@@ -28,7 +28,6 @@ class CollectionPlace:
     Attributes:
         class_name: The declared type: ``java.util.List``.
         pojo: The class of the POJO whose field it is, or nothing.
-        field: The field.
         path: Indexes of the fields of tuples that lead to it.
     """
 

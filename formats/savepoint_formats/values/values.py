@@ -63,7 +63,6 @@ class ValueReader:
     """Reads values, and notes those that it could not decode.
 
     Attributes:
-        view: The bytes.
         undecoded_values: The bytes and the reason of each value that could not be decoded.
         is_lost: Whether one of them took all bytes up to the end.
         hides: Whether these bytes have other values in them.
