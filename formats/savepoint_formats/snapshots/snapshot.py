@@ -17,7 +17,7 @@ Flink: ``TypeSerializerSnapshot``, ``CompositeTypeSerializerSnapshot``,
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from savepoint_formats.bytes.codecs import Codec
@@ -129,12 +129,16 @@ class SnapshotView(DataInputView):
 
 @dataclass(frozen=True, slots=True)
 class TypeSerializerSnapshot:
-    """A snapshot, as the fields of its body; nested snapshots are among their values."""
+    """A snapshot, as the fields of its body; nested snapshots are among their values.
+
+    ``shown`` has what is known of the layout beside what a savepoint stores; see ``shown``.
+    """
 
     class_name: str
     version: int
     values: tuple[Any, ...] = ()
     names: tuple[str, ...] = ()
+    shown: Callable[[Layout], Layout] | None = field(default=None, compare=False)
 
     def __getitem__(self, name: str) -> Any:
         return self.values[self.names.index(name)]
@@ -160,6 +164,10 @@ class TypeSerializerSnapshot:
 
     def layout(self) -> Layout:
         """The layout of this serializer's values."""
+        return self.stored_layout() if self.shown is None else self.shown(self.stored_layout())
+
+    def stored_layout(self) -> Layout:
+        """The layout, by the snapshot alone."""
         return KINDS[self.class_name].layout(self)
 
     @classmethod
@@ -179,8 +187,8 @@ class TypeSerializerSnapshot:
         fields = kind.fields(version, outer_version)
         values: list[Any] = []
         view.depth += 1
-        for field in fields:  # no comprehension: it would double the depth of the stack
-            values.append(view.once(codec_of(field, values).read))
+        for part in fields:  # no comprehension: it would double the depth of the stack
+            values.append(view.once(codec_of(part, values).read))
         view.depth -= 1
         snapshot = cls(class_name, version, tuple(values), tuple(name for name, _ in fields))
         kind.check(snapshot, view)
@@ -193,8 +201,8 @@ class TypeSerializerSnapshot:
 
     def write_body(self, view: DataOutputView) -> None:
         fields = KINDS[self.class_name].fields(self.version, self.outer_version)
-        for index, (field, value) in enumerate(zip(fields, self.values, strict=True)):
-            codec_of(field, self.values[:index]).write(view, value)
+        for index, (part, value) in enumerate(zip(fields, self.values, strict=True)):
+            codec_of(part, self.values[:index]).write(view, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +237,7 @@ class OpaqueSnapshot(TypeSerializerSnapshot):
         body = bytes(view.buffer[start : view.position])
         return cls(class_name, version, body=body, reason=reason)
 
-    def layout(self) -> Layout:
+    def stored_layout(self) -> Layout:
         return Opaque(self.class_name, self.reason)
 
     def write_body(self, view: DataOutputView) -> None:

@@ -109,7 +109,9 @@ class Operator:
         )
         if not holds_kryo(snapshot.layout()):
             return snapshot
-        return WrittenKryo.of(snapshot, self.kryo.classes, self.kryo.version.value)
+        return replace(
+            snapshot, shown=WrittenKryo(tuple(self.kryo.classes), self.kryo.version.value)
+        )
 
     @property
     def tables(self) -> tuple[Table, ...]:

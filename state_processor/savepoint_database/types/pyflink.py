@@ -12,6 +12,7 @@ PyFlink's process mode stores bytes, see ``python_state.stored_forms``:
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from savepoint_database.types.descriptors import ListStateDescriptor, MapStateDescriptor
@@ -50,7 +51,7 @@ class PyFlink:
         """
         told = type_layout(type_text)
         row = constructed.row_of([_java_type(parsed(type_text)).snapshot])
-        key = ShownAs.of(row, as_python_key(row.layout(), told))
+        key = replace(row, shown=ShownAs(as_python_key(row.layout(), told)))
         return TypeInformation(key, f"PyFlink.key({type_text!r})")
 
     @staticmethod
@@ -81,7 +82,7 @@ class PyFlink:
 
 
 def _shown(snapshot: TypeSerializerSnapshot, layout: Layout, text: str) -> TypeInformation:
-    return TypeInformation(ShownAs.of(snapshot, layout), f"<bytes of {text}>")
+    return TypeInformation(replace(snapshot, shown=ShownAs(layout)), f"<bytes of {text}>")
 
 
 def _java_type(node: ast.expr) -> Any:

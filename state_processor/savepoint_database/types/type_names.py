@@ -24,7 +24,7 @@ import re
 from savepoint_database.types.types import COMPOUND_TYPES, PLAIN_TYPES, TypeInformation, Types
 from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.logical_type_text import parse_logical_type
-from savepoint_formats.snapshots.shown import NamedRow
+from savepoint_formats.snapshots.shown import named_row
 from savepoint_formats.token_reader import TokenReader
 
 _MAX_DEPTH = 50
@@ -142,5 +142,5 @@ class _Parser(TokenReader):
             self.position += 1
         fields = self.text[start : self.end]
         logical_type = parse_logical_type(f"ROW{fields}")
-        row = NamedRow.of(row_data(logical_type.children), list(logical_type.names))
+        row = named_row(row_data(logical_type.children), list(logical_type.names))
         return TypeInformation(row, f"{_SQL_ROW}{fields}")

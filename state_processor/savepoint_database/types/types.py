@@ -9,7 +9,7 @@ readers, and a test compares the two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from savepoint_formats.compatibility.rules import is_flink_2, release
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.logical_type_text import parse_logical_type
-from savepoint_formats.snapshots.shown import NamedRow, WrittenKryo
+from savepoint_formats.snapshots.shown import WrittenKryo, named_row
 from savepoint_formats.values.arrow_types import arrow_type, spark_type_name
 from savepoint_formats.values.kryo.dialect import KryoVersion
 from savepoint_formats.values.kryo.structs import OBJECT_TYPE
@@ -277,7 +277,7 @@ class Types:
         """A ``Row`` whose columns have names, which the savepoint does not store."""
         row = Types.ROW(field_types)
         return TypeInformation(
-            NamedRow.of(row.snapshot, field_names),
+            named_row(row.snapshot, field_names),
             f"Types.ROW_NAMED({list(field_names)}, {list(field_types)})",
         )
 
@@ -290,7 +290,7 @@ class Types:
         """
         row = row_data([parse_logical_type(text) for _, text in fields])
         return TypeInformation(
-            NamedRow.of(row, [name for name, _ in fields]), f"Types.ROW_DATA({list(fields)})"
+            named_row(row, [name for name, _ in fields]), f"Types.ROW_DATA({list(fields)})"
         )
 
     @staticmethod
@@ -328,7 +328,7 @@ class Types:
         """
         version = KryoVersion.V5_6 if is_flink_2(release(flink)) else KryoVersion.V2_24
         snapshot = constructed.kryo(class_name, registered)
-        whole = WrittenKryo.of(snapshot, classes, version.value, is_open=False)
+        whole = replace(snapshot, shown=WrittenKryo(tuple(classes), version.value, is_open=False))
         if arrow_type(whole.layout()) == OBJECT_TYPE:
             raise ValueError(
                 f"the content of a {class_name} is unknown: describe it by kryo_class({class_name!r},"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.errors import DamagedError, KeyTypeError, NotFoundError, StateNotFoundError
@@ -73,9 +73,13 @@ class StoredTypes:
         for info in self.states:
             snapshot, state = info.serializer(VALUE_SERIALIZER), told[info.name]
             assert snapshot is not None  # every state has one
-            infos.append(info.with_serializer(VALUE_SERIALIZER, ShownAs.of(snapshot, state.stored)))
+            infos.append(
+                info.with_serializer(
+                    VALUE_SERIALIZER, replace(snapshot, shown=ShownAs(state.stored))
+                )
+            )
         key = key_layout(next(iter(told.values())))
-        return type(self)(ShownAs.of(self.key, key), tuple(infos))
+        return type(self)(replace(self.key, shown=ShownAs(key)), tuple(infos))
 
 
 def expect_key_types(operators: Iterable[Operator]) -> None:

@@ -19,36 +19,36 @@ from savepoint_formats.layout import (
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, constructed
 from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.logical_type_text import parse_logical_type
-from savepoint_formats.snapshots.shown import NamedRow
+from savepoint_formats.snapshots.shown import named_row
 
 FIELDS = [constructed.long(), constructed.string()]
 NAMES = ("id", "name")
 
 
 def test_the_layout_of_a_row_has_the_names() -> None:
-    found = NamedRow.of(constructed.row_of(FIELDS), NAMES).layout()
+    found = named_row(constructed.row_of(FIELDS), NAMES).layout()
     assert found == MaskedStruct(NAMES, (Long(), Text()), has_kind=True)
 
 
 def test_a_tuple_can_have_names_as_well() -> None:
-    found = NamedRow.of(constructed.tuple_of(FIELDS), NAMES).layout()
+    found = named_row(constructed.tuple_of(FIELDS), NAMES).layout()
     assert found == Struct(NAMES, (Long(), Text()))
 
 
 def test_a_row_of_sql_has_them_inside_its_frame() -> None:
     kind = parse_logical_type("BIGINT")
-    found = NamedRow.of(row_data([kind]), ["id"]).layout()
+    found = named_row(row_data([kind]), ["id"]).layout()
     assert found == Framed(BinaryRow(("id",), (kind,)))
 
 
 def test_names_are_kept_inside_other_types() -> None:
-    row = NamedRow.of(constructed.row_of(FIELDS), NAMES)
+    row = named_row(constructed.row_of(FIELDS), NAMES)
     found = constructed.list_of(row).layout()
     assert found == Repeated(row.layout())
 
 
 def test_it_is_equal_to_the_row_that_is_read_back() -> None:
-    row = NamedRow.of(constructed.row_of(FIELDS), NAMES)
+    row = named_row(constructed.row_of(FIELDS), NAMES)
     view = DataOutputView()
     row.write(view)
     plain = TypeSerializerSnapshot.read(SnapshotView(view.to_bytes()))
@@ -59,16 +59,16 @@ def test_it_is_equal_to_the_row_that_is_read_back() -> None:
 
 
 def test_it_goes_to_an_executor_with_its_names() -> None:
-    row = NamedRow.of(constructed.row_of(FIELDS), NAMES)
+    row = named_row(constructed.row_of(FIELDS), NAMES)
     assert pickle.loads(pickle.dumps(row)).layout() == row.layout()
 
 
 @pytest.mark.parametrize("names", [["id"], ["id", "id"], ["id", "name", "more"]])
 def test_each_field_needs_a_name_of_its_own(names: list[str]) -> None:
     with pytest.raises(ValueError, match="of 2 fields, expected one for each"):
-        NamedRow.of(constructed.row_of(FIELDS), names)
+        named_row(constructed.row_of(FIELDS), names)
 
 
 def test_what_has_no_fields_has_no_names() -> None:
     with pytest.raises(TypeError, match="a Repeated, which has no fields"):
-        NamedRow.of(constructed.list_of(constructed.long()), ["element"]).layout()
+        named_row(constructed.list_of(constructed.long()), ["element"]).layout()
