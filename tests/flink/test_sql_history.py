@@ -255,7 +255,7 @@ def compared(value: Any) -> Any:
 def serializers(savepoint: Savepoint, uid: str) -> dict[str, bytes]:
     types = StoredTypes.of(savepoint.operator(uid))
     named = {
-        f"{info.name} {kind}": snapshot_bytes(entry.snapshot)
+        f"{info.name} {kind}": snapshot_bytes(entry)
         for info in types.states
         for kind, entry in info.serializers
         if info.name != "sorted-map"  # it holds code of the planner

@@ -9,7 +9,7 @@ from typing import Any
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.layout import KryoClass, KryoField, Layout, parts
-from savepoint_formats.snapshots import SerializerEntry, SnapshotView
+from savepoint_formats.snapshots import SnapshotView, read_serializer
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.values import ValueReader
 
@@ -60,7 +60,7 @@ ONLY_SHOWN = {"char": "\ufffd\\ud800"}
 
 
 def layout_of(snapshot: bytes) -> Layout:
-    return SerializerEntry.read(SnapshotView(snapshot)).snapshot.layout()
+    return read_serializer(SnapshotView(snapshot)).layout()
 
 
 def read(layout: Layout, data: bytes, flink: str) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.layout import Kryo, KryoClass, KryoField, KryoRegistration, TypeArgument
-from savepoint_formats.snapshots import SerializerEntry, SnapshotView
+from savepoint_formats.snapshots import SnapshotView, read_serializer
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo.graph import read_kryo
 from support.flink_vectors import load
@@ -28,7 +28,7 @@ def named(class_name: str) -> str:
 
 def layout_of(snapshot: str) -> Kryo:
     """The layout of an entry of a snapshot."""
-    layout = SerializerEntry.read(SnapshotView(bytes.fromhex(snapshot))).snapshot.layout()
+    layout = read_serializer(SnapshotView(bytes.fromhex(snapshot))).layout()
     assert isinstance(layout, Kryo)
     return layout
 

@@ -128,9 +128,9 @@ def key_of(directory: SnapshotDirectory, operator: OperatorState) -> TypeSeriali
     for subtask in operator.subtasks:
         for base in base_handles(subtask.managed_keyed_state):
             header = KeyedBackendHeader.parse(HeaderBytes.of_keyed_state(directory, base))
-            return header.key_serializer.snapshot
+            return header.key_serializer
     timers = (info for name, info in infos_of(directory, operator).items() if "timer" in name)
-    return next(timers).serializers[0][1].snapshot.nested[0]
+    return next(timers).serializers[0][1].nested[0]
 
 
 def header_of(directory: SnapshotDirectory, operator: OperatorState) -> KeyedBackendHeader:

@@ -14,7 +14,6 @@ from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import InlineStream, OperatorState, SubtaskState
 from savepoint_formats.pass_through.stored_states import StoredStates
-from savepoint_formats.snapshots import SerializerEntry
 from savepoint_formats.state_files.canonical_file import CanonicalFile
 from savepoint_formats.state_files.header import KeyedBackendHeader
 from savepoint_functions.functions.function_task import FunctionTask, registered
@@ -86,9 +85,7 @@ def left_by(
         for batch in table.run(_batches(rows, marks, borders, number, options.is_sorted))
     ]
     infos = tuple(state.new.info for state in states)
-    header = KeyedBackendHeader(
-        is_compressed=False, key_serializer=SerializerEntry(key), states=infos
-    )
+    header = KeyedBackendHeader(is_compressed=False, key_serializer=key, states=infos)
     subtasks = tuple(_subtask(number, header, made) for number in range(SUBTASKS))
     record = OperatorState(OperatorId.from_uid("a"), SUBTASKS, MAX_PARALLELISM, subtasks)
     return Operator(record, "a", SnapshotDirectory.of(str(folder)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.snapshots import SerializerEntry, SnapshotView, TypeSerializerSnapshot
+from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot
 from support.hand_made import BASE, LONG, i32, snapshot, utf
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def read(data: bytes) -> TypeSerializerSnapshot:
     return snapshot
 
 
-def written(snapshot: TypeSerializerSnapshot | SerializerEntry) -> bytes:
+def written(snapshot: TypeSerializerSnapshot) -> bytes:
     view = DataOutputView()
     snapshot.write(view)
     return view.to_bytes()

@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from savepoint_formats.snapshots import SerializerEntry
 from savepoint_formats.state_files.header import (
     KEYED_STATE_TYPE,
     NAMESPACE_SERIALIZER,
@@ -40,7 +39,7 @@ def as_v2(info: StateMetaInfo, *, is_of_2_2: bool = True) -> StateMetaInfo:
     if _TTL in stored.class_name:
         class_name = stored.class_name.replace(_TTL, f"v2.{_TTL}")
         parts[VALUE_SERIALIZER] = replace(stored, class_name=class_name)
-    serializers = tuple((role, SerializerEntry(part)) for role, part in parts.items())
+    serializers = tuple((role, part) for role, part in parts.items())
     return replace(info, type=BackendStateType.KEY_VALUE_V2, serializers=serializers)
 
 

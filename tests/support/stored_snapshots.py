@@ -45,9 +45,9 @@ def _serializers(directory: SnapshotDirectory) -> Iterator[TypeSerializerSnapsho
 def _keyed(directory: SnapshotDirectory, subtask: SubtaskState) -> Iterator[TypeSerializerSnapshot]:
     for handle in base_handles(subtask.managed_keyed_state):
         header = KeyedBackendHeader.parse(HeaderBytes.of_keyed_state(directory, handle))
-        yield header.key_serializer.snapshot
+        yield header.key_serializer
         for state in header.states:
-            yield from (entry.snapshot for _, entry in state.serializers)
+            yield from (snapshot for _, snapshot in state.serializers)
 
 
 def _operator(
@@ -57,7 +57,7 @@ def _operator(
     if handles is not None and handles.states:
         header = OperatorBackendHeader.parse(HeaderBytes.of_operator_state(directory, handles))
         for state in (*header.list_states, *header.broadcast_states):
-            yield from (entry.snapshot for _, entry in state.serializers)
+            yield from (snapshot for _, snapshot in state.serializers)
 
 
 def _tree(snapshot: TypeSerializerSnapshot) -> Iterator[TypeSerializerSnapshot]:

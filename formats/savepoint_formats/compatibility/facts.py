@@ -231,7 +231,7 @@ class _Collected:
 
     def _read_keyed(self, subtask: SubtaskState) -> None:
         for header in keyed_headers(self._directory, subtask):
-            self._key = tuple(self._uses(KEY_SERIALIZER, header.key_serializer.snapshot))
+            self._key = tuple(self._uses(KEY_SERIALIZER, header.key_serializer))
             counts = Counter(info.name for info in header.states)
             for info in header.states:
                 self._add(info, is_repeated=counts[info.name] > 1)
@@ -247,7 +247,7 @@ class _Collected:
     def _add(
         self, info: StateMetaInfo, *, is_keyed: bool = True, is_repeated: bool = False
     ) -> None:
-        own = (use for role, entry in info.serializers for use in self._uses(role, entry.snapshot))
+        own = (use for role, entry in info.serializers for use in self._uses(role, entry))
         key = self._key if is_keyed else ()
         is_v2 = info.type is BackendStateType.KEY_VALUE_V2
         facts = StateFacts(info.name, _kind(info), (*key, *own), is_repeated, is_v2=is_v2)

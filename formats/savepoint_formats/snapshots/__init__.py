@@ -16,8 +16,10 @@ from savepoint_formats.snapshots import (  # they register what they know
 )
 from savepoint_formats.snapshots.resynchronised import read_resynchronised
 from savepoint_formats.snapshots.snapshot import (
+    SERIALIZER,
     OpaqueSnapshot,
-    SerializerEntry,
     SnapshotView,
     TypeSerializerSnapshot,
+    read_serializer,
+    write_serializer,
 )

@@ -43,9 +43,9 @@ from savepoint_formats.snapshots.resynchronised import read_resynchronised
 from savepoint_formats.snapshots.snapshot import (
     KINDS,
     NO_FIELDS,
-    SerializerEntry,
     SnapshotKind,
     SnapshotView,
+    read_serializer,
     register,
 )
 
@@ -104,7 +104,7 @@ class ResilientList:
     def _layout_between(self, start: int, end: int) -> Layout:
         view = SnapshotView(self.data[start:end], "Flink 1.7", self.base + start, self.depth)
         try:
-            return read_resynchronised(SerializerEntry.read, view).snapshot.layout()
+            return read_resynchronised(read_serializer, view).layout()
         except FormatError as error:
             return Opaque("", _CLASS_LOST + error.message)
 

@@ -6,11 +6,14 @@
 | i32   | version    | of the body                                                          |
 | …     | body       | by class and version; it has **no** length                           |
 
+In the header of a state file, an i32 version is in front: 2. Up to Flink 1.6 it was 1, and the class
+name of the serializer followed.
+
 Kinds of snapshots register in a table from class name to ``SnapshotKind``: the fields of the body,
 and their layout. An unknown class or version can only be read if the size of its body is known; see
 ``resynchronised``.
 
-Flink: ``TypeSerializerSnapshot``, ``CompositeTypeSerializerSnapshot``,
+Flink: ``TypeSerializerSnapshot``, ``TypeSerializerSnapshotSerializationUtil``, ``CompositeTypeSerializerSnapshot``,
 ``NestedSerializersSnapshotDelegate``.
 """
 
@@ -34,49 +37,6 @@ if TYPE_CHECKING:
 
 
 VERSION = 2
-
-
-@dataclass(frozen=True, slots=True)
-class SerializerEntry:
-    """A serializer in the header of a state file, by its snapshot.
-
-    | bytes | field      | meaning                                               |
-    |-------|------------|-------------------------------------------------------|
-    | i32   | version    | 2 (Flink 1.7 and later), 1 (before)                   |
-    | utf   | serializer | class name of the serializer; version 1 only          |
-    | …     | snapshot   | version 2: a serializer snapshot                      |
-
-    Flink: ``TypeSerializerSnapshotSerializationUtil``.
-    """
-
-    snapshot: TypeSerializerSnapshot
-
-    @classmethod
-    def read(cls, view: SnapshotView) -> Self:
-        """Raises ``UnsupportedVersionError`` for an entry of Flink 1.6 or older."""
-        _read_version(view)
-        return cls(TypeSerializerSnapshot.read(view))
-
-    @staticmethod
-    def expect_begun(view: SnapshotView) -> None:
-        """Raises ``FormatError`` if no entry begins here; its serializer may be unknown."""
-        _read_version(view)
-        read_class_name(view)
-
-    def write(self, view: DataOutputView) -> None:
-        view.write_int(VERSION)
-        self.snapshot.write(view)
-
-
-def _read_version(view: SnapshotView) -> None:
-    version = view.peek_int()
-    if version != VERSION:
-        raise view.error(
-            f"a serializer entry of version {version}, expected {VERSION}: restore and save"
-            " it with Flink 1.7 to 1.20 first",
-            UnsupportedVersionError,
-        )
-    view.read_int()
 
 
 COMPOSITE_MAGIC = 911108
@@ -351,6 +311,38 @@ def _write_nested(view: DataOutputView, nested: tuple[TypeSerializerSnapshot, ..
 
 NESTED = Codec(_read_nested, _write_nested)
 SNAPSHOT = Codec(TypeSerializerSnapshot.read, lambda view, snapshot: snapshot.write(view))
+
+
+def read_serializer(view: SnapshotView) -> TypeSerializerSnapshot:
+    """A serializer in a header. Raises ``UnsupportedVersionError`` for one of Flink 1.6 or older."""
+    _read_version(view)
+    return TypeSerializerSnapshot.read(view)
+
+
+def write_serializer(view: DataOutputView, snapshot: TypeSerializerSnapshot) -> None:
+    """The mirror of ``read_serializer``."""
+    view.write_int(VERSION)
+    snapshot.write(view)
+
+
+def expect_serializer(view: SnapshotView) -> None:
+    """Raises ``FormatError`` if no serializer begins here; it may be unknown."""
+    _read_version(view)
+    read_class_name(view)
+
+
+def _read_version(view: SnapshotView) -> None:
+    version = view.peek_int()
+    if version != VERSION:
+        raise view.error(
+            f"a serializer entry of version {version}, expected {VERSION}: restore and save"
+            " it with Flink 1.7 to 1.20 first",
+            UnsupportedVersionError,
+        )
+    view.read_int()
+
+
+SERIALIZER = Codec(read_serializer, write_serializer)
 
 _COMPOSITE_HEAD: tuple[Field, ...] = (
     ("outer_version", Codec(_read_composite_version, _write_composite_version)),

@@ -11,14 +11,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
+from savepoint_formats.bytes.codecs import UTF, Codec, Record, enum_of, list_of, tuple_of
 from savepoint_formats.errors import FormatError, UnsupportedVersionError
 from savepoint_formats.layout import Opaque
 from savepoint_formats.locations.stored_object import MAX_KEPT_SIZE
 from savepoint_formats.metadata.keyed_handles import header_of
 from savepoint_formats.metadata.operator_handles import DistributionMode
-from savepoint_formats.snapshots import SerializerEntry, SnapshotView, read_resynchronised
+from savepoint_formats.snapshots import (
+    SERIALIZER,
+    SnapshotView,
+    read_resynchronised,
+    read_serializer,
+    write_serializer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,15 +123,20 @@ class KeyedStateType(StrEnum):
     AGGREGATING = "AGGREGATING"
 
 
-_KEYED = (
-    BackendStateType.KEY_VALUE,
-    BackendStateType.PRIORITY_QUEUE,
-    BackendStateType.KEY_VALUE_V2,
-)
+def _name(known: tuple[str, ...]) -> Codec:
+    """A name, which a newer Flink may have added, unless it may be a wrong guess."""
+
+    def read(view: SnapshotView) -> str:
+        name = view.read_utf()
+        if view.is_guessed and name not in known:
+            raise view.error(f"{name!r}, expected one of {', '.join(known)}")
+        return name
+
+    return Codec(read, UTF.write)
 
 
 @dataclass(frozen=True, slots=True)
-class StateMetaInfo:
+class StateMetaInfo(Record):
     """One state of a file.
 
     | bytes    | field       | meaning                                     |
@@ -135,10 +147,16 @@ class StateMetaInfo:
     | i32, …   | serializers | count, then utf role and serializer of each |
     """
 
+    FIELDS: ClassVar[tuple[Codec, ...]] = (
+        UTF,
+        enum_of(BackendStateType, "a state of type"),
+        list_of(tuple_of(_name(_OPTIONS), UTF), 4),
+        list_of(tuple_of(_name(_ROLES), SERIALIZER), 6),
+    )
     name: str
     type: BackendStateType
     options: tuple[tuple[str, str], ...]
-    serializers: tuple[tuple[str, SerializerEntry], ...]
+    serializers: tuple[tuple[str, TypeSerializerSnapshot], ...]
 
     @classmethod
     def of_keys(
@@ -150,13 +168,14 @@ class StateMetaInfo:
     ) -> Self:
         """A state of keys; ``value`` serializes the whole list, map or accumulator."""
         options = ((KEYED_STATE_TYPE, state_type.value),)
-        serializers = _entries((VALUE_SERIALIZER, value), (NAMESPACE_SERIALIZER, namespace))
+        # Flink happens to write the roles in this order.
+        serializers = ((VALUE_SERIALIZER, value), (NAMESPACE_SERIALIZER, namespace))
         return cls(name, BackendStateType.KEY_VALUE, options, serializers)
 
     @classmethod
     def of_timers(cls, name: str, timer: TypeSerializerSnapshot) -> Self:
         """Timers of a service, of one time domain."""
-        return cls(name, BackendStateType.PRIORITY_QUEUE, (), _entries((VALUE_SERIALIZER, timer)))
+        return cls(name, BackendStateType.PRIORITY_QUEUE, (), ((VALUE_SERIALIZER, timer),))
 
     @classmethod
     def of_operator(
@@ -164,7 +183,7 @@ class StateMetaInfo:
     ) -> Self:
         """A list that is spread over the subtasks."""
         options = ((DISTRIBUTION_MODE, mode.name),)
-        return cls(name, BackendStateType.OPERATOR, options, _entries((VALUE_SERIALIZER, element)))
+        return cls(name, BackendStateType.OPERATOR, options, ((VALUE_SERIALIZER, element),))
 
     @classmethod
     def of_broadcast(
@@ -172,7 +191,7 @@ class StateMetaInfo:
     ) -> Self:
         """A map that every subtask has a copy of."""
         options = ((DISTRIBUTION_MODE, DistributionMode.BROADCAST.name),)
-        serializers = _entries((VALUE_SERIALIZER, value), (KEY_SERIALIZER, key))
+        serializers = ((VALUE_SERIALIZER, value), (KEY_SERIALIZER, key))
         return cls(name, BackendStateType.BROADCAST, options, serializers)
 
     def option(self, key: str, default: str = "") -> str:
@@ -180,8 +199,7 @@ class StateMetaInfo:
 
     def serializer(self, role: str) -> TypeSerializerSnapshot | None:
         """Snapshot of the serializer with this role, if there is one."""
-        entry = dict(self.serializers).get(role)
-        return None if entry is None else entry.snapshot
+        return dict(self.serializers).get(role)
 
     def layout(self, role: str) -> Layout:
         """Layout of the serializer with this role; opaque if there is none."""
@@ -192,84 +210,44 @@ class StateMetaInfo:
 
     def with_serializer(self, role: str, snapshot: TypeSerializerSnapshot) -> Self:
         """Replaces the serializer of a role that the state has."""
-        changed = (
-            (name, SerializerEntry(snapshot) if name == role else entry)
-            for name, entry in self.serializers
-        )
+        changed = ((name, snapshot if name == role else other) for name, other in self.serializers)
         return replace(self, serializers=tuple(changed))
 
     @classmethod
-    def read(cls, view: SnapshotView) -> Self:
-        """Raises ``FormatError`` for an unknown type of state."""
-        name, state_type = cls._read_name_and_type(view)
-        options = tuple(
-            (_read_name(view, _OPTIONS), view.read_utf())
-            for _ in range(view.read_count(element_size=4))
-        )
-        serializers = tuple(
-            (_read_name(view, _ROLES), SerializerEntry.read(view))
-            for _ in range(view.read_count(element_size=6))
-        )
-        return cls(name, state_type, options, serializers)
-
-    @staticmethod
-    def expect_begun(view: SnapshotView) -> None:
+    def expect_begun(cls, view: SnapshotView) -> None:
         """Raises ``FormatError`` where no state begins; its serializers may be unknown."""
-        StateMetaInfo._read_name_and_type(view)
-
-    @staticmethod
-    def _read_name_and_type(view: SnapshotView) -> tuple[str, BackendStateType]:
-        name, state_type = view.read_utf(), view.read_int()
-        if state_type not in BackendStateType.__members__.values():
-            raise view.error(f"state {name!r} of type {state_type}, expected 0 to 4")
-        return name, BackendStateType(state_type)
-
-    def write(self, view: DataOutputView) -> None:
-        view.write_utf(self.name)
-        view.write_int(self.type)
-        view.write_int(len(self.options))
-        for key, value in self.options:
-            view.write_utf(key)
-            view.write_utf(value)
-        view.write_int(len(self.serializers))
-        for role, entry in self.serializers:
-            view.write_utf(role)
-            entry.write(view)
+        for field in cls.FIELDS[:2]:
+            field.read(view)
 
 
-def _entries(
-    *snapshots: tuple[str, TypeSerializerSnapshot],
-) -> tuple[tuple[str, SerializerEntry], ...]:
-    """Serializers by role, in the order in which Flink happens to write the roles."""
-    return tuple((role, SerializerEntry(snapshot)) for role, snapshot in snapshots)
+def _states(*types: BackendStateType) -> Codec:
+    """An i16 count, then each state, which must have one of these types."""
+
+    def read(view: SnapshotView) -> tuple[StateMetaInfo, ...]:
+        states: list[StateMetaInfo] = []
+        for _ in range(view.read_unsigned_short()):
+            state = view.once(StateMetaInfo.read)
+            if state.type not in types:
+                expected = " or ".join(allowed.name for allowed in types)
+                raise view.error(f"state {state.name!r} is {state.type.name}, expected {expected}")
+            states.append(state)
+        return tuple(states)
+
+    def write(view: DataOutputView, states: tuple[StateMetaInfo, ...]) -> None:
+        view.write_unsigned_short(len(states))
+        for state in states:
+            state.write(view)
+
+    return Codec(read, write)
 
 
-def _read_name(view: SnapshotView, known: tuple[str, ...]) -> str:
-    """Reads a name, which a newer Flink may have added, unless it may be a wrong guess."""
-    name = view.read_utf()
-    if view.is_guessed and name not in known:
-        raise view.error(f"{name!r}, expected one of {', '.join(known)}")
-    return name
-
-
-def _read_states(
-    view: SnapshotView, types: tuple[BackendStateType, ...]
-) -> tuple[StateMetaInfo, ...]:
-    """Reads an i16 count, then each state, which must have one of these types."""
-    states: list[StateMetaInfo] = []
-    for _ in range(view.read_unsigned_short()):
-        state = view.once(StateMetaInfo.read)
-        if state.type not in types:
-            expected = " or ".join(allowed.name for allowed in types)
-            raise view.error(f"state {state.name!r} is {state.type.name}, expected {expected}")
-        states.append(state)
-    return tuple(states)
-
-
-def _write_states(states: tuple[StateMetaInfo, ...], view: DataOutputView) -> None:
-    view.write_unsigned_short(len(states))
-    for state in states:
-        state.write(view)
+_KEYED_STATES = _states(
+    BackendStateType.KEY_VALUE, BackendStateType.PRIORITY_QUEUE, BackendStateType.KEY_VALUE_V2
+)
+_LIST_STATES, _BROADCAST_STATES = (
+    _states(BackendStateType.OPERATOR),
+    _states(BackendStateType.BROADCAST),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,20 +263,20 @@ class KeyedBackendHeader:
     """
 
     is_compressed: bool
-    key_serializer: SerializerEntry
+    key_serializer: TypeSerializerSnapshot
     states: tuple[StateMetaInfo, ...]
 
     @classmethod
     def of(cls, key: TypeSerializerSnapshot, states: tuple[StateMetaInfo, ...]) -> Self:
         """Header of a new file."""
-        return cls(False, SerializerEntry(key), states)
+        return cls(False, key, states)
 
     @classmethod
     def read(cls, view: SnapshotView) -> Self:
         """Raises ``UnsupportedVersionError`` for a file of Flink 1.6 or older."""
         read_version(view, "keyed state", (KEYED_VERSION,))
         is_compressed = view.read_strict_bool()
-        return cls(is_compressed, view.once(SerializerEntry.read), _read_states(view, _KEYED))
+        return cls(is_compressed, view.once(read_serializer), _KEYED_STATES.read(view))
 
     @classmethod
     def parse(cls, header: HeaderBytes) -> Self:
@@ -308,8 +286,8 @@ class KeyedBackendHeader:
     def write(self, view: DataOutputView) -> None:
         view.write_int(KEYED_VERSION)
         view.write_bool(self.is_compressed)
-        self.key_serializer.write(view)
-        _write_states(self.states, view)
+        write_serializer(view, self.key_serializer)
+        _KEYED_STATES.write(view, self.states)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,9 +319,8 @@ class OperatorBackendHeader:
         """Raises ``UnsupportedVersionError`` for a file of Flink 1.6 or older."""
         version = read_version(view, "operator state", OPERATOR_VERSIONS)
         is_compressed = version == OPERATOR_VERSION_COMPRESSED and view.read_strict_bool()
-        list_states = _read_states(view, (BackendStateType.OPERATOR,))
-        broadcast_states = _read_states(view, (BackendStateType.BROADCAST,))
-        return cls(version, is_compressed, list_states, broadcast_states)
+        lists = _LIST_STATES.read(view)
+        return cls(version, is_compressed, lists, _BROADCAST_STATES.read(view))
 
     @classmethod
     def parse(cls, header: HeaderBytes) -> Self:
@@ -367,8 +344,8 @@ class OperatorBackendHeader:
         view.write_int(self.version)
         if self.version == OPERATOR_VERSION_COMPRESSED:
             view.write_bool(self.is_compressed)
-        _write_states(self.list_states, view)
-        _write_states(self.broadcast_states, view)
+        _LIST_STATES.write(view, self.list_states)
+        _BROADCAST_STATES.write(view, self.broadcast_states)
 
 
 def read_version(view: SnapshotView, what: str, known: tuple[int, ...]) -> int:

@@ -27,7 +27,8 @@ from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import FormatError, WrongFileError
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_formats.metadata.references import FileKind
-from savepoint_formats.snapshots import SerializerEntry, SnapshotView
+from savepoint_formats.snapshots import SnapshotView
+from savepoint_formats.snapshots.snapshot import expect_serializer
 from savepoint_formats.state_files.header import (
     KEYED_VERSION,
     OPERATOR_VERSION_COMPRESSED,
@@ -77,7 +78,7 @@ def _keyed_state(file: StateFile, _name: str) -> None:
     view = SnapshotView(file.read(0, _HEAD_SIZE), file.path)
     read_version(view, "keyed state", (KEYED_VERSION,))
     view.read_strict_bool()
-    SerializerEntry.expect_begun(view)
+    expect_serializer(view)
 
 
 def _operator_state(file: StateFile, _name: str) -> None:

@@ -244,7 +244,7 @@ def namespace_layout(state: State) -> Layout:
 
 def keyed_states(header: KeyedBackendHeader) -> tuple[State, ...]:
     """States of a file of keyed state; a state's id is its index."""
-    key = header.key_serializer.snapshot.layout()
+    key = header.key_serializer.layout()
     states = tuple(keyed_state(info, key) for info in header.states)
     if any(is_python_state(state.name) for state in states):
         states = tuple(map(_of_python_job, states))

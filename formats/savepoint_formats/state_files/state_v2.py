@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import ConversionError
-from savepoint_formats.snapshots import SerializerEntry, constructed
+from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files.header import (
     KEYED_STATE_TYPE,
     USER_KEY_SERIALIZER,
@@ -51,7 +51,7 @@ def as_synchronous(info: StateMetaInfo) -> StateMetaInfo:
         for role, entry in info.serializers
         if role not in (VALUE_SERIALIZER, USER_KEY_SERIALIZER)
     )
-    serializers = ((VALUE_SERIALIZER, SerializerEntry(stored)), *others)
+    serializers = ((VALUE_SERIALIZER, stored), *others)
     return replace(info, type=BackendStateType.KEY_VALUE, serializers=serializers)
 
 

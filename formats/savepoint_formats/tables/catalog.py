@@ -228,7 +228,7 @@ class _CatalogReader:
         if not self._is_new(data):
             return ()
         header = KeyedBackendHeader.parse(data)
-        self.key = header.key_serializer.snapshot.layout()
+        self.key = header.key_serializer.layout()
         return keyed_states(header)
 
     def _operator_states(self, handle: OperatorStateHandle) -> tuple[State, ...]:

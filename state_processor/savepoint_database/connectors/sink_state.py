@@ -280,7 +280,7 @@ def _old_states(operator: Operator) -> dict[str, str]:
             continue
         header = OperatorBackendHeader.of_handle(operator.directory, split.handle)
         for state in header.list_states:
-            classes = [entry.snapshot.class_name for _, entry in state.serializers]
+            classes = [entry.class_name for _, entry in state.serializers]
             if state.name == ICEBERG:
                 known[state.name] = "iceberg"
             elif any(name.endswith(_TWO_PHASE) for name in classes):

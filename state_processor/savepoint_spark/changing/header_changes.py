@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from savepoint_formats.snapshots import SerializerEntry
 from savepoint_spark.writing.operator_plan import OperatorPlan
 
 if TYPE_CHECKING:
@@ -47,10 +46,7 @@ class HeaderChanges:
         return serializer
 
     def info(self, info: StateMetaInfo) -> StateMetaInfo:
-        serializers = (
-            (role, SerializerEntry(self.snapshot(entry.snapshot)))
-            for role, entry in info.serializers
-        )
+        serializers = ((role, self.snapshot(entry)) for role, entry in info.serializers)
         return replace(info, name=self.name(info.name), serializers=tuple(serializers))
 
     def plan(self, plan: OperatorPlan) -> OperatorPlan:

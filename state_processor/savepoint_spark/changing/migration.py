@@ -121,7 +121,7 @@ class Migration:
         if self.key is not None:
             yield self.key
         for info in self.infos.values():
-            yield from (entry.snapshot for _, entry in info.serializers)
+            yield from (snapshot for _, snapshot in info.serializers)
         for _, state in self.elements.values():
             yield from state.serializers
 
@@ -212,9 +212,7 @@ class _Planning:
                 is_changed = key != self.types.key and not holds_kryo(self.types.key.layout())
                 moves_keys = self.scala is not None and is_changed
             for info in remaining:
-                if has_other_keys or any(
-                    self._changes(entry.snapshot) for _, entry in info.serializers
-                ):
+                if has_other_keys or any(self._changes(entry) for _, entry in info.serializers):
                     infos[info.name] = self._noted(f"state {info.name!r}", self._info, info)
         elements = {}
         for name, state in self.elements.items():
@@ -270,7 +268,7 @@ class _Planning:
     def _info(self, info: StateMetaInfo) -> StateMetaInfo:
         for role, entry in info.serializers:
             values = self._values(info.name) if role == VALUE_SERIALIZER else None
-            info = info.with_serializer(role, self._migrated(entry.snapshot, values))
+            info = info.with_serializer(role, self._migrated(entry, values))
         return info
 
     def _element_states(

@@ -56,7 +56,7 @@ def snapshots_of(operator: Operator) -> Iterator[TypeSerializerSnapshot]:
         yield from StoredTypes.of(operator).serializers
     for subtask in operator.record.subtasks:
         for info in operator_infos(operator.directory, subtask):
-            yield from (entry.snapshot for _, entry in info.serializers)
+            yield from (snapshot for _, snapshot in info.serializers)
 
 
 def naming_states(operator: Operator) -> tuple[State, ...]:

@@ -24,7 +24,6 @@ from savepoint_formats.errors import DuplicateKeyError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.metadata import KeyGroupRangeOffsets, RelativeFile
 from savepoint_formats.pass_through.copied_sections import PlacedRuns
-from savepoint_formats.snapshots import SerializerEntry
 from savepoint_formats.state_files.canonical_file import CanonicalFile
 from savepoint_formats.state_files.header import KeyedBackendHeader
 from savepoint_formats.state_files.state_v2 import expect_synchronous
@@ -250,9 +249,7 @@ class KeyedPlan:
 
     @property
     def header(self) -> KeyedBackendHeader:
-        return KeyedBackendHeader(
-            is_compressed=False, key_serializer=SerializerEntry(self.key), states=self.states
-        )
+        return KeyedBackendHeader(is_compressed=False, key_serializer=self.key, states=self.states)
 
     def with_rows(self, other: KeyedPlan) -> Self:
         """The plan with the rows of another one, which have the same keys."""

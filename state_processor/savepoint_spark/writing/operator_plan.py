@@ -304,7 +304,7 @@ class OperatorPlan:
         if self.keyed is not None:
             snapshots.append(self.keyed.key)
             infos = self.keyed.states
-            snapshots += [entry.snapshot for info in infos for _, entry in info.serializers]
+            snapshots += [entry for info in infos for _, entry in info.serializers]
         written = (written_kryo(snapshot.layout()) for snapshot in snapshots)
         return frozenset(kryo.version for kryo in written if kryo is not None)
 

@@ -33,8 +33,7 @@ class StoredTypes:
     @property
     def serializers(self) -> tuple[TypeSerializerSnapshot, ...]:
         """The serializers of the keys and of all states."""
-        entries = (entry for info in self.states for _, entry in info.serializers)
-        return (self.key, *(entry.snapshot for entry in entries))
+        return (self.key, *(entry for info in self.states for _, entry in info.serializers))
 
     @classmethod
     def of(cls, operator: Operator) -> Self:
@@ -56,7 +55,7 @@ class StoredTypes:
         if not states and not timers:
             raise StateNotFoundError(f"operator {operator.name} has no keyed state")
         infos = tuple(map(as_synchronous, {**states, **timers}.values()))
-        key = headers[0].key_serializer.snapshot if headers else _key_of_timers(infos)
+        key = headers[0].key_serializer if headers else _key_of_timers(infos)
         key = key or operator.key_type
         if key is None:
             raise _unknown_key_types([operator])

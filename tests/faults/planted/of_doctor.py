@@ -27,7 +27,7 @@ from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.metadata import InlineStream, KeyedHandleType
 from savepoint_formats.metadata.operator_handles import ChannelStateHandle
-from savepoint_formats.snapshots import SerializerEntry, TypeSerializerSnapshot, constructed
+from savepoint_formats.snapshots import TypeSerializerSnapshot, constructed
 from savepoint_formats.snapshots.snapshot import OpaqueSnapshot
 from savepoint_formats.state_files.header import KEYED_STATE_TYPE, VALUE_SERIALIZER
 
@@ -140,7 +140,7 @@ def _with(info: StateMetaInfo, snapshot: TypeSerializerSnapshot) -> StateMetaInf
     return replace(
         info,
         serializers=tuple(
-            (role, SerializerEntry(snapshot) if role == VALUE_SERIALIZER else entry)
+            (role, snapshot if role == VALUE_SERIALIZER else entry)
             for role, entry in info.serializers
         ),
     )

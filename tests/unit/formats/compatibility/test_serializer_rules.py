@@ -21,7 +21,7 @@ from savepoint_formats.compatibility.rules import (
 )
 from savepoint_formats.compatibility.serializer_rules import SERIALIZER_RULES
 from savepoint_formats.metadata.flink_versions import FlinkVersionRange
-from savepoint_formats.snapshots import SerializerEntry, SnapshotView, TypeSerializerSnapshot
+from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, read_serializer
 from savepoint_formats.snapshots.legacy import LEGACY_VERSION
 from savepoint_formats.snapshots.snapshot import OpaqueSnapshot
 
@@ -42,7 +42,7 @@ HAND_MADE = {
 
 
 def entry_of(data: bytes) -> TypeSerializerSnapshot:
-    return SerializerEntry.read(SnapshotView(data)).snapshot
+    return read_serializer(SnapshotView(data))
 
 
 def rules_of(snapshot: TypeSerializerSnapshot, crossing: Crossing = FROM_1_TO_2) -> dict[str, str]:

@@ -39,7 +39,7 @@ from savepoint_formats.layout import (
     Struct,
     Tagged,
 )
-from savepoint_formats.snapshots import SerializerEntry, SnapshotView
+from savepoint_formats.snapshots import SnapshotView, read_serializer
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kinds import times
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
@@ -293,7 +293,7 @@ def vectors() -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("vector", vectors(), ids=lambda one: f"{one['name']} {one['flink']}")
 def test_a_column_hashes_what_the_jar_wrote_as_one_value_does(vector: dict[str, Any]) -> None:
-    snapshot = SerializerEntry.read(SnapshotView(bytes.fromhex(vector["snapshot"]))).snapshot
+    snapshot = read_serializer(SnapshotView(bytes.fromhex(vector["snapshot"])))
     layout, data = snapshot.layout(), bytes.fromhex(vector["data"])
     if isinstance(layout, Framed):
         assert framed_hashes(pa.array([data], pa.binary())).tolist() == [vector["javaHashCode"]]

@@ -26,7 +26,6 @@ from savepoint_formats.new_snapshot.multipart_file import COPY_SECONDS, are_copi
 from savepoint_formats.new_snapshot.new_file import StoredRange
 from savepoint_formats.pass_through.copied_sections import StoredSections
 from savepoint_formats.pass_through.stored_states import StoredStates
-from savepoint_formats.snapshots import SerializerEntry
 from savepoint_formats.state_files.canonical_file import CanonicalFile
 from savepoint_formats.state_files.header import KeyedBackendHeader
 from savepoint_spark.writing.stored_types import StoredTypes
@@ -54,9 +53,7 @@ SAMPLES = [
 def header_of(operator: Operator) -> KeyedBackendHeader:
     """The header of a file with all keyed state of an operator."""
     types = StoredTypes.of(operator)
-    return KeyedBackendHeader(
-        is_compressed=False, key_serializer=SerializerEntry(types.key), states=types.states
-    )
+    return KeyedBackendHeader(is_compressed=False, key_serializer=types.key, states=types.states)
 
 
 def names_of(operator: Operator) -> list[str]:

@@ -16,7 +16,6 @@ from savepoint_formats.errors import TruncatedError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.new_snapshot.directory import NewSnapshot
 from savepoint_formats.pass_through.copied_sections import PlacedRuns
-from savepoint_formats.snapshots import SerializerEntry
 from savepoint_formats.state_files.canonical_file import CanonicalFile
 from savepoint_formats.state_files.header import KeyedBackendHeader
 from savepoint_spark.writing.stored_types import StoredTypes
@@ -33,9 +32,7 @@ RUNS = st.lists(st.tuples(st.integers(0, 9), st.binary(min_size=20, max_size=40)
 @pytest.fixture(scope="module")
 def header() -> KeyedBackendHeader:
     types = StoredTypes.of(Sample("currency-2.2.1-hashmap-canonical").open().operator("summarize"))
-    return KeyedBackendHeader(
-        is_compressed=False, key_serializer=SerializerEntry(types.key), states=types.states
-    )
+    return KeyedBackendHeader(is_compressed=False, key_serializer=types.key, states=types.states)
 
 
 def left_in(target: NewSnapshot, files: Sequence[Sequence[Run]]) -> PlacedRuns:

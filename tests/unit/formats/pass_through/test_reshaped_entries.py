@@ -74,7 +74,7 @@ def reshaped(
     rows = [Lineage(plan).node_rows(plan.nodes[number]) for plan in (old, new)]
     subtasks = operator.record.subtasks
     headers = [it for task in subtasks for it in keyed_headers(operator.directory, task)]
-    key = headers[0].key_serializer.snapshot
+    key = headers[0].key_serializer
     carried = carried_state(rows[0], rows[1], key, headers[0].states)
     states = ReshapedStates(carried.states, None, 7, carried.moves_keys)
     settings = SourceSettings(operator.record.max_parallelism, operator.kryo)

@@ -12,10 +12,10 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.layout import Layout, Nullable, Pojo, Repeated, Struct, Text
 from savepoint_formats.snapshots import (
-    SerializerEntry,
     SnapshotView,
     TypeSerializerSnapshot,
     constructed,
+    read_serializer,
 )
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def test_the_types_of_the_vectors_and_of_flinks_own_tests_are_made_byte_for_byte
         data |= {
             bytes.fromhex(one["snapshot"]) for one in json.loads(vectors.read_text())["vectors"]
         }
-    kinds = assert_made_again(SerializerEntry.read(SnapshotView(one)).snapshot for one in data)
+    kinds = assert_made_again(read_serializer(SnapshotView(one)) for one in data)
     assert len(kinds) > 40
 
 

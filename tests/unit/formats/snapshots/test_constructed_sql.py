@@ -10,7 +10,7 @@ import pytest
 from support.stored_snapshots import snapshot_bytes, stored_snapshots
 
 from savepoint_formats.layout import BinaryRow, Framed, LogicalType
-from savepoint_formats.snapshots import SerializerEntry, SnapshotView, TypeSerializerSnapshot
+from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, read_serializer
 from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.logical_type import LogicalTypeObjects, logical_type
 from savepoint_formats.snapshots.logical_type_text import parse_logical_type
@@ -113,7 +113,7 @@ def test_the_rows_of_the_vectors_are_made_byte_for_byte(corpus: Path) -> None:
     if not path.is_file():
         pytest.skip("no vectors beside the corpus")
     data = {bytes.fromhex(one["snapshot"]) for one in json.loads(path.read_text())["vectors"]}
-    entries = [SerializerEntry.read(SnapshotView(one)).snapshot for one in data if ROW in str(one)]
+    entries = [read_serializer(SnapshotView(one)) for one in data if ROW in str(one)]
     assert rows_made_again(entries) > 5
 
 

@@ -9,7 +9,12 @@ import pytest
 
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.layout import Layout, Opaque, nodes_of, serializer_length
-from savepoint_formats.snapshots import SerializerEntry, SnapshotView
+from savepoint_formats.snapshots import (
+    SnapshotView,
+    TypeSerializerSnapshot,
+    read_serializer,
+    write_serializer,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,21 +22,21 @@ if TYPE_CHECKING:
 UNDECIDABLE = {"value-serializer", "copyable-value-serializer", "writeable-serializer"}
 
 
-def entry(data: bytes) -> SerializerEntry:
+def entry(data: bytes) -> TypeSerializerSnapshot:
     view = SnapshotView(data, "serializer-snapshot")
-    found = SerializerEntry.read(view)
+    found = read_serializer(view)
     view.expect_end()
     return found
 
 
-def written(found: SerializerEntry) -> bytes:
+def written(found: TypeSerializerSnapshot) -> bytes:
     view = DataOutputView()
-    found.write(view)
+    write_serializer(view, found)
     return view.to_bytes()
 
 
 def layout(data: bytes) -> Layout:
-    return entry(data).snapshot.layout()
+    return entry(data).layout()
 
 
 @pytest.fixture(scope="session")

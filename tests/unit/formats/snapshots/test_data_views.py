@@ -28,7 +28,7 @@ def views(corpus: Path) -> Iterator[TypeSerializerSnapshot]:
                 for header in keyed_headers(operator.directory, subtask):
                     for state in header.states:
                         if state.name.startswith("distinctAcc_"):
-                            yield state.serializers[0][1].snapshot
+                            yield state.serializers[0][1]
 
 
 def sql_type(serializer: TypeSerializerSnapshot) -> LogicalType:

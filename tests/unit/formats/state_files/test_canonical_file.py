@@ -132,7 +132,7 @@ def test_a_new_state_is_described_as_flink_describes_it(sample: Sample) -> None:
     for directory, handle in canonical_files(sample.path):
         header = header_of(directory, handle)
         states = tuple(map(made, header.states))
-        assert KeyedBackendHeader.of(header.key_serializer.snapshot, states) == header
+        assert KeyedBackendHeader.of(header.key_serializer, states) == header
 
 
 def test_the_samples_have_states_of_every_type() -> None:

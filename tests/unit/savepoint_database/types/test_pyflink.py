@@ -25,7 +25,7 @@ def test_serializers_and_columns_are_those_of_a_savepoint_of_the_job(uid: str) -
     operator = Savepoint.open(SAMPLE, uids=UIDS, types=types).operator(uid)
     header, *_ = keyed_headers(operator.directory, operator.record.subtasks[0])
     key = PyFlink.key(KEYS[uid])
-    assert key.snapshot == header.key_serializer.snapshot
+    assert key.snapshot == header.key_serializer
     infos = {info.name: info for info in header.states}
     states = {state.name: state for state in operator.catalog.states}
     for name, text in types[uid].items():
