@@ -3,13 +3,13 @@
 A file is written under another name in its directory. If several writes may not overwrite and write
 the same file, one completes on a disk. On an object store, the file is that of the last one.
 
-On a disk the other name is locked by the process that writes. Those of dead processes are removed by
-the next one that completes the same file.
+On a disk the other name is locked by the process that writes; elsewhere a process is dead if its file is
+a day old by the clock of the store. Files of dead processes are removed by the next one that completes
+the same file.
 """
 
 from __future__ import annotations
 
-import os
 import posixpath
 import re
 import shutil
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _CHUNK_SIZE = 8 << 20
+_DEAD_AFTER_NS = 24 * 3600 * 10**9
 
 
 @contextmanager
@@ -56,8 +57,7 @@ def whole_file(path: str, *, is_overwritten: bool) -> Iterator[pa.NativeFile]:
             _move(aside, location, is_overwritten=is_overwritten)
         except FileExistsError as error:
             raise _exists(path) from error
-        if location.is_local:
-            _remove_remains(location)
+        _remove_remains(location)
 
 
 def expect_free(path: str, *, is_overwritten: bool) -> None:
@@ -95,10 +95,17 @@ def _remove_remains(location: Location) -> None:
     is_aside = re.compile(rf"\.{re.escape(name)}-[0-9a-f]{{32}}").fullmatch
     # The file is complete, even if something can't be removed.
     with suppress(OSError):
-        for other in filter(is_aside, os.listdir(folder or ".")):
-            path = posixpath.join(folder, other)
-            if not is_locked(path):
-                os.unlink(path)
+        infos = location.filesystem.get_file_info(fs.FileSelector(folder))
+        now_ns = max((info.mtime_ns or 0 for info in infos), default=0)
+        for info in infos:
+            if is_aside(info.base_name) and _is_dead(info, now_ns, is_local=location.is_local):
+                location.filesystem.delete_file(info.path)
+
+
+def _is_dead(aside: fs.FileInfo, now_ns: int, *, is_local: bool) -> bool:
+    if is_local:
+        return not is_locked(aside.path)
+    return now_ns - (aside.mtime_ns or now_ns) > _DEAD_AFTER_NS
 
 
 def _move(aside: Location, location: Location, *, is_overwritten: bool) -> None:
