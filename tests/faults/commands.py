@@ -142,8 +142,8 @@ class Command(Way):
         words = (*words, *uids)
 
         def write(_: SparkSession, place: Place, mode: str) -> None:
-            folder = str(Path(place.target).parents[1])
-            paths = {"SOURCE": place.source, "OUT": place.target, "FOLDER": folder}
+            # The driver works in the folder of the run.
+            paths = {"SOURCE": place.source, "OUT": place.target, "FOLDER": str(Path.cwd())}
             named = [_with_paths(word, paths) for word in words]
             result = result_of(*named, *(["--overwrite"] if mode == "overwrite" else []))
             if result.exit_code:
@@ -195,7 +195,9 @@ class Command(Way):
 
 def _with_paths(word: str, paths: dict[str, str]) -> str:
     for name, path in paths.items():
-        word = word.replace(name, path)
+        if name in word:
+            where, question, options = path.partition("?")
+            word = word.replace(name, where) + question + options
     return word
 
 

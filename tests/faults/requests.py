@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from faults.ways import Place
 
 _BUCKET = "faults"
-_CLAIM_SECONDS = 660
+_DAYS = 2 * 24 * 3600
 
 # Nobody can clean up who is dead, or whose store is gone.
 _ENDS = frozenset({"killed", "lost", "down"})
@@ -84,10 +84,10 @@ class Requests(Points):
         return faults
 
     def _write_again(self, name: str, place: Place) -> tuple[str, str]:
-        # A write that died has a claim until its sign is old.
+        # A write that died has a claim until its sign is old, and an export until its file is.
         for key in self._digests(Path(place.target)):
-            if "/write-" in key:
-                self._server.age(_BUCKET, key, _CLAIM_SECONDS)
+            if "/write-" in key or "/." in key:
+                self._server.age(_BUCKET, key, _DAYS)
         return super()._write_again(name, place)
 
     def _place(self, name: str) -> Place:
