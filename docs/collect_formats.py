@@ -43,7 +43,7 @@ CONTENTS = (
     Page("metadata", "The `_metadata` file", ("metadata",)),
     Page("state-files", "State files", ("state_files", "entries")),
     Page("rocksdb", "RocksDB's tables", ("state_files/rocksdb",)),
-    Page("snapshots", "Snapshots of serializers", ("snapshots",)),
+    Page("snapshots", "Snapshots of serializers", ("snapshots", "snapshots/sql")),
     Page("values", "Values", ("values", "values/kinds")),
     Page("kryo", "Objects of Kryo", ("values/kryo",)),
     Page("streams", "Java streams and compression", ("java", "bytes")),

@@ -30,7 +30,7 @@ from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.python_state.pickles import plain_json, unpickle_plain
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, read_resynchronised
-from savepoint_formats.snapshots.logical_type import logical_type
+from savepoint_formats.snapshots.sql.logical_type import logical_type
 from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_formats.values.kryo.graph import read_kryo
 from savepoint_formats.values.state_entries import EntryReader

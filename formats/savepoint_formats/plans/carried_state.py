@@ -24,7 +24,7 @@ from savepoint_formats.layout import BinaryRow, Layout, LogicalType, MapOf, node
 from savepoint_formats.plans.aggregate_calls import ROW_COUNT, AccumulatorColumn
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.basic import BASE, inner
-from savepoint_formats.snapshots.constructed_sql import row_data
+from savepoint_formats.snapshots.sql.constructed_sql import row_data
 from savepoint_formats.state_files.header import VALUE_SERIALIZER, BackendStateType
 from savepoint_formats.state_files.state import StateKind, keyed_state
 

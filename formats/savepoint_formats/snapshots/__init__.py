@@ -11,8 +11,6 @@ from savepoint_formats.snapshots import (  # they register what they know
     kryo,
     legacy,
     pojo,
-    pyflink,
-    row_data,
 )
 from savepoint_formats.snapshots.resynchronised import read_resynchronised
 from savepoint_formats.snapshots.snapshot import (
@@ -23,3 +21,4 @@ from savepoint_formats.snapshots.snapshot import (
     read_serializer,
     write_serializer,
 )
+from savepoint_formats.snapshots.sql import pyflink, row_data

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.compatibility.rules import is_flink_2, release
 from savepoint_formats.snapshots import constructed
-from savepoint_formats.snapshots.constructed_sql import row_data
-from savepoint_formats.snapshots.logical_type_text import parse_logical_type
 from savepoint_formats.snapshots.shown import WrittenKryo, named_row
+from savepoint_formats.snapshots.sql.constructed_sql import row_data
+from savepoint_formats.snapshots.sql.logical_type_text import parse_logical_type
 from savepoint_formats.values.arrow_types import arrow_type, spark_type_name
 from savepoint_formats.values.kryo.dialect import KryoVersion
 from savepoint_formats.values.kryo.structs import OBJECT_TYPE

@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 from savepoint_database.types.type_names import parse_type
 from savepoint_database.types.types import TypeInformation
 from savepoint_formats.errors import ColumnTypeError, SchemaChangeError, within
-from savepoint_formats.snapshots.constructed_sql import row_data
-from savepoint_formats.snapshots.logical_type_text import parse_logical_type
+from savepoint_formats.snapshots.sql.constructed_sql import row_data
+from savepoint_formats.snapshots.sql.logical_type_text import parse_logical_type
 from savepoint_formats.snapshots.struct_edit import (
     StructEdit,
     added_field,

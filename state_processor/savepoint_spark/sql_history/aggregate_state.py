@@ -39,8 +39,8 @@ from savepoint_formats.errors import PlanError
 from savepoint_formats.layout import LogicalType
 from savepoint_formats.plans.node_rows import NodeRows
 from savepoint_formats.snapshots import constructed
-from savepoint_formats.snapshots.constructed_sql import row_data
-from savepoint_formats.snapshots.data_views import MAP_VIEW
+from savepoint_formats.snapshots.sql.constructed_sql import row_data
+from savepoint_formats.snapshots.sql.data_views import MAP_VIEW
 from savepoint_spark.sql_history.accumulators import (
     CallRows,
     ViewAggregate,

@@ -18,7 +18,7 @@ from savepoint_formats.layout import BinaryRow, LogicalType
 from savepoint_formats.metadata import DistributionMode
 from savepoint_formats.plans.node_rows import NodeRows
 from savepoint_formats.snapshots import constructed
-from savepoint_formats.snapshots.constructed_sql import row_data
+from savepoint_formats.snapshots.sql.constructed_sql import row_data
 from savepoint_formats.state_files.header import KeyedStateType, StateMetaInfo
 from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS
 from savepoint_spark.columns import column_of, expect_frame, fits, spark_type

@@ -28,7 +28,8 @@ from faults.planted.of_verify import CURRENCY, STATES
 from faults.planted.plant import Plant
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.layout import LogicalType, Text
-from savepoint_formats.snapshots import constructed, constructed_sql
+from savepoint_formats.snapshots import constructed
+from savepoint_formats.snapshots.sql import constructed_sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -9,9 +9,9 @@ import pytest
 from savepoint_formats.compatibility.avro_resolution import unread_parts
 from savepoint_formats.compatibility.serializer_resolution import Outcome, resolve
 from savepoint_formats.snapshots import TypeSerializerSnapshot, constructed
-from savepoint_formats.snapshots.constructed_sql import row_data
-from savepoint_formats.snapshots.logical_type_text import parse_logical_type
 from savepoint_formats.snapshots.snapshot import OpaqueSnapshot
+from savepoint_formats.snapshots.sql.constructed_sql import row_data
+from savepoint_formats.snapshots.sql.logical_type_text import parse_logical_type
 
 INT, LONG, TEXT = (constructed.basic(name) for name in ("Int", "Long", "String"))
 ORDER = constructed.pojo("shop.Order", {"amount": INT, "note": TEXT})

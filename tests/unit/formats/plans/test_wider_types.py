@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from savepoint_formats.plans.wider_types import holds, type_text
-from savepoint_formats.snapshots.logical_type_text import parse_logical_type
+from savepoint_formats.snapshots.sql.logical_type_text import parse_logical_type
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ from savepoint_formats.layout import (
     Text,
 )
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, constructed
-from savepoint_formats.snapshots.constructed_sql import row_data
-from savepoint_formats.snapshots.logical_type_text import parse_logical_type
 from savepoint_formats.snapshots.shown import named_row
+from savepoint_formats.snapshots.sql.constructed_sql import row_data
+from savepoint_formats.snapshots.sql.logical_type_text import parse_logical_type
 
 FIELDS = [constructed.long(), constructed.string()]
 NAMES = ("id", "name")

@@ -8,8 +8,8 @@ import pytest
 
 from savepoint_formats.errors import FieldNotFoundError, SchemaChangeError
 from savepoint_formats.snapshots import TypeSerializerSnapshot, constructed
-from savepoint_formats.snapshots.constructed_sql import row_data
-from savepoint_formats.snapshots.logical_type_text import parse_logical_type
+from savepoint_formats.snapshots.sql.constructed_sql import row_data
+from savepoint_formats.snapshots.sql.logical_type_text import parse_logical_type
 from savepoint_formats.snapshots.struct_edit import (
     ELEMENT,
     MAP_VALUE,

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from savepoint_formats.java.stream import JavaArray, JavaObject
 from savepoint_formats.java.stream_writer import java_object_bytes
 from savepoint_formats.snapshots import constructed
-from savepoint_formats.snapshots.constructed_sql import row_data
 from savepoint_formats.snapshots.fields import JavaBytes
-from savepoint_formats.snapshots.logical_type import LogicalTypeObjects
-from savepoint_formats.snapshots.sql_classes import (
+from savepoint_formats.snapshots.sql.constructed_sql import row_data
+from savepoint_formats.snapshots.sql.logical_type import LogicalTypeObjects
+from savepoint_formats.snapshots.sql.sql_classes import (
     OBJECT_ARRAY,
     SQL_CLASSES,
     TEXT,

@@ -28,7 +28,7 @@ from savepoint_formats.snapshots import (
     read_serializer,
     write_serializer,
 )
-from savepoint_formats.snapshots.logical_type import list_items, logical_type
+from savepoint_formats.snapshots.sql.logical_type import list_items, logical_type
 from savepoint_formats.snapshots.struct_edit import dropped_field
 
 # ROW<BIGINT>, as Flink 2.2.1 wrote it.

@@ -15,10 +15,10 @@ from savepoint_formats.java.stream_writer import java_object_bytes
 from savepoint_formats.layout import LogicalType
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.basic import inner
-from savepoint_formats.snapshots.constructed_sql import internal
 from savepoint_formats.snapshots.fields import JavaBytes
-from savepoint_formats.snapshots.logical_type import DATA_VIEW, LogicalTypeObjects
-from savepoint_formats.snapshots.sql_classes import SQL_CLASSES, TYPE, java_array, java_class
+from savepoint_formats.snapshots.sql.constructed_sql import internal
+from savepoint_formats.snapshots.sql.logical_type import DATA_VIEW, LogicalTypeObjects
+from savepoint_formats.snapshots.sql.sql_classes import SQL_CLASSES, TYPE, java_array, java_class
 
 if TYPE_CHECKING:
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot

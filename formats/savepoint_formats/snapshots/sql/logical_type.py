@@ -18,8 +18,11 @@ from savepoint_formats.java.stream import (
     JavaObject,
 )
 from savepoint_formats.layout import Layout, LogicalType, Opaque
-from savepoint_formats.snapshots.raw_serializers import UnknownSerializerError, serializer_layout
-from savepoint_formats.snapshots.sql_classes import (
+from savepoint_formats.snapshots.sql.raw_serializers import (
+    UnknownSerializerError,
+    serializer_layout,
+)
+from savepoint_formats.snapshots.sql.sql_classes import (
     LOGICAL,
     LOGICAL_TYPE,
     SINGLETON,

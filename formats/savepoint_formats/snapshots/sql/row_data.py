@@ -26,8 +26,8 @@ from savepoint_formats.layout import Framed, Layout, Opaque
 from savepoint_formats.snapshots.basic import inner, simple
 from savepoint_formats.snapshots.composite import map_of, numbered
 from savepoint_formats.snapshots.fields import JAVA, JAVA_LIST, Following, names_of, number
-from savepoint_formats.snapshots.logical_type import logical_type
 from savepoint_formats.snapshots.snapshot import NESTED, SNAPSHOT, SnapshotKind, register
+from savepoint_formats.snapshots.sql.logical_type import logical_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from savepoint_formats import layout as layouts
 from savepoint_formats.java.stream import JavaArray, JavaClass, JavaEnum, JavaObject
 from savepoint_formats.layout import Framed, Layout, LogicalType, Nullable, Opaque
 from savepoint_formats.snapshots.basic import BASE, RUNTIME
-from savepoint_formats.snapshots.logical_type import LogicalTypeObjects, logical_type
+from savepoint_formats.snapshots.sql.logical_type import LogicalTypeObjects, logical_type
 
 TABLE = "org.apache.flink.table.runtime.typeutils."
 DATA_VIEW = "org.apache.flink.table.dataview."

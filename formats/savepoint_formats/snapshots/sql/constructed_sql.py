@@ -11,9 +11,13 @@ from savepoint_formats.java.stream_writer import java_object_bytes
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.basic import inner
 from savepoint_formats.snapshots.fields import JavaBytes
-from savepoint_formats.snapshots.logical_type import LogicalTypeObjects
-from savepoint_formats.snapshots.serializer_objects import SerializerObjects, count_type, singleton
-from savepoint_formats.snapshots.sql_classes import SQL_SERIALIZERS
+from savepoint_formats.snapshots.sql.logical_type import LogicalTypeObjects
+from savepoint_formats.snapshots.sql.serializer_objects import (
+    SerializerObjects,
+    count_type,
+    singleton,
+)
+from savepoint_formats.snapshots.sql.sql_classes import SQL_SERIALIZERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

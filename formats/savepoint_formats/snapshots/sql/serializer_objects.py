@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats.java.stream import JavaArray, JavaClass, JavaObject
 from savepoint_formats.layout import LogicalType
-from savepoint_formats.snapshots.logical_type import LogicalTypeObjects
-from savepoint_formats.snapshots.sql_classes import (
+from savepoint_formats.snapshots.sql.logical_type import LogicalTypeObjects
+from savepoint_formats.snapshots.sql.sql_classes import (
     DATA,
     INTEGER,
     OBJECT_ARRAY,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from savepoint_formats.layout import LogicalType
-from savepoint_formats.snapshots.logical_type_text import parse_logical_type
+from savepoint_formats.snapshots.sql.logical_type_text import parse_logical_type
 
 MAX = 2**31 - 1
 INT = LogicalType("INTEGER")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from savepoint_formats.java.stream import SERIALIZABLE, JavaClass
-from savepoint_formats.snapshots.sql_classes import SQL_CLASSES, java_array, java_class
+from savepoint_formats.snapshots.sql.sql_classes import SQL_CLASSES, java_array, java_class
 
 
 def test_a_class_has_all_classes_above_it_the_topmost_first() -> None:

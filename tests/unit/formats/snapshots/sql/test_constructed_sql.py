@@ -11,9 +11,9 @@ from support.stored_snapshots import snapshot_bytes, stored_snapshots
 
 from savepoint_formats.layout import BinaryRow, Framed, LogicalType
 from savepoint_formats.snapshots import SnapshotView, TypeSerializerSnapshot, read_serializer
-from savepoint_formats.snapshots.constructed_sql import row_data
-from savepoint_formats.snapshots.logical_type import LogicalTypeObjects, logical_type
-from savepoint_formats.snapshots.logical_type_text import parse_logical_type
+from savepoint_formats.snapshots.sql.constructed_sql import row_data
+from savepoint_formats.snapshots.sql.logical_type import LogicalTypeObjects, logical_type
+from savepoint_formats.snapshots.sql.logical_type_text import parse_logical_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -23,9 +23,9 @@ from savepoint_formats.layout import Layout, LogicalType, MapOf, MaskedStruct, N
 from savepoint_formats.snapshots.basic import inner, simple
 from savepoint_formats.snapshots.composite import numbered
 from savepoint_formats.snapshots.fields import JAVA, JAVA_LIST, number
-from savepoint_formats.snapshots.logical_type import logical_type
-from savepoint_formats.snapshots.row_data import plain, timestamp
 from savepoint_formats.snapshots.snapshot import NESTED, register
+from savepoint_formats.snapshots.sql.logical_type import logical_type
+from savepoint_formats.snapshots.sql.row_data import plain, timestamp
 
 if TYPE_CHECKING:
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot

@@ -1,0 +1,1 @@
+"""Serializers of Flink SQL: types, rows and other values, as snapshots and as Java objects."""
