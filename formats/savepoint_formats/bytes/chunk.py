@@ -25,7 +25,7 @@ class Chunk:
 
     def __post_init__(self) -> None:
         if self.data.dtype != np.uint8 or not self.data.flags.c_contiguous:
-            raise TypeError(f"data of {self.data.dtype}, expected bytes one behind the other")
+            raise TypeError(f"data of {self.data.dtype}, expected contiguous bytes")
 
     def __len__(self) -> int:
         return len(self.data)

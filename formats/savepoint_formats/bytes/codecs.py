@@ -96,7 +96,7 @@ def _read_text(view: DataInputView) -> str:
     try:
         return view.read_bytes(view.read_count()).decode()
     except UnicodeDecodeError as error:
-        raise view.error(f"no UTF-8: {error.reason}") from error
+        raise view.error(f"not UTF-8: {error.reason}") from error
 
 
 SHORT = Codec(lambda view: view.read_short(), DataOutputView.write_short)

@@ -303,12 +303,12 @@ def _repeated(
             yield Fault(
                 Severity.DAMAGE,
                 Check.UNIQUE_KEYS,
-                f"{count:,} keys are there once more",
+                f"{count:,} keys are there more than once",
                 state=name,
                 key_group=places,
                 file=file,
                 lost_entries=count,
-                cost=f"{count:,} entries, of which a restore keeps one or the other",
+                cost=f"{count:,} entries: of two with the same key, a restore keeps only one",
             )
 
 
@@ -358,7 +358,7 @@ def _foreign(state: str, group: int, count: int, example: tuple[bytes, int]) -> 
         state=state,
         key_group=str(group),
         lost_entries=count,
-        cost=f"{count:,} entries that a job never finds again",
+        cost=f"{count:,} entries that a job does not find any more",
     )
 
 

@@ -118,7 +118,7 @@ class JobSchema:
 
 def _no_schema(path: str, reason: str) -> DescriptionError:
     return DescriptionError(
-        f"{path} is no schema of a job ({reason}): make one by savepoint schema PATH --output json"
+        f"{path} is not the schema of a job ({reason}): make one by savepoint schema PATH --output json"
     )
 
 
@@ -147,7 +147,7 @@ def _operator(read: dict[str, Any]) -> JobOperator:
     uid, digits = read["uid"], read["hash"]
     parallelism, max_parallelism = int(read["parallelism"]), int(read["max_parallelism"])
     if not isinstance(digits, str) or not _HASH.fullmatch(digits):
-        raise ValueError(f"{digits!r} is no hash of an operator")
+        raise ValueError(f"{digits!r} is not the hash of an operator")
     if not 0 < parallelism <= max_parallelism <= MAX_PARALLELISM:
         raise ValueError(f"parallelism {parallelism} of {max_parallelism}")
     name = None if uid is None else str(uid)

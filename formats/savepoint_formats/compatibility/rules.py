@@ -26,7 +26,7 @@ def release(text: str) -> Release:
     """The release of a text such as ``2.2`` or ``2.2.1``; else ``ValueError``."""
     match = _RELEASE.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no release of Flink, expected one such as 2.2")
+        raise ValueError(f"{text!r} is not a release of Flink, expected one such as 2.2")
     return int(match[1]), int(match[2])
 
 
@@ -35,7 +35,7 @@ def target_release(text: str) -> Release:
     target = release(text)
     if target not in TARGETS:
         known = ", ".join(map(release_text, TARGETS))
-        raise ValueError(f"the rules know nothing of Flink {text}; they know {known}")
+        raise ValueError(f"there are no rules for Flink {text}; there are rules for {known}")
     return target
 
 

@@ -43,7 +43,7 @@ class OperatorId(bytes):
         try:
             return cls(bytes.fromhex(text))
         except ValueError as error:
-            raise ValueError(f"{text!r} is no operator id, expected 32 hex digits") from error
+            raise ValueError(f"{text!r} is not an operator id, expected 32 hex digits") from error
 
     def __str__(self) -> str:
         return self.hex()

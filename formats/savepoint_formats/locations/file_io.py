@@ -129,7 +129,7 @@ class SnapshotDirectory:
         if size > MAX_METADATA_SIZE:
             raise NotASavepointError(
                 f"{self.metadata_path} has {size:,} bytes, and {MAX_METADATA_SIZE:,} are read at most:"
-                " Flink keeps all of it in memory, so that this is damaged or none of Flink's"
+                " Flink keeps all of it in memory, so this is damaged or not of Flink"
             )
         file = StateFile(self.metadata_path, location=location, opened=opened)
         return file.read(0, MAX_METADATA_SIZE)

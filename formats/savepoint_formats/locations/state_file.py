@@ -295,6 +295,6 @@ class StateFile:
             message = f"{self.path} is not read: {self.problem}; or copy it beside _metadata"
             return StateFileNotFoundError(message)
         return StateFileNotFoundError(
-            f"{self.path} does not exist, nor does a file of its name beside _metadata;"
+            f"{self.path} does not exist, and no file of its name is beside _metadata;"
             " copy it there, or restore it where it was"
         )

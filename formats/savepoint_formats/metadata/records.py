@@ -66,7 +66,7 @@ class TypedRecord:
             if (value is not None) != is_needed:
                 raise RefusedError(
                     f"a keyed state handle of type {kind.value} ({kind.name})"
-                    f" {'without' if is_needed else 'with'} {name}, so that nobody could read it;"
+                    f" {'without' if is_needed else 'with'} {name}, so it could not be read;"
                     f" {'set it' if is_needed else 'leave it out'}"
                 )
             if is_needed:

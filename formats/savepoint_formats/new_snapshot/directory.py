@@ -247,7 +247,7 @@ class NewSnapshot:
         if self.replaced is None:
             raise _exists(self.uri)
         raise SavepointExistsError(
-            f"{self.uri} is another savepoint than when this write began, because another write has"
+            f"{self.uri} is not the savepoint that this write began with, because another write has"
             " replaced it meanwhile; overwrite it again, or write to another directory"
         )
 

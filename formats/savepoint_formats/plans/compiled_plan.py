@@ -192,10 +192,10 @@ class CompiledPlan:
         try:
             content = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise PlanError(f"{path} is no JSON: {error}") from error
+            raise PlanError(f"{path} is not JSON: {error}") from error
         if not isinstance(content, Mapping) or not isinstance(content.get("nodes"), list):
             raise PlanError(
-                f"{path} is no compiled plan: it has no list of nodes. COMPILE PLAN writes one"
+                f"{path} is not a compiled plan: it has no list of nodes. COMPILE PLAN writes one"
             )
         inputs = _inputs(content.get("edges"), path)
         nodes = [_node(node, inputs, path) for node in content["nodes"]]
@@ -232,14 +232,14 @@ class CompiledPlan:
 
 def _inputs(edges: Any, path: str) -> dict[int, tuple[int, ...]]:
     if not isinstance(edges, list):
-        raise PlanError(f"{path} is no compiled plan: it has no list of edges")
+        raise PlanError(f"{path} is not a compiled plan: it has no list of edges")
     inputs: dict[int, tuple[int, ...]] = {}
     for edge in edges:
         match edge:
             case {"source": int(source), "target": int(target)}:
                 inputs[target] = (*inputs.get(target, ()), source)
             case _:
-                raise PlanError(f"{path}: {edge!r} is no edge, expected source and target")
+                raise PlanError(f"{path}: {edge!r} is not an edge, expected source and target")
     return inputs
 
 
@@ -248,9 +248,9 @@ def _node(node: Any, inputs: Mapping[int, tuple[int, ...]], path: str) -> PlanNo
         case {"id": int(number), "type": str(name)} if matched := _TYPE.fullmatch(name):
             kind, version = matched.groups()
         case _:
-            raise PlanError(f"{path}: {str(node)[:80]} is no node of a streaming plan")
+            raise PlanError(f"{path}: {str(node)[:80]} is not a node of a streaming plan")
     if (wrong := misshapen(node)) is not None:
-        raise PlanError(f"{path}: node {number} is not as COMPILE PLAN writes it: {wrong}")
+        raise PlanError(f"{path}: node {number} is not in the form of COMPILE PLAN: {wrong}")
     states = sorted(map(_state, node.get("state") or ()), key=lambda state: state.index)
     return PlanNode(
         number,

@@ -294,7 +294,7 @@ class _Decoding:
         if hidden > _HIDDEN[self.program.hides]:
             view.position = 0
             advice = hidden_advice("rest" if hidden[0] else "bytes")
-            message = f"{reader.reason}, which nobody can tell apart{advice}"
+            message = f"{reader.reason}, which can't be told apart{advice}"
             raise view.error(message, UndecodableError)
         view.position = view.end
         return reader, value

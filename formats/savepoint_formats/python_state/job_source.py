@@ -40,7 +40,9 @@ def job_types(source: str, file: str) -> dict[str, dict[str, str]]:
         DescriptionError: The file is no Python, or names no state.
     """
     if len(source) > _LARGEST:
-        raise DescriptionError(f"{file} has {len(source)} characters, too many for a job")
+        raise DescriptionError(
+            f"{file} has {len(source)} characters, which is too large for the source of a job"
+        )
     try:
         module = ast.parse(source, file)
         types = _Job.of(module).types()

@@ -100,11 +100,11 @@ def unpickle_plain(data: bytes) -> Any:
                 machine.step(opcode.name, argument)
         return _Values(_MOST_VALUES * len(content)).of(machine.result, 0)
     except _RefusedError as error:
-        raise UndecodableError(f"no plain pickle: {error}", "<pickle>", 0) from None
+        raise UndecodableError(f"not a plain pickle: {error}", "<pickle>", 0) from None
     # Damaged opcodes and numbers fail in these ways; memory is never asked for in advance.
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         reason = str(error) or type(error).__name__
-        raise UndecodableError(f"no plain pickle: {reason}", "<pickle>", 0) from error
+        raise UndecodableError(f"not a plain pickle: {reason}", "<pickle>", 0) from error
 
 
 _CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
@@ -159,12 +159,12 @@ class _Machine:
         else:
             step = getattr(self, f"_{name.lower()}", None)
             if step is None or not name.isupper():
-                raise _RefusedError(f"it has the opcode {name}, which no plain data has")
+                raise _RefusedError(f"it has the opcode {name}, which plain data does not have")
             step(argument)
 
     def _popped(self) -> Any:
         if not self.stack or self.stack[-1] is _MARK:
-            raise ValueError("it takes more values than there are")
+            raise ValueError("it takes more values than it has")
         return self.stack.pop()
 
     def _marked(self) -> list[Any]:
@@ -249,7 +249,7 @@ class _Machine:
     def _reduce(self, _: None) -> None:
         arguments, maker = self._popped(), self._popped()
         if not isinstance(maker, _Global) or maker.name not in _MAKERS:
-            raise _RefusedError(f"it names {maker}, which is no plain data")
+            raise _RefusedError(f"it names {maker}, which is not plain data")
         if not isinstance(arguments, _Items):
             raise ValueError("the arguments of a global are no tuple")
         self.stack.append(_Made(maker, list(arguments)))
@@ -273,7 +273,7 @@ class _Values:
         """The value of something on the stack."""
         self.left -= 1
         if self.left < 0 or depth > _DEEPEST:
-            raise _RefusedError("it repeats or nests its values too often")
+            raise _RefusedError("it repeats or nests values too often")
         match value:
             case _Items() if value.kind is dict:
                 return {self.of(key, depth + 1): self.of(item, depth + 1) for key, item in value}
@@ -282,7 +282,7 @@ class _Values:
             case _Made():
                 return self._made(value, depth)
             case _Global():
-                raise _RefusedError(f"it names {value}, which is no plain data")
+                raise _RefusedError(f"it names {value}, which is not plain data")
             case bytes() | bytearray() | str():
                 self.left -= len(value) // _MOST_VALUES
         return value

@@ -155,7 +155,7 @@ def _expected(node: ast.expr, arguments: Sequence[ast.expr], count: int) -> Sequ
 
 def _list(node: ast.expr) -> list[ast.expr]:
     if not isinstance(node, ast.List | ast.Tuple):
-        raise ValueError(f"{ast.unparse(node)[:80]!r} is no list")
+        raise ValueError(f"{ast.unparse(node)[:80]!r} is not a list")
     return node.elts
 
 

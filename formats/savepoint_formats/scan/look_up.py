@@ -149,7 +149,7 @@ def _key(key: Any, key_type: pa.DataType) -> pa.Array:
         OverflowError,
         RecursionError,
     ) as error:
-        raise KeyTypeError(f"{key!r} is no key of type {key_type}") from error
+        raise KeyTypeError(f"{key!r} is not a key of type {key_type}") from error
 
 
 def asked_subtasks(

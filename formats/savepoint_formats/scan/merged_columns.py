@@ -145,9 +145,7 @@ def mergeable_states(states: Iterable[State], names: Iterable[str], owner: str) 
     """
     local = {state.name: state for state in states if state.scope.is_local}
     if not local:
-        raise StateNotFoundError(
-            f"{owner} has no local keyed state, so that there is nothing to merge"
-        )
+        raise StateNotFoundError(f"{owner} has no local keyed state, so there is nothing to merge")
     for name in names:
         if name not in local:
             raise StateNotFoundError(

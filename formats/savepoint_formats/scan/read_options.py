@@ -99,7 +99,7 @@ class ReadOptions:
             raise ValueError("columns is empty, expected names: leave it out for all columns")
         twice = [name for name in names if names.count(name) > 1]
         if twice:
-            raise ValueError(f"column {twice[0]!r} is wanted twice: name it once in columns")
+            raise ValueError(f"column {twice[0]!r} is named twice: name it once in columns")
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Self:
@@ -161,7 +161,9 @@ def key_groups_of(value: object) -> Any:
     try:
         return KeyGroupRange(int(start), int(end or start))
     except ValueError as error:
-        raise ValueError(f"key_groups is {value!r}, expected such as 3 or '0-15'") from error
+        raise ValueError(
+            f"key_groups is {value!r}, expected a number or range such as 3 or '0-15'"
+        ) from error
 
 
 def _as_tuple(name: str, value: Any) -> Any:

@@ -232,7 +232,7 @@ class TableScan(TableResults):
         name, kind = self.table.name, self.kind
         if self.options.flat is not None and (not kind.is_keyed or kind is StateKind.TIMERS):
             raise StateNotFoundError(
-                f"{name} is no keyed state, of which alone there are flat views"
+                f"{name} is no keyed state, and only keyed state has flat views"
             )
         has_groups = kind.is_keyed or kind is StateKind.RAW_KEYED
         if self.options.key_groups is not None and not has_groups:

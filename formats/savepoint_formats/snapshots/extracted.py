@@ -118,7 +118,7 @@ class Extraction:
         if described is not None and described.constants:
             return constructed.enum_of(name, described.constants)
         if name.startswith(_OF_FLINK):
-            raise SchemaChangeError(f"objects of {name}, for which Flink has a type of its own")
+            raise SchemaChangeError(f"objects of {name}, which has its own type in Flink")
         if name.startswith(_OF_JDK) or name in within:
             return self._of_kryo(name)
         if described is None:
@@ -151,7 +151,7 @@ class Extraction:
         name = described.class_name
         if name in around:
             raise SchemaChangeError(
-                f"POJOs of {name} in a collection of themselves, at which Flink 2.x fails"
+                f"POJOs of {name} in a collection of themselves, where Flink 2.x fails"
             )
         within, around = (*within, name), (*around, name)
         fields = {field.name: self._field(field, within, around) for field in described.fields}

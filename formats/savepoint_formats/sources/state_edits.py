@@ -206,7 +206,7 @@ class EditReader:
 
     def _unknown(self, operation: Operation, view: DataInputView) -> FormatError:
         state = f"state {self.state.name!r}, a {self.state.kind} state"
-        return view.error(f"a change {operation.name} of {state}, which has no such change")
+        return view.error(f"a change {operation.name} of {state}, which can't be made there")
 
     def _undecodable(self, reason: str, view: DataInputView) -> UndecodableError:
         message = f"a change of state {self.state.name!r} cannot be read: {reason}"

@@ -45,7 +45,7 @@ def flat_fields(name: str, collection: pa.DataType) -> list[pa.Field]:
         return [pa.field(MAP_KEY, collection.key_type), pa.field(MAP_VALUE, collection.item_type)]
     if pa.types.is_list(collection):
         return [pa.field(LIST_INDEX, pa.int32()), pa.field(LIST_VALUE, collection.value_type)]
-    raise StateNotFoundError(f"state {name!r} is no list or map, but {collection}")
+    raise StateNotFoundError(f"state {name!r} is not a list or map, but {collection}")
 
 
 def flattened(

@@ -64,7 +64,9 @@ def recode_scala(walk: ValueWalk, old: Layout, new: Layout) -> bool:  # noqa: PL
             number = walk.view.read_int()
             if number not in old.numbers:
                 walk.view.position -= 4
-                raise walk.view.error(f"constant {number} of {old.class_name}, which has no such")
+                raise walk.view.error(
+                    f"constant {number} of {old.class_name}, which does not have it"
+                )
             walk.target.write_int(old.numbers.index(number))
         case _:
             return _recode_null(walk, old, new)

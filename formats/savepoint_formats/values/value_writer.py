@@ -176,7 +176,9 @@ class ValueWriter:
     def expect_all(self, what: str) -> None:
         """Raises ``ValueError`` if the bytes of the last value hold others, uncounted."""
         if self.is_lost:
-            raise ValueError(f"{what} of which one could not be decoded: nobody knows how many")
+            raise ValueError(
+                f"{what} with an element that could not be decoded: their number is unknown"
+            )
 
 
 def _bytes_of(layout: Layout, value: Value) -> bytes:

@@ -135,7 +135,7 @@ def _text(view: DataInputView) -> str:
     try:
         return view.read_rest().decode()
     except UnicodeDecodeError as error:
-        raise view.error("a text of a VARIANT that is no UTF-8") from error
+        raise view.error("a text of a VARIANT that is not UTF-8") from error
 
 
 @dataclass(slots=True)

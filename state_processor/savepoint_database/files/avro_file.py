@@ -185,7 +185,7 @@ def _arrow_type(avro_type: Json) -> pa.DataType:
         case list():
             others = [branch for branch in avro_type if branch != "null"]
             if len(others) > 1:
-                raise ValueError(f"a union of {len(others)} types, which no column can have")
+                raise ValueError(f"a union of {len(others)} types, which a column can't have")
             return _arrow_type(others[0]) if others else pa.null()
         case {"type": "record" | "error", "fields": fields}:
             return pa.struct([(_column(field), _arrow_type(field["type"])) for field in fields])
@@ -201,7 +201,7 @@ def _arrow_type(avro_type: Json) -> pa.DataType:
             return _arrow_type(inner)
         case str() if avro_type in _PLAIN:
             return _PLAIN[avro_type]
-    raise ValueError(f"a type {avro_type!r}, which no column can have")
+    raise ValueError(f"a type {avro_type!r}, which a column can't have")
 
 
 def _logical_type(logical: str, avro_type: Json) -> pa.DataType:

@@ -244,7 +244,7 @@ def write_iceberg(table: NewTable, rows: Tables) -> int:
     catalog_name, _, identifier = table.place.partition(".")
     if "." not in identifier:
         raise TableFileError(
-            f"{table.place!r} is no table of Iceberg, expected a catalog, a namespace and a table:"
+            f"{table.place!r} is not a table of Iceberg, expected a catalog, a namespace and a table:"
             " prod.flink.totals"
         )
     catalog = imported("pyiceberg.catalog").load_catalog(catalog_name)

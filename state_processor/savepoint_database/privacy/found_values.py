@@ -114,7 +114,7 @@ class FoundValues:
             searched = tuple(_made(SearchedSnapshot, values) for values in known["snapshots"])
             return cls(tuple(map(str, known["values"])), bool(known["contains"]), searched, places)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise DescriptionError(f"{file} is no answer of savepoint find: {error}") from error
+            raise DescriptionError(f"{file} is not an answer of savepoint find: {error}") from error
 
 
 _OF_JSON: dict[str, tuple[type, ...]] = {

@@ -143,7 +143,7 @@ class MaskPlan:
                     continue
                 if self.is_strict and rule is None:
                     raise MaskError(
-                        f"{place}: there are values that nobody can decode; describe their classes by"
+                        f"{place}: some values can't be decoded; describe their classes by"
                         " --classes, or name the field in a rule"
                     )
             if counts:

@@ -50,7 +50,9 @@ class RowCondition:
         tree = parse_tree(_connection().cursor(), f"SELECT {text}")
         parts = list(nodes(tree))
         if any(node.get("class") == "SUBQUERY" for node in parts):
-            raise ConditionError(f"condition {text!r}: it holds a query, expected one on columns")
+            raise ConditionError(
+                f"condition {text!r}: it contains a query, expected a condition on columns"
+            )
         # Raises for everything but a single expression.
         _chosen(empty, text, schema.names)
         if tree["error"]:
@@ -92,7 +94,9 @@ def evaluated(values: pa.Array, text: str) -> pa.Array:
 
     tree = parse_tree(_connection().cursor(), f"SELECT {text}")
     if any(node.get("class") == "SUBQUERY" for node in nodes(tree)):
-        raise ConditionError(f"expression {text!r}: it holds a query, expected one on a value")
+        raise ConditionError(
+            f"expression {text!r}: it contains a query, expected an expression over a value"
+        )
     rows = pa.Table.from_arrays([values], names=["value"])
     try:
         result = (

@@ -65,7 +65,7 @@ class RestInterface:
         is_known = parts.scheme.lower() in _SCHEMES
         if not is_known or not parts.hostname or parts.query or parts.fragment or parts.username:
             example = "such as flink://jobmanager:8081/orders"
-            raise ValueError(f"{address!r} is no address of a job, expected one {example}")
+            raise ValueError(f"{address!r} is not the address of a job, expected one {example}")
         path, _, job = parts.path.rpartition("/")
         base = f"{_SCHEMES[parts.scheme.lower()]}://{parts.netloc}{path}"
         return cls(base), unquote(job)
@@ -117,7 +117,7 @@ class RestInterface:
             answer = None
         if not isinstance(answer, dict):
             raise ClusterError(
-                f"{self.base} does not answer as Flink's REST interface: no JSON object"
+                f"{self.base} does not answer like Flink's REST interface: no JSON object"
             )
         return answer
 
@@ -129,5 +129,5 @@ class RestInterface:
                 f" ({CERT}, {KEY})"
             )
         if error.code == _NOT_FOUND:
-            return ClusterError(f"{self.base} has nothing there (404): {text}")
+            return ClusterError(f"{self.base} has nothing at this address (404): {text}")
         return ClusterError(f"{self.base} refuses with {error.code}: {text}")

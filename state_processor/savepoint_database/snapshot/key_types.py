@@ -138,7 +138,7 @@ def types_of_file(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DescriptionError(f"{path} is no UTF-8: byte {error.start}") from error
+        raise DescriptionError(f"{path} is not UTF-8 at byte {error.start}") from error
     return types_of_text(text, str(path))
 
 

@@ -171,7 +171,7 @@ class LiveJob:
 def _number(value: object) -> int:
     """A number of an answer. Raises ``ClusterError`` for anything else."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 53:
-        raise ClusterError(f"the cluster answers {value!r} where Flink has a number")
+        raise ClusterError(f"the cluster answers {value!r} where Flink gives a number")
     return value
 
 
@@ -179,7 +179,7 @@ def _jobs(rest: RestInterface) -> Iterator[LiveJob]:
     for job in rest.get("jobs", "overview").get("jobs") or ():
         if not isinstance(job, dict) or not _ID.fullmatch(str(job.get("jid"))):
             raise ClusterError(
-                f"{rest.base} does not answer as Flink's REST interface: {job!r:.100}"
+                f"{rest.base} does not answer like Flink's REST interface: {job!r:.100}"
             )
         yield LiveJob(rest, job["jid"], str(job.get("name")), str(job.get("state")))
 
@@ -231,8 +231,8 @@ class LatestMetadata:
                     return cls(snapshot.path, directory, data, job.names())
             time.sleep(_POLL_SECONDS)
         raise SavepointNotFoundError(
-            f"{problem}; the cluster says that it is there, perhaps on its own machines, or it is deleted at"
-            f" once: {_TRIGGER} that stays"
+            f"{problem}; the cluster names this path, which may be on its own machines, or deleted"
+            f" already: {_TRIGGER} that stays"
         )
 
 
@@ -254,7 +254,9 @@ def live_snapshots(address: str) -> list[LiveSnapshot]:
         >>> [one.path for one in live_snapshots("flink://localhost:8081") if one.kind == "savepoint"]
     """
     if not is_live(address):
-        raise ValueError(f"{address!r} is no address of a cluster such as flink://localhost:8081")
+        raise ValueError(
+            f"{address!r} is not the address of a cluster, such as flink://localhost:8081"
+        )
     rest, wanted = RestInterface.of(address)
     jobs = [LiveJob.of(address)] if wanted else list(_jobs(rest))
     return [

@@ -31,7 +31,7 @@ def compiled_plan(path: PathText) -> CompiledPlan:
     except OSError as error:
         raise PlanError(f"the plan can't be read: {error}") from error
     except UnicodeDecodeError as error:
-        raise PlanError(f"{path} is no UTF-8: byte {error.start}") from error
+        raise PlanError(f"{path} is not UTF-8 at byte {error.start}") from error
 
 
 def planned_operators(

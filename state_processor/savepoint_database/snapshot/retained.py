@@ -221,7 +221,7 @@ class _Directory:
         with reading_errors(path):
             info = location.filesystem.get_file_info(location.path)
         if info.type != fs.FileType.Directory:
-            raise SavepointNotFoundError(f"{path} is no directory, expected one with snapshots")
+            raise SavepointNotFoundError(f"{path} is not a directory, expected one with snapshots")
         return cls(location, uri, rules)
 
     def retained(self, depth: int) -> list[RetainedSnapshot]:

@@ -222,7 +222,7 @@ class Snapshot:
         """
         if self.plan is None:
             raise PlanError(
-                "the operators of a query are in its plan: open the savepoint with plan="
+                "only the plan tells the operators of a query: open the savepoint with plan="
             )
         return list(query_nodes(self.plan, self._operators))
 

@@ -113,7 +113,7 @@ class ClassLibrary:
         paths, folders = tuple(map(Path, places)), tuple(map(Path, sources))
         for folder in folders:
             if not folder.is_dir():
-                raise DescriptionError(f"{folder} is no directory of source files")
+                raise DescriptionError(f"{folder} is not a directory of source files")
         for path in paths:
             if not path.is_dir() and not zipfile.is_zipfile(path):
                 raise DescriptionError(f"{path} is neither a jar nor a directory of class files")
@@ -196,7 +196,7 @@ def _bytes(place: Path, name: str) -> bytes | None:
             entry = archive.getinfo(name)
             _expect_small(max(entry.file_size, entry.compress_size), f"{place}/{name}")
             if entry.compress_type not in _COMPRESSIONS:
-                raise DescriptionError(f"{place}/{name} is not compressed as Java does it")
+                raise DescriptionError(f"{place}/{name} is not compressed like Java's own files")
             return archive.read(name)
     except _UNREADABLE as error:
         raise DescriptionError(f"{place} can't be read: {error}") from error
@@ -226,7 +226,7 @@ def class_descriptions(path: str | os.PathLike[str]) -> tuple[KryoClass, ...]:
     try:
         return described_classes(Path(path).read_text(encoding="utf-8-sig"), str(path))
     except UnicodeDecodeError as error:
-        raise DescriptionError(f"{path} is no UTF-8: byte {error.start}") from error
+        raise DescriptionError(f"{path} is not UTF-8 at byte {error.start}") from error
 
 
 def described_classes(text: str, file: str) -> tuple[KryoClass, ...]:

@@ -105,7 +105,7 @@ class JavaSources:
     def _declared(self, path: Path) -> Iterator[_Declaration]:
         root = self.parser.parse(path.read_bytes()).root_node
         if root.has_error:
-            raise UndescribableError(f"{path} is no source of Java that can be parsed")
+            raise UndescribableError(f"{path} is not Java source that can be parsed")
         package, imports = "", dict[str, str]()
         for node in root.named_children:
             if node.type == "package_declaration":
@@ -197,7 +197,7 @@ class _Declaration:
         for parameter in _parts(node.child_by_field_name("parameters")):
             declared = parameter.child_by_field_name("type")
             if declared is None:
-                raise UndescribableError("takes what nobody can tell")
+                raise UndescribableError("takes a value of unknown type")
             brackets = _dimensions(parameter.child_by_field_name("dimensions"))
             types.append(_erased("[" * brackets + self._type(declared)))
         result = node.child_by_field_name("type")
@@ -294,7 +294,7 @@ def _full_name(name: str, scope: _Declaration | _Unit) -> str:
     if known is not None:
         return "$".join([known, *inner])
     if not inner:
-        raise UndescribableError(f"is of {name}, which neither an import nor a source explains")
+        raise UndescribableError(f"is of {name}, which is in no import and no source")
     return _slashed(name)
 
 

@@ -78,7 +78,7 @@ class PyFlink:
                 )
                 return MapStateDescriptor(f"{PREFIX}{name}", of_keys, of_values)
             case other:
-                raise TypeError(f"{other!r} is no state of PyFlink")
+                raise TypeError(f"{other!r} is not a state of PyFlink")
 
 
 def _shown(snapshot: TypeSerializerSnapshot, layout: Layout, text: str) -> TypeInformation:
@@ -93,11 +93,11 @@ def _java_type(node: ast.expr) -> Any:
             if name == "PICKLED_BYTE_ARRAY":
                 return Types.PRIMITIVE_ARRAY(Types.BYTE())
             if name == "OBJECT_ARRAY":
-                raise ValueError("an array of objects, which PyFlink has no keys of")
+                raise ValueError("an array of objects, which can't be a key in PyFlink")
             return getattr(Types, name)(*map(_java_type, arguments))
         case ast.List(elts) | ast.Tuple(elts):
             return [_java_type(element) for element in elts]
         case ast.Constant(value):
             return value
         case _:
-            raise ValueError(f"{ast.unparse(node)[:80]!r} is no type of a key")
+            raise ValueError(f"{ast.unparse(node)[:80]!r} is not the type of a key")

@@ -190,7 +190,7 @@ def _fields_of(value: Any, names: Sequence[str]) -> Sequence[Any]:
             raise ValueError(f"no field {unknown[0]!r}; it has: {', '.join(names)}")
         return [value.get(name) for name in names]
     if not isinstance(value, tuple | list):
-        raise TypeError(f"a {type(value).__name__} is no tuple, dict or Row")
+        raise TypeError(f"a {type(value).__name__} is not a tuple, dict or Row")
     if len(value) != len(names):
         raise ValueError(f"it has {len(value)} values, expected {len(names)}: {', '.join(names)}")
     return value
@@ -369,7 +369,7 @@ def _integer(value: Any) -> Any:
 
 def _given_list(value: Any, element: Convert) -> Any:
     if isinstance(value, str | bytes | dict):
-        raise TypeError(f"a {type(value).__name__} is no list")
+        raise TypeError(f"a {type(value).__name__} is not a list")
     return None if value is None else [element(item) for item in value]
 
 

@@ -62,7 +62,7 @@ class YamlSection:
             if not isinstance(name, yaml.ScalarNode):
                 raise section.error(f"a field named by {_said(name)}, expected a name", name)
             if name.value in fields:
-                raise section.error(f"field {name.value!r} is there twice", value)
+                raise section.error(f"field {name.value!r} is given twice", value)
             fields[name.value] = value
         return cls(file, place, section.line, fields)
 
@@ -176,10 +176,10 @@ def _composed(text: str, file: str) -> yaml.Node | None:
         return yaml.compose(text, yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         line = f" line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise DescriptionError(f"{file}{line}: it is no YAML: {error.problem}") from error
+        raise DescriptionError(f"{file}{line}: it is not YAML: {error.problem}") from error
     except yaml.YAMLError as error:
         reason = " ".join(str(error).split())
-        raise DescriptionError(f"{file}: it is no YAML: {reason}") from error
+        raise DescriptionError(f"{file}: it is not YAML: {reason}") from error
 
 
 def _said(node: yaml.Node) -> str:

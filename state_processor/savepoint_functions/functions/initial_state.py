@@ -86,7 +86,7 @@ class InitialState:
         stored_states = operator.catalog.states
         if any(state.scope.is_local for state in stored_states):
             raise RefusedError(
-                f"operator {operator.name} has local keyed state, of which a key has several"
+                f"operator {operator.name} has local keyed state, and a key has several"
                 " instances: write it with merge_local first, and go on from that"
             )
         stored = StoredStates(operator.directory, operator.record, key.layout(), operator.kryo)

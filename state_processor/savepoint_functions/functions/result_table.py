@@ -360,8 +360,8 @@ class ResultState(RunRows):
             )
         if dict(ids) | state_ids(self.rows.states) != ids:
             raise ValueError(
-                "the state of a run that is over can't come behind other keyed states of an operator:"
-                " give it first, or make state alone, with transform(…)"
+                "the state of a finished run can't come after other keyed states of an operator:"
+                " give it first, or make only state, with transform(…)"
             )
         of_state = self.table.where(F.col("key_group").isNotNull())
         return RunSource(of_state.select(*RUN_SCHEMA.names), None)

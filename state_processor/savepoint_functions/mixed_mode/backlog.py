@@ -108,7 +108,7 @@ class Backlog:
         keyed.expect(function, KeyedProcessFunction)
         if not keyed.options.is_mixed:
             raise ValueError(
-                "with savepoints during the backlog, it is no batch: run it in stream mode, or set"
+                "a backlog with savepoints is not a batch: run it in stream mode, or set"
                 " execution.checkpointing.interval-during-backlog=0"
             )
         _expect_bounded(keyed.inputs)

@@ -168,7 +168,7 @@ class BacklogFiles:
         finished = cls.finished(directory)
         if finished is not None:
             raise SavepointExistsError(
-                f"{finished.savepoint} is what the backlog has left already: go on from there with"
+                f"{finished.savepoint} is the result of this backlog already: continue from it with"
                 " BacklogResult.find, or name another directory"
             )
         return cls(f"{directory.rstrip('/')}/backlog-{uuid4().hex[:16]}")

@@ -66,7 +66,7 @@ class CommittedBatch:
         location = Location.of(f"{savepoint}/{OFFSETS_FILE}")
         if location.file_size() is None:
             raise SavepointNotFoundError(
-                f"{savepoint} has no {OFFSETS_FILE}: it is of no stream, or not complete"
+                f"{savepoint} has no {OFFSETS_FILE}: it is not of a stream, or not complete"
             )
         fields = json.loads(_text(location.filesystem, location.path))
         return cls(fields["batch_id"], fields["watermark"], tuple(fields["offsets"]))

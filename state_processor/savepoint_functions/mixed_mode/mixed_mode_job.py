@@ -326,5 +326,7 @@ class MixedModeJob:
         initial = self._plan().initial
         assert initial is not None  # as the operator is given
         if not self.options.is_mixed:
-            raise ValueError("a backlog in stream mode begins with nothing: run it in batch mode")
+            raise ValueError(
+                "a backlog in stream mode can't have initial state: run it in batch mode"
+            )
         initial.expect(self.settings.max_parallelism)

@@ -216,7 +216,7 @@ class ChangedTable:
             if self.changes and value != getattr(self, option):
                 raise ValueError(
                     f"{option}={value!r}, but an earlier change of table {self.table.name!r}"
-                    f" has {option}={getattr(self, option)!r}: say the same in both, or write one"
+                    f" has {option}={getattr(self, option)!r}: give both the same value, or write one"
                     " before the other"
                 )
         return replace(

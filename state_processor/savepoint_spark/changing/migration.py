@@ -306,7 +306,7 @@ class _Planning:
         unknown = tuple(place for number, place in enumerate(places) if number not in known)
         if unknown:
             raise UnknownElementsError(
-                f"no value says what is in {', '.join(map(str, unknown))}: describe the class"
+                f"no value tells the type of the elements of {', '.join(map(str, unknown))}: describe the class"
                 " around it, with the types of its fields, as kryo_class(…) or by --classes;"
                 " savepoint classes prints it",
                 unknown,

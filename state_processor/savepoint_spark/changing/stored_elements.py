@@ -240,7 +240,7 @@ def _declared(place: CollectionPlace, name: str, kryo: KryoDialect) -> str:
     if own is not None and (own.is_final or own.constants or (own.is_pojo and not own.superclass)):
         return name
     raise UnknownElementsError(
-        f"{place} has objects of {name} in it, which may be declared as those of another class:"
+        f"{place} has objects of {name}, which may be declared as those of another class:"
         " describe the class around it, with the types of its fields, and whether what is in it"
         " are POJOs (is_pojo), as kryo_class(…) or by --classes; savepoint classes prints both",
         (place,),

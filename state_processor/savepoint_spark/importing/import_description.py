@@ -254,7 +254,7 @@ class ImportDescription:
             text = path.read_bytes().decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise DescriptionError(
-                f"{path} at byte {error.start}: it is no UTF-8, which a description must be"
+                f"{path} at byte {error.start}: it is not UTF-8, which a description must be"
             ) from error
         return cls.parse(text, str(path))
 
@@ -302,4 +302,4 @@ class ImportDescription:
 def _expect_distinct(section: YamlSection, name: str, names: list[str]) -> None:
     for repeated in names:
         if names.count(repeated) > 1:
-            raise section.error(f"{repeated!r} is there twice", name)
+            raise section.error(f"{repeated!r} is given twice", name)

@@ -330,5 +330,5 @@ def row_types(schema: StructType | str | None, function: object) -> tuple[Struct
     # What StructType.fromDDL calls, which Spark has since 4.0.
     data_type = _parse_datatype_string(schema) if isinstance(schema, str) else schema
     if not isinstance(data_type, StructType):
-        raise ValueError(f"schema {schema!r} has no columns, expected such as 'key STRING'")
+        raise ValueError(f"schema {schema!r} has no columns, expected a text such as 'key STRING'")
     return data_type, arrow_schema(data_type)

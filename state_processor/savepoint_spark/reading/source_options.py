@@ -182,7 +182,7 @@ def _json(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"option {name!r} is no JSON: {text!r}") from error
+        raise ValueError(f"option {name!r} is not JSON: {text!r}") from error
 
 
 def _rules(text: str) -> dict[str, str]:

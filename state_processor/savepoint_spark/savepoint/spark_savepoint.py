@@ -259,7 +259,7 @@ class SparkSavepoint(SparkTables):
         asked: SourceOptions,
     ) -> DataFrame:
         if reader is None:
-            raise ValueError("a schema is that of the rows a reader function gives: add the reader")
+            raise ValueError("schema= describes the rows of a reader function: add the function")
         keys = keys_of_function(asked)
         row_type, arrow_schema = row_types(schema, reader)
         plan = ReaderPlan(self, self.operator(uid), reader, keys)

@@ -45,7 +45,7 @@ class SqlMigration:
         source = writer.source
         if source is None or source.plan is None:
             raise PlanError(
-                "the state of a query is told by its plan: open the savepoint with plan="
+                "only the plan tells the state of a query: open the savepoint with plan="
             )
         new = compiled_plan(new_plan)
         changes = with_sizes(plan_changes(source.plan, new, given_matches(matches)), source.query())
@@ -66,8 +66,8 @@ class SqlMigration:
             lost += problem
         if lost and not allow_loss:
             raise MigrationError(
-                f"the new query can't use all state: {'; '.join(lost)}; what may be dropped, or begin"
-                " empty, is allowed by --allow-loss, or allow_loss=True"
+                f"the new query can't use all state: {'; '.join(lost)}; to drop it, or to let operators"
+                " begin empty, use --allow-loss, or allow_loss=True"
             )
         return replace(writer, operators=tuple(operators), sql_changes=self.changes)
 

@@ -256,9 +256,7 @@ def _of_one_kryo(writer: SavepointWriter) -> SavepointWriter:
 
 def _expect_operators(writer: SavepointWriter) -> None:
     if not writer.operators:
-        raise EmptySavepointError(
-            "a savepoint without operators would hold nothing; add one, or keep one"
-        )
+        raise EmptySavepointError("the savepoint would have no operators; add one, or keep one")
 
 
 def _expect_key_types(writer: SavepointWriter) -> None:

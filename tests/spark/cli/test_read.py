@@ -71,7 +71,7 @@ class TestShow:
     def test_a_column_that_is_named_twice_is_a_wrong_call(self) -> None:
         twice = ("--column", "key", "--column", "key")
         code, output = run("show", CURRENCY, "summarize.keyed_state", *twice)
-        assert (code, "column 'key' is wanted twice" in output) == (2, True)
+        assert (code, "column 'key' is named twice" in output) == (2, True)
 
     def test_rows_of_keys(self) -> None:
         keys = ("--key", "", "--key", "𝄞 clef", "--key", "nobody")
@@ -143,11 +143,11 @@ class TestShowWhatIsWrong:
     @pytest.mark.parametrize("key", ["a", "1.5", "99999999999"])
     def test_a_key_of_another_type(self, key: str) -> None:
         table = ("show", CURRENCY, "summarize.keyed_state")
-        is_wrong(f"'{key}' is no key of type int32", *table, "--key", key)
+        is_wrong(f"'{key}' is not a key of type int32", *table, "--key", key)
 
     def test_a_key_that_is_no_json(self) -> None:
         table = ("show", SQL, "4_group-aggregate.keyed_state")
-        is_wrong("'Zoë' is no key of type struct<f0: string>", *table, "--key", "Zoë")
+        is_wrong("'Zoë' is not a key of type struct<f0: string>", *table, "--key", "Zoë")
 
     def test_keys_of_a_list(self) -> None:
         is_wrong("elements has no column 'key'", "show", STATES, "buffer.elements", "--key", "a")

@@ -53,7 +53,7 @@ def _checked(number: int, bits: int, what: str, start: int, view: DataInputView)
     # The smallest number stays out: numpy and pandas take it for no time at all.
     if abs(number) >= 1 << bits - 1:
         view.position = start
-        raise view.error(f"{what}, beyond what an Arrow column holds", ValueOutOfRangeError)
+        raise view.error(f"{what}, outside the range of an Arrow column", ValueOutOfRangeError)
     return number
 
 

@@ -222,7 +222,7 @@ def _read_enum(layout: layouts.Enum, view: DataInputView) -> str:
     except (ValueError, IndexError):
         pass
     view.position -= 4
-    raise view.error(f"constant {number} of {layout.class_name}, which has no such")
+    raise view.error(f"constant {number} of {layout.class_name}, which does not have it")
 
 
 def _write_enum(layout: layouts.Enum, value: str, view: DataOutputView) -> None:

@@ -70,4 +70,4 @@ def utf8_text(view: DataInputView) -> str:
     try:
         return str(view.buffer, "utf-8")
     except UnicodeDecodeError as error:
-        raise view.error(f"no UTF-8: {error.reason}") from error
+        raise view.error(f"not UTF-8: {error.reason}") from error

@@ -80,7 +80,7 @@ def kryo_classes_of(text: str) -> tuple[KryoClass, ...]:
     try:
         described = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"classes of Kryo are no JSON: {error}") from error
+        raise ValueError(f"classes of Kryo are not JSON: {error}") from error
     if not isinstance(described, list):
         raise ValueError(f"classes of Kryo are {text!r}, expected a JSON list")
     return tuple(map(_class_of, described))

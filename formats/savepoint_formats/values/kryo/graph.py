@@ -61,7 +61,7 @@ def read_kryo(layout: Kryo, view: DataInputView, dialect: KryoDialect | None) ->
         UndecodableError: An object has an unknown class, or the dialect is not known.
     """
     if dialect is None:
-        raise view.error("an object of Kryo, of which the version is not known", UndecodableError)
+        raise view.error("an object of Kryo, whose version is not known", UndecodableError)
     return KryoGraph(layout, view, dialect).read_class_and_object()
 
 

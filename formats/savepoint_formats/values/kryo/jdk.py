@@ -243,7 +243,7 @@ def _write_bit_set(value: Value, writer: KryoWriter) -> None:
 def _write_locale(value: Value, writer: KryoWriter) -> None:
     fields = plain(value).fields
     if fields.get("script") or fields.get("extensions"):
-        raise ValueError("a Locale with a script or extensions, which Kryo 5 forgets")
+        raise ValueError("a Locale with a script or extensions, which Kryo 5 does not store")
     _LOCALE.write(value, writer)
 
 

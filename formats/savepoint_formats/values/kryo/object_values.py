@@ -154,7 +154,7 @@ def write_kryo_value(layout: Kryo, value: Value, view: DataOutputView) -> bool:
         view.write_bytes(value[UNDECODED]["bytes"])
         return has_others(value[UNDECODED])
     if not layout.version:
-        raise ValueError(f"a {layout.class_name} for a Kryo of which the version is not known")
+        raise ValueError(f"a {layout.class_name} for a Kryo whose version is not known")
     try:
         node = column.node(layout.class_name, value)
     except ValueError as error:

@@ -265,7 +265,7 @@ def _written(class_name: str) -> str:
 def _expect_distinct(values: list[Value], what: str) -> None:
     """Raises ``ValueError`` if two values would become one in Java."""
     if len(set(map(repr, values))) < len(values):
-        raise ValueError(f"{what} of which two are the same")
+        raise ValueError(f"{what} with two equal elements")
 
 
 def _constant(constants: tuple[str, ...]) -> Callable[[Value], str]:

@@ -136,5 +136,5 @@ class KryoWriter:
         known = known_body(class_name, self.classes)
         if known is None:
             name = "5" if self.is_5 else "2.24"
-            raise ValueError(f"an object of {class_name}, of which Kryo {name} has no known form")
+            raise ValueError(f"an object of {class_name}, whose form in Kryo {name} is not known")
         return known

@@ -192,7 +192,7 @@ def _expect_usual_offset(date_time: KryoObject, offset: KryoObject, zone: str) -
         raise ValueError(f"a time in the zone {zone}, whose offset is not known") from error
     if usual != timedelta(seconds=offset.fields["totalSeconds"]):
         raise ValueError(
-            f"a time in the zone {zone} at the second of its two offsets, which Kryo 5 forgets"
+            f"a time in the zone {zone} at the second of its two offsets, which Kryo 5 does not store"
         )
 
 

@@ -109,9 +109,9 @@ class TestCondition:
         ("condition", "reason"),
         [
             ("totl > 5", "no column 'totl'; there are: key, total, count; did you mean 'total'"),
-            ("key IN (SELECT 1003)", "it holds a query"),
-            ("EXISTS (FROM read_csv('/etc/passwd'))", "it holds a query"),
-            ("key IN (SELECT key FROM scan)", "it holds a query"),
+            ("key IN (SELECT 1003)", "it contains a query"),
+            ("EXISTS (FROM read_csv('/etc/passwd'))", "it contains a query"),
+            ("key IN (SELECT key FROM scan)", "it contains a query"),
             ("key > 5 LIMIT 1", "Parser Error"),
             ("key > 5, total > 5", "single expression"),
             ("count(*) > 1", "aggregates"),

@@ -263,7 +263,7 @@ def test_a_finished_backlog_is_found_again_and_not_run_again(
     found = BacklogResult.find(spark, str(tmp_path), "notes")
     assert found == result
     assert (found.counts, found.watermark) == (result.counts, result.watermark)
-    with pytest.raises(SavepointExistsError, match="go on from there with BacklogResult"):
+    with pytest.raises(SavepointExistsError, match="continue from it with BacklogResult"):
         backlog.run(str(tmp_path), "notes")
     with pytest.raises(OperatorNotFoundError):
         BacklogResult.find(spark, str(tmp_path), "other")

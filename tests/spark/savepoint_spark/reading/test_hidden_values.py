@@ -49,7 +49,7 @@ def test_entries_that_nobody_can_tell_apart_are_an_error(
 ) -> None:
     broadcast(tmp_path, [last(7, b"ab" + text("rule 9") + last(3)), *map(last, range(4))], LAST)
     savepoint = Savepoint.load(spark, str(tmp_path))
-    message = "4 more elements, which nobody can tell apart"
+    message = "4 more elements, which can't be told apart"
     with pytest.raises((UndecodableError, PySparkException), match=message):
         savepoint.count_rows(TABLE)
     with pytest.raises((UndecodableError, PySparkException), match=message):

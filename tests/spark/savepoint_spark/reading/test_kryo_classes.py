@@ -189,7 +189,7 @@ class TestSpark:
         reader = reader.option("uids", "a").option("kryoClasses", DESCRIPTION_JSON)
         (row,) = reader.load(path).collect()
         assert row["all"][1].customer == "Eve"
-        with pytest.raises(PySparkException, match="classes of Kryo are no JSON"):
+        with pytest.raises(PySparkException, match="classes of Kryo are not JSON"):
             reader.option("kryoClasses", "Order").load(path)
 
     def test_sql_and_functions_have_them_too(self, spark: SparkSession, path: str) -> None:

@@ -66,7 +66,7 @@ def test_a_table_with_them_is_changed_by_whoever_asks(spark: SparkSession) -> No
     with pytest.raises(UndecodableError, match="undescribed_subclasses='bytes'"):
         savepoint.update_state("payments", "memo", "upper(memo)").plan("nowhere", check=True)
     changed = savepoint.update_state("payments", "id", "id", undescribed_subclasses="bytes")
-    with pytest.raises(ValueError, match="say the same in both, or write one before the other"):
+    with pytest.raises(ValueError, match="give both the same value, or write one before the other"):
         changed.update_state("payments", "memo", "upper(memo)")
 
 

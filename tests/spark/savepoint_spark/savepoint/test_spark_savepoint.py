@@ -243,7 +243,7 @@ class TestOptions:
         ("wrong", "error", "message"),
         [
             ({"keys": "customer-001"}, TypeError, r"expected a list: keys=\['customer-001'\]"),
-            ({"keys": [[1]]}, KeyTypeError, "no key of type string"),
+            ({"keys": [[1]]}, KeyTypeError, "not a key of type string"),
             ({"key_groups": "all"}, ValueError, "key_groups is 'all', expected such as 3"),
         ],
     )

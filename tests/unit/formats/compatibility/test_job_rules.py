@@ -135,6 +135,6 @@ def broken(change: dict[str, Any]) -> str:
 )
 def test_a_text_that_is_no_schema_is_refused(text: str) -> None:
     with pytest.raises(
-        DescriptionError, match=r"job.json is no schema of a job \(.*savepoint schema"
+        DescriptionError, match=r"job.json is not the schema of a job \(.*savepoint schema"
     ):
         JobSchema.from_json(text, "job.json")

@@ -201,14 +201,14 @@ def test_a_handle_with_the_fields_of_another_type_is_refused(
 ) -> None:
     write_keyed_handle(handle, DataOutputView())
     other = replace(handle, type=OTHER_FIELDS[handle.type])
-    with pytest.raises(RefusedError, match="so that nobody could read it"):
+    with pytest.raises(RefusedError, match="so it could not be read"):
         write_keyed_handle(other, DataOutputView())
 
 
 def test_a_native_file_without_its_name_is_refused() -> None:
     handle = EXPECTED.operators[1].subtasks[0].managed_keyed_state
     assert isinstance(handle, KeyGroupsHandle)
-    message = r"type 12 \(KEY_GROUPS\) without handle_id, so that nobody could read it; set it"
+    message = r"type 12 \(KEY_GROUPS\) without handle_id, so it could not be read; set it"
     with pytest.raises(RefusedError, match=message):
         write_keyed_handle(replace(handle, type=KeyedHandleType.KEY_GROUPS), DataOutputView())
 

@@ -92,16 +92,16 @@ def test_the_form_of_uids_is_an_option() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "is no JSON"),
+        ("{", "is not JSON"),
         ("[1]", "has no list of nodes"),
         ('{"nodes": []}', "has no list of edges"),
-        ('{"nodes": [], "edges": [1]}', "is no edge"),
-        ('{"nodes": [{"id": 1, "type": "batch-exec-calc_1"}], "edges": []}', "is no node"),
+        ('{"nodes": [], "edges": [1]}', "is not an edge"),
+        ('{"nodes": [{"id": 1, "type": "batch-exec-calc_1"}], "edges": []}', "is not a node"),
         (
             '{"nodes": [], "edges": [{"source": 4, "target": 5}]}',
             r"nodes that the plan lacks: \[4\]",
         ),
-        ("[" * 100_000, "is no JSON"),
+        ("[" * 100_000, "is not JSON"),
     ],
 )
 def test_what_is_no_plan(text: str, message: str) -> None:

@@ -80,5 +80,5 @@ def test_every_record_has_a_start_and_an_end() -> None:
 def test_a_chunk_is_bytes_one_behind_the_other() -> None:
     wrong: list[Any] = [np.zeros(8, np.int64), np.zeros(8, np.uint8)[::2]]
     for data in wrong:
-        with pytest.raises(TypeError, match="expected bytes one behind the other"):
+        with pytest.raises(TypeError, match="expected contiguous bytes"):
             Chunk(data)

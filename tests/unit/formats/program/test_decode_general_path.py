@@ -135,7 +135,7 @@ def test_bytes_are_written_back_between_values_that_are_encoded() -> None:
     ]
     hidden = lists[1:].to_pylist()
     hidden[0][1]["$undecoded"]["reason"] += "; these bytes are also those of 2 more elements"
-    with pytest.raises(UnencodableError, match="nobody knows how many"):
+    with pytest.raises(UnencodableError, match="their number is unknown"):
         Encoder(Repeated(OPEN)).encode(pa.array(hidden, lists.type))
 
 

@@ -383,7 +383,7 @@ ROW_NOT_NULL = BinaryRow(("a",), (LogicalType("BIGINT", is_nullable=False),))
         (
             Struct(("a", "b"), (layouts.Byte(), layouts.Kryo("java.lang.Long"))),
             {"a": 1, "b": 5},
-            "row 0 of $.b: a java.lang.Long for a Kryo of which the version is not known",
+            "row 0 of $.b: a java.lang.Long for a Kryo whose version is not known",
         ),
     ],
     ids=lambda one: type(one).__name__ if isinstance(one, Layout) else "",

@@ -50,7 +50,7 @@ class Attack:
 
 def test_code_is_refused_and_not_run(tmp_path: Path) -> None:
     data = pickle.dumps(Attack(tmp_path / "owned"))
-    with pytest.raises(UndecodableError, match="mkdir, which is no plain data"):
+    with pytest.raises(UndecodableError, match="mkdir, which is not plain data"):
         unpickle_plain(data)
     assert not (tmp_path / "owned").exists()
 

@@ -111,7 +111,7 @@ def test_fields_that_are_not_known_are_no_nulls(tmp_path: Path) -> None:
     found = counted(tmp_path, savepoint, "rules")
     assert (found["count"], found["sql count"], found["diff"]) == (3, 3, 3)
     for way in ("read", "sql", "export"):
-        assert "these bytes are also those of 'id', 'name', which nobody" in str(found[way])
+        assert "these bytes are also those of 'id', 'name', which can't" in str(found[way])
         assert "--undescribed-subclasses bytes" in str(found[way])
     assert [row["key"] for row in rows(savepoint, "rules", columns=["key"])] == [
         "rule 0",
@@ -131,7 +131,7 @@ def test_entries_that_nobody_can_tell_apart_are_an_error_with_their_count(
     tmp_path: Path, options: dict[str, Any]
 ) -> None:
     savepoint = broadcast(tmp_path, [last(7, FAKE), *map(last, range(4))], LAST)
-    message = "also those of 4 more elements, which nobody can tell apart"
+    message = "also those of 4 more elements, which can't be told apart"
     with pytest.raises(UndecodableError, match=message) as error:
         rows(savepoint, "rules", **options)
     assert "undescribed_subclasses='rest' (--undescribed-subclasses rest)" in str(error.value)
@@ -140,9 +140,9 @@ def test_entries_that_nobody_can_tell_apart_are_an_error_with_their_count(
 def test_all_ways_to_count_such_entries_have_the_same_error(tmp_path: Path) -> None:
     savepoint = broadcast(tmp_path, [last(7, FAKE), *map(last, range(4))], LAST)
     for error in counted(tmp_path, savepoint, "rules").values():
-        assert "4 more elements, which nobody can tell apart" in str(error)
+        assert "4 more elements, which can't be told apart" in str(error)
     (fault,) = savepoint.verify().faults
-    assert "4 more elements, which nobody can tell apart" in fault.problem
+    assert "4 more elements, which can't be told apart" in fault.problem
     (seen,) = rows(savepoint, "rules", undescribed_subclasses="rest")
     assert seen["value"]["other"]["reason"].endswith(
         "; these bytes are also those of 4 more elements"

@@ -135,12 +135,12 @@ class TestKeys:
     @pytest.mark.parametrize("key", ["a", 1.5, 1 << 31, {"f0": 1}])
     def test_of_another_type_are_an_error(self, key: Any) -> None:
         savepoint = Sample("currency-2.2.1-hashmap-canonical").open()
-        with pytest.raises(KeyTypeError, match="is no key of type int32"):
+        with pytest.raises(KeyTypeError, match="is not a key of type int32"):
             rows_of(savepoint.scan("summarize.keyed_state", keys=(key,)))
 
     @pytest.mark.parametrize("text", ["[" * 100_000, f'{{"a": {1 << 70}}}', '{"a": "b"}', "[1]"])
     def test_of_a_struct_may_be_no_json_of_it(self, text: str) -> None:
-        with pytest.raises(KeyTypeError, match="is no key of type struct"):
+        with pytest.raises(KeyTypeError, match="is not a key of type struct"):
             keys_of([text], pa.struct({"a": pa.int64()}))
 
 
@@ -266,7 +266,7 @@ class TestFlat:
 
     @pytest.mark.parametrize(
         ("state", "message"),
-        [("last_id", "'last_id' is no list or map"), ("memo", "no state 'memo'; it has: ")],
+        [("last_id", "'last_id' is not a list or map"), ("memo", "no state 'memo'; it has: ")],
     )
     def test_of_anything_else_is_an_error(self, state: str, message: str) -> None:
         with pytest.raises(StateNotFoundError, match=message):

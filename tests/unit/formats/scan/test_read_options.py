@@ -49,12 +49,15 @@ def test_what_is_of_a_wrong_type_is_refused(wrong: dict[str, Any], message: str)
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"key_groups": "all"}, "key_groups is 'all', expected such as 3 or '0-15'"),
+        (
+            {"key_groups": "all"},
+            "key_groups is 'all', expected a number or range such as 3 or '0-15'",
+        ),
         ({"key_groups": "5-1"}, "key_groups is '5-1'"),
         ({"key_groups": -1}, "key_groups is -1"),
         ({"chunk_size": 0}, "chunk_size is 0, expected a number of bytes"),
         ({"columns": []}, "columns is empty, expected names"),
-        ({"columns": ["key", "key"]}, "column 'key' is wanted twice"),
+        ({"columns": ["key", "key"]}, "column 'key' is named twice"),
     ],
 )
 def test_what_no_option_can_be_is_refused(wrong: dict[str, Any], message: str) -> None:

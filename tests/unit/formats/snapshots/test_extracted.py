@@ -94,8 +94,8 @@ def test_a_pojo_knows_its_subclasses() -> None:
     [
         ("shop.Other", "objects of shop.Other: describe the class"),
         ("shop.Silent", "say in its description whether Flink takes it as a POJO"),
-        (NODE, "POJOs of shop.Node in a collection of themselves, at which Flink 2.x fails"),
-        ("org.apache.flink.types.IntValue", "for which Flink has a type of its own"),
+        (NODE, "POJOs of shop.Node in a collection of themselves, where Flink 2.x fails"),
+        ("org.apache.flink.types.IntValue", "which has its own type in Flink"),
     ],
 )
 def test_a_class_of_which_too_little_is_known_is_refused(name: str, message: str) -> None:

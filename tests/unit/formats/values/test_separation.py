@@ -112,7 +112,7 @@ def test_elements_are_told_apart_though_their_fields_are_not() -> None:
     text = Struct(("mark", "what", "t"), (MARK, OPAQUE, TEXT))
     # The first may end with an empty text behind three bytes, or with one of a letter.
     data = count(2) + b"\x7f" + b"ab\2\1" + b"\x7fcd\2z"
-    with pytest.raises(UndecodableError, match="also those of 't', which nobody can tell"):
+    with pytest.raises(UndecodableError, match="also those of 't', which can't be told"):
         read(Repeated(text), data)
     first, second = read(Repeated(text), data, "fields")
     assert (first["what"]["bytes"], first["t"]) == (b"ab\2\1", None)
@@ -123,7 +123,7 @@ def test_elements_are_told_apart_though_their_fields_are_not() -> None:
 def test_elements_that_nobody_can_tell_apart_are_an_error_that_counts_them() -> None:
     data = count(2) + entry(b"fake \x7f", 1) + entry(b"x", 2)
     for hides in ("nothing", "fields"):
-        with pytest.raises(UndecodableError, match="1 more elements, which nobody can") as error:
+        with pytest.raises(UndecodableError, match="1 more elements, which can't be") as error:
             read(Repeated(ENTRY), data, hides)
         assert "undescribed_subclasses='rest'" in str(error.value)
     (seen,) = read(Repeated(ENTRY), data, "all")

@@ -103,7 +103,7 @@ def test_a_key_that_nobody_has_is_not_found(samples: Path) -> None:
 
 def test_a_key_of_another_type_is_refused(samples: Path) -> None:
     savepoint = Savepoint.open(str(samples / "currency-2.2.1-rocksdb-native"))
-    with pytest.raises(KeyTypeError, match="'euro' is no key of type int32"):
+    with pytest.raises(KeyTypeError, match="'euro' is not a key of type int32"):
         savepoint.key("euro")
 
 

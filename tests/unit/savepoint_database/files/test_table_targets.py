@@ -266,7 +266,7 @@ class TestIceberg:
     @pytest.mark.parametrize(
         ("place", "message"),
         [
-            ("totals", "is no table of Iceberg, expected a catalog, a namespace and a table"),
+            ("totals", "is not a table of Iceberg, expected a catalog, a namespace and a table"),
             ("local.none.totals", "Namespace none does not exist"),
             ("nowhere.flink.totals", "URI missing"),
         ],

@@ -17,7 +17,7 @@ def test_keys_are_listed_as_they_are_stored() -> None:
 
 def test_keys_of_another_type_are_refused() -> None:
     operator = Sample("currency-2.2.1-hashmap-canonical").open().operator("summarize")
-    with pytest.raises(KeyTypeError, match="no key of type int32"):
+    with pytest.raises(KeyTypeError, match="not a key of type int32"):
         listed_keys(operator, ["customer-005"], is_excluded=True)
 
 

@@ -114,7 +114,7 @@ def test_other_json_is_no_answer() -> None:
         *({**answer, "places": [{**place, "operator": ["a"]}]},),
     )
     for text in (*map(json.dumps, changed), "[" * 100_000):
-        with pytest.raises(DescriptionError, match="no answer of savepoint find"):
+        with pytest.raises(DescriptionError, match="not an answer of savepoint find"):
             FoundValues.of_json(text, "x.json")
 
 

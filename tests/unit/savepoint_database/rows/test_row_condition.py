@@ -60,9 +60,12 @@ def test_means_times_in_utc() -> None:
     [
         ("totl > 5", "there is no column 'totl'; there are: Key, total, place, memos; did you"),
         ("place.zip = 1", 'Could not find key "zip"'),
-        ("total IN (SELECT 20)", "it holds a query, expected one on columns"),
-        ("EXISTS (FROM read_text('{file}'))", "it holds a query, expected one on columns"),
-        ("total IN (FROM ROWS)", "it holds a query, expected one on columns"),
+        ("total IN (SELECT 20)", "it contains a query, expected a condition on columns"),
+        (
+            "EXISTS (FROM read_text('{file}'))",
+            "it contains a query, expected a condition on columns",
+        ),
+        ("total IN (FROM ROWS)", "it contains a query, expected a condition on columns"),
         ("total > 5 LIMIT 1", "modifiers"),
         ("total > 5; DROP TABLE x", "Parser Error"),
         ("total > 5; COPY (SELECT 1) TO '{file}'", "Parser Error"),

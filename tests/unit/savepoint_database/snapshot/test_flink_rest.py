@@ -63,7 +63,10 @@ def answering(data: bytes, code: int = 200, headers: dict[str, str] | None = Non
     ],
 )
 def test_what_is_no_answer_of_flink_is_told(data: bytes) -> None:
-    with answering(data) as address, pytest.raises(ClusterError, match="does not answer as Flink"):
+    with (
+        answering(data) as address,
+        pytest.raises(ClusterError, match="does not answer like Flink"),
+    ):
         live_snapshots(address)
 
 
@@ -99,7 +102,7 @@ def test_a_server_without_tls_is_told() -> None:
     ["flink:///orders", "flink://host/orders?x=1", "flink://user:word@host/orders", "s3://jobs"],
 )
 def test_an_address_without_meaning_is_a_wrong_call(address: str) -> None:
-    with pytest.raises(ValueError, match="is no address of a"):
+    with pytest.raises(ValueError, match="is not the address of a"):
         live_snapshots(address)
 
 

@@ -114,7 +114,7 @@ def test_where_none_is_complete_nothing_is_read(tmp_path: Path) -> None:
 
 def test_what_is_no_directory_has_no_snapshots(tmp_path: Path) -> None:
     assert snapshots(str(tmp_path)) == ()
-    with pytest.raises(SavepointNotFoundError, match="is no directory"):
+    with pytest.raises(SavepointNotFoundError, match="is not a directory"):
         snapshots(str(tmp_path / "nowhere"))
     with pytest.raises(UnreachableError):
         snapshots("nosuch://bucket/checkpoints")

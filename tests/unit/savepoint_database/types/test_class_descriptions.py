@@ -16,7 +16,7 @@ from savepoint_formats.values.kryo.descriptions import kryo_class, kryo_classes_
 WRONG = {
     "- class: a.B\n  fields:\n    id: long\n    x: List<": "line 4, [0].fields.x: field 'x' is 'List<'",
     "- class: a.B\n  fields:\n    id:\n": "line 3, [0].fields: field 'id' is missing",
-    "- class: a.B\n  fields: {id: long, id: int}": "line 2, [0].fields: field 'id' is there twice",
+    "- class: a.B\n  fields: {id: long, id: int}": "line 2, [0].fields: field 'id' is given twice",
     "- class: a.B\n  field: {id: long}": "line 2, [0]: there is no field 'field'",
     "- fields: {id: long}": "line 1, [0]: field 'class' is missing",
     "- class: a.B\n- class: a.B": "line 2, [1].class: a.B is described twice",
@@ -25,7 +25,7 @@ WRONG = {
     "- class: a.B\n  constants: []": "line 2, [0].constants: it is an empty list",
     "- class: a.B\n  constants: [A]\n  fields: {a: int}": "line 3, [0].fields: a class has",
     "class: a.B": "line 1: it is a mapping, expected a list",
-    "- [": "it is no YAML",
+    "- [": "it is not YAML",
     '[{"class":\t"a.B", "fields": ["id"]}]': "line 1, [0].fields: it is a list, expected a mapping",
 }
 

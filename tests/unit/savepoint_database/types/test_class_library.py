@@ -176,8 +176,8 @@ def test_names_are_looked_up_as_java_does(tmp_path: Path) -> None:
         is_pojo=False,
     )
     for field, reason in {
-        "Lost lost;": "its field lost is of Lost, which neither an import nor a source explains",
-        "int (;": "is no source of Java that can be parsed",
+        "Lost lost;": "its field lost is of Lost, which is in no import and no source",
+        "int (;": "is not Java source that can be parsed",
     }.items():
         outer.write_text(SOURCE % field, encoding="utf-8")
         told = ClassLibrary.of([], [tmp_path]).reason("a.b.Outer$Own")
@@ -258,7 +258,7 @@ def test_an_archive_is_compressed_as_java_does_it(tmp_path: Path) -> None:
     path = tmp_path / "app.jar"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr("shop/Parcel.class", b"\xca\xfe\xba\xbe")
-    with pytest.raises(DescriptionError, match="not compressed as Java does it"):
+    with pytest.raises(DescriptionError, match="not compressed like Java's own files"):
         ClassLibrary.of([path]).reason("shop.Parcel")
 
 

@@ -51,7 +51,10 @@ def test_broadcast_state_has_both_serializers_of_a_map() -> None:
     [
         ("LONG", "no call"),
         ("Types.WRONG()", "no type of PyFlink"),
-        ("Types.OBJECT_ARRAY(Types.LONG())", "an array of objects, which PyFlink has no keys of"),
+        (
+            "Types.OBJECT_ARRAY(Types.LONG())",
+            "an array of objects, which can't be a key in PyFlink",
+        ),
     ],
 )
 def test_a_text_that_is_no_type_of_a_key_is_refused(text: str, expected: str) -> None:

@@ -91,7 +91,7 @@ def test_a_field_that_is_not_given_is_null() -> None:
         ({"x": 1, "z": 2}, POINT, "Reader gave .* for key 1 .*no field 'z'; it has: x, y"),
         ((1,), POINT, r"Reader gave \(1,\) for key 1"),
         (1, POINT, "Reader gave 1 for key 1"),
-        ("ab", pa.list_(pa.utf8()), "Reader gave 'ab' for key 1 .* a str is no list"),
+        ("ab", pa.list_(pa.utf8()), "Reader gave 'ab' for key 1 .* a str is not a list"),
         ([1.5], pa.list_(pa.int64()), r"Reader gave \[1.5\] for key 1"),
         ([("a", 1.5)], pa.map_(pa.utf8(), pa.int64()), "Reader gave .* for key 1"),
         (1, pa.utf8(), "Reader gave 1 for key 1"),

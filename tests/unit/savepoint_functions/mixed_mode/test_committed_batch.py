@@ -26,7 +26,7 @@ def test_offsets_take_the_place_of_others_as_a_whole(tmp_path: Path) -> None:
 
 
 def test_a_savepoint_without_offsets_is_told(tmp_path: Path) -> None:
-    with pytest.raises(SavepointNotFoundError, match="of no stream, or not complete"):
+    with pytest.raises(SavepointNotFoundError, match="not of a stream, or not complete"):
         CommittedBatch.beside(str(tmp_path))
     with pytest.raises(SavepointError, match="can't be written"):
         CommittedBatch(1, 5, ()).write_beside(str(tmp_path / "nowhere"))

@@ -103,12 +103,12 @@ def test_types_may_come_from_an_existing_operator() -> None:
     ("text", "message"),
     [
         ("", "a.yaml is empty"),
-        ("uid: [", "a.yaml line 1: it is no YAML"),
+        ("uid: [", "a.yaml line 1: it is not YAML"),
         ("- uid", "line 1: it is a list, expected a mapping"),
         ("uid: a", "line 1: nothing becomes state: add one of keyed_state, operator_state, like"),
         ("uid: a\nkeys: b", "line 2: there is no field 'keys', expected one of uid, max_para"),
         (KEYED.replace("uid: totals\n", ""), "line 1: field 'uid' is missing"),
-        (KEYED + "uid: b\n", "line 16: field 'uid' is there twice"),
+        (KEYED + "uid: b\n", "line 16: field 'uid' is given twice"),
         ("uid: a\n? [b]\n: c\n", "line 2: a field named by a list, expected a name"),
         (KEYED.replace("uid: totals", "uid: {a: b}"), "line 1, uid: it is a mapping, expected a"),
         (KEYED.replace(": 16", ": x"), "line 2, max_parallelism: it is 'x', expected a number of"),
@@ -122,7 +122,7 @@ def test_types_may_come_from_an_existing_operator() -> None:
         (KEYED.replace("kind: map", "kind: mop"), "line 12, .*kind: it is 'mop', expected one of"),
         (KEYED.replace("concat", "join"), "line 11, .*merge: it is 'join', expected one of sum"),
         (KEYED.replace("ttl: true, ", ""), "line 12, .*last_access: only a state with ttl has"),
-        (KEYED.replace("name: tags", "name: total"), "line 10, .*states: 'total' is there twice"),
+        (KEYED.replace("name: tags", "name: total"), "line 10, .*states: 'total' is given twice"),
         (KEYED.replace("[shop, till]", "[]"), "line 6, keyed_state.key: it is an empty list"),
         (KEYED.replace("[shop, till]", "[[a]]"), "line 6, keyed_state.key: it has a list in it"),
         (KEYED.replace("time_domain: event", "time_domain: e"), "line 14, .*expected one of event"),
@@ -157,7 +157,7 @@ def test_a_tag_of_yaml_makes_no_object() -> None:
 def test_a_file_in_another_encoding_is_told(tmp_path: Path) -> None:
     file = tmp_path / "totals.yaml"
     file.write_bytes("uid: Zoë\n".encode("latin-1"))
-    with pytest.raises(DescriptionError, match=r"totals.yaml at byte 7: it is no UTF-8"):
+    with pytest.raises(DescriptionError, match=r"totals.yaml at byte 7: it is not UTF-8"):
         ImportDescription.of_file(file)
 
 
@@ -168,6 +168,6 @@ def test_what_is_nested_too_deeply_is_told(text: str) -> None:
 
 
 def test_a_character_that_yaml_does_not_have_is_told_in_one_line() -> None:
-    with pytest.raises(DescriptionError, match=r"it is no YAML: .*not allowed") as error:
+    with pytest.raises(DescriptionError, match=r"it is not YAML: .*not allowed") as error:
         ImportDescription.parse("uid: \x00")
     assert "\n" not in str(error.value)

@@ -130,7 +130,7 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "null of a primitive": ("int", None, "field 'f': null where a int is expected"),
     "an object of any class": ("java.lang.Object", '"x"', "only null can be written there"),
     "a sorted set": ("java.util.TreeSet<java.lang.Long>", [1], "a java.util.TreeSet, which is not"),
-    "the same element twice": ("java.util.Set<java.lang.Long>", [1, 1], "elements of which two"),
+    "the same element twice": ("java.util.Set<java.lang.Long>", [1, 1], "two equal elements"),
     "null where none may be": ("java.util.ArrayDeque<java.lang.Long>", [None], "which takes none"),
     "a null value": (
         "java.util.concurrent.ConcurrentMap<java.lang.Long, java.lang.Long>",
@@ -181,5 +181,5 @@ def test_an_enum_needs_a_constant(version: str) -> None:
 def test_nothing_is_written_for_a_kryo_that_nobody_knows() -> None:
     encoder = Encoder(Kryo("java.util.UUID"))
     column = pa.array(["12345678-1234-5678-9234-000000000003"])
-    with pytest.raises(UnencodableError, match="of which the version is not known"):
+    with pytest.raises(UnencodableError, match="whose version is not known"):
         encoder.encode(column)

@@ -359,7 +359,7 @@ def test_a_struct_with_other_fields_is_refused_with_its_state(backend: KeyedStat
     for value, message in [
         ((1,), "it has 1 values, expected 2: f0, f1"),
         ({"f2": 1}, "no field 'f2'; it has: f0, f1"),
-        (7, "a int is no tuple, dict or Row"),
+        (7, "a int is not a tuple, dict or Row"),
     ]:
         with pytest.raises(UnencodableError, match=f"is no value of state 'pair': {message}"):
             state.update(value)
