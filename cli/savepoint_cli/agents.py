@@ -1,7 +1,7 @@
 """The command that answers agents about savepoints, by the Model Context Protocol (MCP).
 
-Each question runs a command in a process of its own. So a question ends when its time is over, and an agent gets
-the answer that people get.
+Each question runs a command in a process of its own. So a question ends when its time is over, and
+an agent gets the answer that people get.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Questions:
 
     @property
     def tools(self) -> tuple[Callable[..., Any], ...]:
-        """All tools; a name is that of the method."""
+        """All tools, named like the methods."""
         looks = (self.savepoints, self.describe, self.tables, self.schema, self.query, self.key)
         return (*looks, self.stats, self.verify, self.diff, self.doctor)
 
@@ -164,7 +164,7 @@ class _Printed:
         return self.errors.decode(errors="replace").splitlines()
 
     def reason(self) -> str:
-        """The last lines on stderr, of which the last one is the error."""
+        """The last lines on stderr; the last one is the error."""
         return "; ".join(self.remarks()[-3:]).removeprefix("Error: ")
 
 
@@ -216,7 +216,7 @@ _OPENING = [
     for option in click.command(options.opening_only(lambda **_: None)).params
     if isinstance(option, click.Option)
 ]
-"""Options that open a savepoint; each question gets them as they were given."""
+"""Options that open a savepoint; each question gets them unchanged."""
 
 
 def _opening_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -254,8 +254,8 @@ def _given_words(given: Mapping[str, Any]) -> list[str]:
 def mcp(paths: tuple[str, ...], seconds: int, rows: int, memory_limit: str, **given: Any) -> None:
     """Answer agents about savepoints, each at a PATH, by the Model Context Protocol on stdin and stdout.
 
-    Needs the extra "mcp". Agents may describe, query, verify and compare these savepoints, and nothing else.
-    They change nothing, and read no other file.
+    Needs the extra "mcp". Agents may describe, query, verify and compare these savepoints, and
+    nothing else. They change nothing, and read no other file.
 
     \b
     savepoint mcp s3://jobs/orders/savepoint-1a2b s3://jobs/orders/savepoint-5e6f

@@ -1,4 +1,4 @@
-"""Commands that watch over jobs: what state weighs, what a key has, which files nobody needs."""
+"""Commands that watch over jobs: sizes of state, the state of a key, unneeded files."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class WrittenPage:
     metavar="STATE=DURATION",
     callback=options.pairs("a state and a time, as sessions=7d", options.duration),
     shell_complete=completion.followed("=", completion.states),
-    help="How long values of a state live, such as sessions=7d; no savepoint knows it. Repeatable.",
+    help="The time to live of a state, such as sessions=7d, which no savepoint has. Repeatable.",
 )
 @options.count_option("--top", default=10, text="Number of largest keys to show per operator.")
 @click.option("--key-groups", "with_key_groups", is_flag=True, help="Show each key group, too.")
@@ -90,10 +90,10 @@ def stats(
     html_file: str | None,
     **judged: Any,
 ) -> None:
-    """Show what the state at PATH, or that of TABLE, weighs: keys, bytes, timers, skew.
+    """Show sizes of the state at PATH, or of one TABLE: keys, bytes, timers, skew.
 
-    Bytes are those of keys and values; values are not decoded. State that can't be read is listed at
-    the end; the exit code is then 1.
+    Bytes are those of keys and values; values are not decoded. State that can't be read is listed
+    at the end; the exit code is then 1.
 
     \b
     savepoint stats s3://jobs/orders/savepoint-1a2b --ttl sessions=7d
@@ -130,10 +130,10 @@ class _KeyCommand(Command):
 def key(
     output: Output, opening: Opening, key: str, operator: str | None, times: Times, **read: Any
 ) -> None:
-    """Show all that KEY has in the savepoint at PATH: states, windows and timers.
+    """Show everything that KEY has in the savepoint at PATH: states, windows and timers.
 
-    Only its key group is read. A key that is a struct is JSON, one of bytes hexadecimal. Exit
-    codes: 0 found, 3 no operator has the key.
+    Only its key group is read. Write a struct as JSON, and bytes as hexadecimal digits. Exit codes:
+    0 found, 3 no operator has the key.
 
     \b
     savepoint key s3://jobs/orders/savepoint-1a2b customer-001
@@ -159,7 +159,7 @@ def snapshots(
 ) -> None:
     """List all checkpoints and savepoints below DIRECTORY, the newest first.
 
-    Each with its id, kind, time, bytes and number of operators, and whether it is complete. Exit
+    A snapshot has an id, kind, time, bytes, number of operators, and whether it is complete. Exit
     codes: 0 done, 3 there are none.
 
     \b
@@ -197,10 +197,11 @@ def gc(
 ) -> None:
     """List the files below DIRECTORY that no retained snapshot needs; --delete removes them.
 
-    DIRECTORY is that of a job, or one above it. A file is needed if a snapshot below, or below a
-    directory of --also, refers to it. Nothing is removed that is younger than the newest snapshot,
-    that lies behind a link, or that has a name or a place that Flink does not give. If a snapshot
-    can't be read, nothing is removed at all. Exit codes: 0 done, 1 refused, 2 the call is wrong.
+    DIRECTORY is the directory of a job, or one above it. A file is needed if a snapshot below it,
+    or below a directory of --also, refers to it. These files are never removed: files younger than
+    the newest snapshot, files behind a link, and files with names or places that Flink does not
+    use. If a snapshot can't be read, nothing is removed. Exit codes: 0 done, 1 refused, 2 the call
+    is wrong.
 
     \b
     savepoint gc s3://jobs/checkpoints
@@ -221,9 +222,9 @@ def gc(
 def live_jobs(output: Output, cluster: str) -> None:
     """List the jobs of a running CLUSTER with their checkpoints and savepoints, the newest first.
 
-    CLUSTER is flink://host:8081, or flink://host:8081/JOB for one job by its id or name; flinks:// is
-    HTTPS. Where a command has PATH, flink://host:8081/JOB stands for the newest snapshot of the job.
-    A token comes from FLINK_REST_TOKEN, authorities from FLINK_REST_CA, a certificate from
+    CLUSTER is flink://host:8081, or flink://host:8081/JOB for one job by its id or name; flinks://
+    is HTTPS. Where a command has PATH, flink://host:8081/JOB stands for the newest snapshot of the
+    job. A token comes from FLINK_REST_TOKEN, authorities from FLINK_REST_CA, a certificate from
     FLINK_REST_CERT and FLINK_REST_KEY. Nothing is triggered, cancelled or deleted.
 
     \b
@@ -237,7 +238,7 @@ def live_jobs(output: Output, cluster: str) -> None:
 @options.inspection()
 @options.table
 @click.option("--key", metavar="KEY", required=True, help="The key, as savepoint key takes it.")
-@click.option("--changes", is_flag=True, help="Show only snapshots where the rows have changed.")
+@click.option("--changes", is_flag=True, help="Show only snapshots in which the rows changed.")
 @options.times
 @options.undescribed_subclasses
 def history(
@@ -252,8 +253,8 @@ def history(
 ) -> None:
     """Show what a key has in TABLE in each complete snapshot below the directory PATH.
 
-    The oldest comes first; a snapshot without the key has no rows. Exit codes: 0 found, 1 a snapshot
-    could not be read, 3 no snapshot has the key.
+    The oldest comes first; a snapshot without the key has no rows. Exit codes: 0 found, 1 a
+    snapshot could not be read, 3 no snapshot has the key.
 
     \b
     savepoint history s3://jobs/checkpoints summarize.keyed_state --key 42 --changes

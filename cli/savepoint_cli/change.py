@@ -73,7 +73,7 @@ def _state_command(function: Callable[..., None]) -> Command:
 def rename_state(writer: SavepointWriter, operator: str, old: str, new: str) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT; the state OLD of the OPERATOR is called NEW.
 
-    OPERATOR is a uid, or the hash of one. Spark passes values through as unchanged bytes.
+    OPERATOR is a uid, or the hash of one. Spark copies values as unchanged bytes.
 
     \b
     savepoint rename-state s3://jobs/savepoint-1a2b summarize total sum s3://jobs/renamed
@@ -91,8 +91,8 @@ def rename_class(
 ) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT; the class OLD of Java is called NEW.
 
-    Inner classes have a $ in their names, and are renamed one by one. Spark passes values through as
-    unchanged bytes, except for the name where Kryo or a POJO has written it. Bytes that can't be
+    Inner classes have a $ in their names, and are renamed one by one. Spark passes values through
+    as unchanged bytes, except for the name where Kryo or a POJO has written it. Bytes that can't be
     parsed and contain the name are refused; describe their classes by --classes.
 
     \b
@@ -137,10 +137,11 @@ def add_field(
     value: str | None,
     **read: Any,
 ) -> SavepointWriter:
-    """Copy the savepoint at PATH to OUT, with one FIELD more in the values of a STATE.
+    """Copy the savepoint at PATH to OUT, with a new FIELD in the values of a STATE.
 
-    TYPE is that of a POJO's field, such as LONG, STRING or "LIST<INT>". The next field of a row of
-    SQL is f<n>, and has a type of SQL, such as BIGINT. A primitive field of Java needs a --value.
+    TYPE is the type of a POJO's field, such as LONG, STRING or "LIST<INT>". In a row of SQL, call
+    the new field f<n>, and give it an SQL type, such as BIGINT. A primitive field of Java needs a
+    --value.
 
     \b
     savepoint add-field s3://jobs/old stateful customer vip BOOLEAN s3://jobs/new --value "age > 9"
@@ -201,8 +202,8 @@ def update_state(
 ) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with other values of a STATE.
 
-    Write Spark SQL over the columns key and all states of the key, or value; "savepoint schema" shows
-    them. A key whose new value is null has nothing in the state any more.
+    Write Spark SQL over the columns key and all states of the key, or value; "savepoint schema"
+    shows them. A key whose new value is null has nothing in the state any more.
 
     \b
     savepoint update-state s3://jobs/old summarize total s3://jobs/new --set "abs(total)"
@@ -247,8 +248,9 @@ def delete_keys(
 ) -> None:
     """Copy the savepoint at PATH to OUT, without some keys of the OPERATOR.
 
-    All their states, windows and timers go. Write Spark SQL over the columns of the tables of keyed
-    state. With --found, keys go out of all operators where savepoint find has found them.
+    Their states, windows and timers are deleted, too. Write Spark SQL over the columns of the
+    tables of keyed state. With --found, keys are deleted from all operators where savepoint find
+    found them.
 
     \b
     savepoint delete-keys s3://jobs/savepoint-1a2b summarize s3://jobs/cleaned --where "total = 0"
@@ -313,7 +315,7 @@ def sql_migrate(  # the arguments of the command
     allow_loss: bool,
     destination: Destination,
 ) -> None:
-    """Write the SAVEPOINT of plan OLD to OUT so that the query of plan NEW restores it.
+    """Copy the SAVEPOINT of plan OLD to OUT, so that the query of plan NEW restores it.
 
     Operators get the uids of the new plan, rows their new columns, accumulators their new places.
     New columns are null in old rows; new aggregates begin empty, and the answer names them in

@@ -43,12 +43,12 @@ DIFFERENT = 3
 )
 @work_options
 def verify(output: Output, opening: Opening, engine: Engine, is_quick: bool) -> None:
-    """Check that the savepoint at PATH is whole, and tell what is not, where, and what it costs.
+    """Check that the savepoint at PATH is whole; show each fault, where it is, and what is lost.
 
-    Every file that is referred to is there, with its size; headers, sections, end marks and offsets
-    hold; each key lies in its key group, once; each value decodes to its last byte; the checksums
-    of RocksDB's tables are right. The first fault does not end it. Severity "unchecked" is no
-    damage: nobody can tell without a class of the job. Exit codes: 0 whole, 1 damaged.
+    It checks that every file exists with its size; that headers, sections, end marks and offsets
+    are right; that each key is in its key group, once; that each value decodes to its last byte;
+    and the checksums of RocksDB's tables. It goes on after a fault. Severity "unchecked" is no
+    damage: only a class of the job could tell. Exit codes: 0 whole, 1 damaged.
 
     \b
     savepoint verify s3://jobs/orders/savepoint-1a2b --quick
@@ -83,7 +83,7 @@ class DiffPage:
 )
 @click.option("--changes", "is_feed", is_flag=True, help="Give all changes, and nothing else.")
 @click.option(
-    "--with-times", is_flag=True, help="Times of last access of state with TTL count as well."
+    "--with-times", is_flag=True, help="Compare the times of last access of state with TTL, too."
 )
 @work_options
 def diff(
@@ -191,7 +191,7 @@ _LOST = (PlanVerdict.REBUILT, PlanVerdict.LOST)
 def sql_diff(
     output: Output, old: str, new: str, savepoint: str | None, matches: str | None
 ) -> None:
-    """Tell what becomes of the state of a SQL job when its query changes from plan OLD to plan NEW.
+    """Tell which state of a SQL job survives when its query changes from plan OLD to plan NEW.
 
     Plans are what COMPILE PLAN writes. Verdicts: "same" is restored as it is, "renamed" has
     another uid, "carried over" needs another shape, "rebuilt" needs history, "lost" has no operator

@@ -69,7 +69,7 @@ operators = _completing(lambda savepoint, _: (operator.name for operator in save
 """Uids, or hashes, of operators."""
 
 states = _completing(_states)
-"""Names of states: those of the operator that is typed before, or of all."""
+"""Names of states of the operator that is typed before, or of all operators."""
 
 operator_states = _completing(
     lambda savepoint, _: (

@@ -41,9 +41,9 @@ def kafka(
 ) -> None:
     """Show the Kafka state of the savepoint at PATH: topics, partitions, offsets, transactions.
 
-    With --set-offsets a savepoint is written whose sources go on elsewhere. An offset is that of
-    the next record, or earliest, latest or committed. Partitions that the file does not name stay
-    where they are.
+    With --set-offsets, a savepoint is written whose sources continue at other offsets. An offset is
+    that of the next record, or earliest, latest or committed. Partitions that the file does not
+    name stay where they are.
 
     \b
     savepoint kafka s3://jobs/orders/savepoint-1a2b
@@ -101,9 +101,9 @@ def sinks(
 ) -> None:
     """Show the state of the sinks in the savepoint at PATH: pending commits, writers' states.
 
-    A restored job repeats pending commits. One that can't succeed any more keeps the job from
+    A restored job repeats pending commits. A commit that can't succeed any more keeps the job from
     starting. --drop writes a savepoint without it; the data of that commit is lost unless you
-    commit it by hand. CONDITION is SQL about the columns shown, such as "checkpoint < 17".
+    commit it by hand. CONDITION is SQL over the shown columns, such as "checkpoint < 17".
 
     \b
     savepoint sinks s3://jobs/orders/savepoint-1a2b
@@ -140,7 +140,7 @@ def sinks(
     multiple=True,
     # A position may have an equals sign, the id of a split has none.
     callback=options.pairs("a split and a position, as orders-3=42", divided=str.partition),
-    help="Let the reader of a split go on elsewhere. POSITION is JSON. Repeatable.",
+    help="Let the reader of a split continue at POSITION, as JSON. Repeatable.",
 )
 @click.option(
     "--drop-table",
@@ -171,11 +171,11 @@ def sinks(
 def sources(
     output: Output, opening: Opening, operator: str | None, destination: Destination, **changes: Any
 ) -> None:
-    """Show where the sources in the savepoint at PATH go on: splits, positions, tables.
+    """Show where the sources in the savepoint at PATH continue: splits, positions, tables.
 
-    Sources of Kafka, files, Kinesis and Pulsar, and change data capture of MySQL, Postgres,
-    MongoDB, Oracle and SQL Server; those of others as bytes. A change writes another savepoint.
-    All changes need --out.
+    Known are sources of Kafka, files, Kinesis and Pulsar, and change data capture of MySQL,
+    Postgres, MongoDB, Oracle and SQL Server; others are shown as bytes. A change writes another
+    savepoint. All changes need --out.
 
     \b
     savepoint sources s3://jobs/orders/savepoint-1a2b

@@ -42,7 +42,7 @@ def sample() -> Path:
 def demo(folder: str) -> None:
     """Copy a small savepoint to OUT, and walk through the commands.
 
-    It is of a job that sums payments by account, and was written by Flink 2.2.
+    Flink 2.2 wrote it for a job that sums payments by account.
 
     \b
     savepoint demo savepoint-demo

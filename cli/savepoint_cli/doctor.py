@@ -69,10 +69,11 @@ def doctor(
     junit: Path | None,
     markdown: Path | None,
 ) -> None:
-    """Tell whether Flink RELEASE, or a new job, restores the savepoint at PATH: per operator and state.
+    """Tell whether Flink RELEASE, or a new job, restores each state of the savepoint at PATH.
 
-    With --job it compares operators, states, kinds, types and settings with those of the new job, and
-    says what to do about each difference. EXPECTED has no values: the new job may be run once, in a test.
+    With --job it compares operators, states, kinds, types and settings with those of the new job,
+    and says what to do about each difference. EXPECTED needs no values: run the new job once, in a
+    test.
 
     The worst verdict is "silent corruption": Flink may restore wrong values without noticing. Then
     come "not restorable", "restorable after migration" if the savepoint can be rewritten, and
@@ -181,7 +182,7 @@ def rule_lines(compatibility: Compatibility) -> list[RuleLine]:
 
 
 def state_lines(compatibility: Compatibility) -> list[StateLine]:
-    """A line per state, those of the worst operators first."""
+    """A line per state, the worst operators first."""
     lines = []
     for operator in _sorted(compatibility.operators):
         if operator.findings:

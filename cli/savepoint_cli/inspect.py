@@ -103,9 +103,9 @@ def list_tables(output: Output, opening: Opening) -> None:
 def schema(output: Output, opening: Opening, table: str | None, form: SchemaForm | None) -> None:
     """Show the columns of TABLE, or of all tables, with their types in Spark's words.
 
-    Without TABLE, --output json gives one object: the columns, and the operators with the states that
-    their job declares (kinds, serializer snapshots in base64, max parallelism, backend). Keep it in the
-    job's repository: savepoint doctor --job compares another savepoint with it.
+    Without TABLE, --output json gives one object: the columns, and the operators with the states
+    that their job declares (kinds, serializer snapshots in base64, max parallelism, backend). Keep
+    it in the job's repository: savepoint doctor --job compares another savepoint with it.
 
     \b
     savepoint schema s3://jobs/orders/savepoint-1a2b summarize.keyed_state --uid summarize
@@ -132,9 +132,9 @@ def schema(output: Output, opening: Opening, table: str | None, form: SchemaForm
 def state_types(output: Output, job: str) -> None:
     """Print the types that the source of a PyFlink job gives its states, as YAML for --types.
 
-    JOB is the file of Python with the functions. It is parsed, never run. Of process mode no savepoint tells
-    these types. A function whose operator has no uid in the file is called by its class: write the uid in its
-    place.
+    JOB is the Python file with the functions. It is parsed, never run. Savepoints of
+    process mode don't have these types. If an operator has no uid in the file, the answer has the
+    class of its function: replace it by the uid.
 
     \b
     savepoint types orders.py
@@ -148,7 +148,7 @@ def state_types(output: Output, job: str) -> None:
 
 @options.inspection()
 def files(output: Output, opening: Opening) -> None:
-    """List every file of the savepoint at PATH, who refers to it, and what is missing.
+    """List every file of the savepoint at PATH, which state refers to it, and what is missing.
 
     \b
     savepoint files s3://jobs/orders/savepoint-1a2b --output json
@@ -164,9 +164,7 @@ def files(output: Output, opening: Opening) -> None:
     "--where", metavar="SQL", help="A condition in SQL, e.g. \"total > 100 AND key LIKE 'a%'\"."
 )
 @options.columns
-@options.merge_option(
-    "Of local state: make one value of a state's instances by sum, min, max or concat."
-)
+@options.merge_option("For local state: merge the instances of a state by sum, min, max or concat.")
 @click.option("--with-times", is_flag=True, help="Show the last access of values with TTL.")
 @options.times
 @options.undescribed_subclasses
@@ -196,7 +194,7 @@ def show(
 @command()
 @options.opening_only
 def browse(opening: Opening) -> None:
-    """Browse the savepoint at PATH on the terminal: operators, states, keys, what is heavy.
+    """Browse the savepoint at PATH on the terminal: operators, states, keys, sizes.
 
     Needs the extra "browse". Enter opens what the cursor is on, / finds a key, s weighs, q ends.
 

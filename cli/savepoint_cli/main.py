@@ -53,12 +53,12 @@ class SavepointGroup(click.Group):
                 word.encode()
             except UnicodeEncodeError as error:
                 raise click.UsageError(
-                    f"argument {number} is no UTF-8: {os.fsencode(word)!r}"
+                    f"argument {number} is not UTF-8: {os.fsencode(word)!r}"
                 ) from error
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Runs a command; an error that nobody raised on purpose shows its traceback."""
+        """Runs a command; an unexpected error shows its traceback."""
         watch_compilation(compiling)
         with warnings.catch_warnings():
             warnings.simplefilter("always", SavepointWarning)
@@ -94,7 +94,7 @@ class SavepointGroup(click.Group):
 
 
 def _is_interrupted(error: BaseException | None) -> bool:
-    """Whether an error is that of Ctrl-C, or another one that followed from it."""
+    """Whether an error comes from Ctrl-C, directly or as its consequence."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None
@@ -133,11 +133,11 @@ def _show(show_others: Callable[..., None]) -> Callable[..., None]:
 def main() -> None:
     """Look into the savepoints and checkpoints of Apache Flink jobs, and change them.
 
-    PATH is the directory of a savepoint or checkpoint, or its _metadata file: a local path, or
-    a URI such as s3://bucket/savepoint-1a2b. Or flink://host:8081/JOB: the newest snapshot of a
-    running job; or - for what "kubectl get flinkstatesnapshot -o json" prints.
+    PATH is the directory of a savepoint or checkpoint, or its _metadata file: a local path, or a
+    URI such as s3://bucket/savepoint-1a2b. Or flink://host:8081/JOB: the newest snapshot of a
+    running job; or - for the output of "kubectl get flinkstatesnapshot -o json".
 
-    Exit codes: 0 done; 1 the savepoint is wrong, or what is asked can't be done with it; 2 the call
+    Exit codes: 0 done; 1 the savepoint is wrong, or can't do what you ask; 2 the call
     is wrong: an option, a query, the name of an operator, a table or a column; 3 two savepoints are
     different, or one is not restorable as it is; 130 Ctrl-C has stopped it.
     """
@@ -151,9 +151,9 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
         inspect.show: "Show rows of a table",
         query.query: "Run SQL over its tables, or open a prompt for it",
         inspect.browse: "Browse all of it on a full screen",
-        audit.key: "Show all that a key has",
+        audit.key: "Show everything that a key has",
         inspect.state_types: "Print the types of a PyFlink job's states",
-        inspect.files: "List its files, and who refers to them",
+        inspect.files: "List its files, and which state refers to them",
         serve.serve: "Show it in a web browser",
         agents.mcp: "Answer agents about it, by MCP",
         demo.demo: "Copy a small savepoint, and walk through these commands",
@@ -161,12 +161,12 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
     "Judge it": {
         checks.verify: "Check that it is whole",
         doctor.doctor: "Tell whether a release of Flink restores it",
-        audit.stats: "Show what weighs: states, keys, skew, timers",
+        audit.stats: "Show sizes: states, keys, skew, timers",
         checks.diff: "Compare it with another one",
-        checks.sql_diff: "Tell what becomes of it when a SQL query changes",
+        checks.sql_diff: "Tell which state survives a change of its SQL query",
         connectors.kafka: "Show or change the offsets of Kafka sources",
         connectors.sinks: "Show or drop pending commits of sinks",
-        connectors.sources: "Show or change where sources go on",
+        connectors.sources: "Show or change the positions of sources",
     },
     "Many savepoints": {
         audit.snapshots: "List all below a directory",
@@ -192,7 +192,7 @@ _COMMANDS: dict[str, dict[click.Command, str]] = {
         change.drop_field: "Remove a field from a state's values",
         change.widen_field: "Widen the type of a field of a state's values",
         change.update_state: "Update the values of a state, by SQL",
-        change.delete_keys: "Delete keys, by SQL or as find has found them",
+        change.delete_keys: "Delete keys, by SQL or from the answer of find",
         privacy.mask: "Mask values and keys by rules, or draft the rules",
         privacy.sample: "Copy a sample of its keys, masked if wanted",
         modify.merge_local: "Merge local keyed state into ordinary state",

@@ -73,7 +73,7 @@ def _tables(summary: PlannedSavepoint | WrittenSavepoint) -> list[tuple[str, Seq
 
 
 overwrite_option = click.option(
-    "--overwrite", is_flag=True, help="Replace a savepoint that lies at OUT."
+    "--overwrite", is_flag=True, help="Replace an existing savepoint at OUT."
 )
 dry_run_option = click.option(
     "--dry-run",
@@ -143,8 +143,8 @@ def errors_of_spark() -> Iterator[None]:
 def copy(writer: SavepointWriter) -> SavepointWriter:
     """Copy the savepoint or checkpoint at PATH to OUT, with every file that it refers to.
 
-    The copy needs no other directory: it can be moved, and what the original shared with other
-    checkpoints may go.
+    The copy needs no other directory: you can move it, and delete files that the original shared
+    with other checkpoints.
 
     \b
     savepoint copy s3://jobs/orders/chk-42 s3://archive/orders
@@ -188,7 +188,7 @@ def remove_operator(writer: SavepointWriter, operator: str) -> SavepointWriter:
 def remove_state(writer: SavepointWriter, operator: str, state: str) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, without the STATE of the OPERATOR.
 
-    OPERATOR is a uid, or the hash of one. Spark passes the other states through as unchanged bytes.
+    OPERATOR is a uid, or the hash of one. Spark copies the other states as unchanged bytes.
 
     \b
     savepoint remove-state s3://jobs/savepoint-1a2b summarize count s3://jobs/without-it
@@ -227,7 +227,7 @@ def rescale(
 ) -> SavepointWriter:
     """Copy the savepoint at PATH to OUT, with its state spread over other key groups and subtasks.
 
-    Keys are hashed anew if max parallelism changes. Spark passes values through as unchanged bytes.
+    Keys are hashed anew if max parallelism changes. Spark copies values as unchanged bytes.
 
     \b
     savepoint rescale s3://jobs/savepoint-1a2b s3://jobs/wider --max-parallelism 1024
@@ -254,9 +254,9 @@ def rescale(
 def convert(writer: SavepointWriter, to: SnapshotFormat) -> SavepointWriter:
     """Copy the savepoint or checkpoint at PATH to OUT, with its keyed state in another format.
 
-    So a job can change its state backend: native savepoints and checkpoints of RocksDB, ForSt, the
-    heap and changelogs become a canonical savepoint that needs only its directory. Nothing else
-    changes. Spark passes values through as unchanged bytes.
+    Then a job can change its state backend: native savepoints and checkpoints of RocksDB, ForSt,
+    the heap and changelogs become a canonical savepoint that needs only its directory. Nothing else
+    changes. Spark copies values as unchanged bytes.
 
     \b
     savepoint convert s3://jobs/orders/chk-42 s3://jobs/canonical
@@ -284,11 +284,11 @@ def classes(
 ) -> None:
     """Print the classes of values that have to be described, as YAML to fill in.
 
-    Kryo wrote their objects, or they extend a POJO, and no serializer describes them. All objects of
-    Kryo and all POJOs in the savepoint at PATH are read. Nothing behind an unknown class can be read:
-    fill in its fields, give the file as --classes, and repeat. For Flink 1 the list also has POJOs
-    with collections whose types migrate can't tell. Class files or sources of the job fill in the
-    fields. They are read and parsed, nothing is loaded or run.
+    Kryo wrote their objects, or they extend a POJO, and no serializer describes them. All objects
+    of Kryo and all POJOs in the savepoint at PATH are read. Nothing behind an unknown class can be
+    read: fill in its fields, give the file as --classes, and repeat. For Flink 1 the list also has
+    POJOs with collections whose types migrate can't tell. Class files or sources of the job fill in
+    the fields. They are read and parsed, nothing is loaded or run.
 
     \b
     savepoint classes s3://jobs/flink-1.20
@@ -327,7 +327,7 @@ def classes(
     multiple=True,
     metavar="OLD=NEW",
     callback=options.pairs("OLD=NEW"),
-    help="A class that has another name in the job of Flink 2.x. Repeatable.",
+    help="A class with another name in the job of Flink 2.x. Repeatable.",
 )
 @click.option(
     "--scala",
@@ -346,8 +346,8 @@ def migrate(
     """Copy the savepoint of Flink 1.x at PATH to OUT, as Flink 2.x restores it.
 
     Spark writes objects of Kryo for Kryo 5, and the List, Map and Set fields of POJOs with the
-    serializers that Flink 2.x has for them. Everything else is copied. States that can't be migrated
-    are refused, all at once, unless --skip-state leaves them out.
+    serializers that Flink 2.x has for them. Everything else is copied. States that can't be
+    migrated are refused, all at once, unless --skip-state leaves them out.
 
     \b
     savepoint migrate s3://jobs/flink-1.20 s3://jobs/flink-2.2 --target 2.2
@@ -365,7 +365,7 @@ def migrate(
 @options.merge_option("How a state's instances become one value: sum, min, max or concat.")
 @writes
 def merge_local(writer: SavepointWriter, operator: str, merge: dict[str, str]) -> SavepointWriter:
-    """Copy the savepoint at PATH to OUT, with the local state of an operator as ordinary one.
+    """Copy the savepoint at PATH to OUT, with the local state of an operator as ordinary state.
 
     Spark merges the instances of a key in all subtasks into one value, and appends those of lists.
     Flink restores the result.

@@ -87,7 +87,7 @@ def utf8_text(data: bytes, file: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise click.UsageError(f"{file} is no UTF-8: byte {error.start}") from error
+        raise click.UsageError(f"{file} is not UTF-8 at byte {error.start}") from error
 
 
 @contextmanager
@@ -154,7 +154,7 @@ def _note(text: str) -> None:
 
 
 def _path(path: str) -> str:
-    """A path; that of the snapshot in what ``kubectl`` prints, for ``-``."""
+    """A path; for ``-``, the path of the snapshot in the output of ``kubectl``."""
     if path != "-":
         return path
     with click.open_file(path, "rb") as file:
@@ -206,7 +206,7 @@ opening_only = collected(
         type=click.Path(exists=True, dir_okay=False, allow_dash=True),
         metavar="FILE",
         callback=callback(_classes),
-        help="Classes whose objects Kryo wrote, described in YAML as savepoint classes prints it.",
+        help="Descriptions of classes that Kryo wrote, in the YAML of savepoint classes.",
     ),
     common_option(
         "--key-type",
@@ -240,7 +240,7 @@ opening_only = collected(
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         callback=callback(_uids),
-        help="A file with a uid per line, as if each were given by --uid.",
+        help="A file with one uid per line; each counts as a --uid.",
     ),
     common_option(
         "--plan",
@@ -257,7 +257,7 @@ opening_only = collected(
         "--trigger-into",
         default="",
         metavar="PLACE",
-        help="As --trigger, in this directory of the cluster.",
+        help="Like --trigger, into this directory of the cluster.",
     ),
 )
 """The argument PATH and the options that say how the savepoint is opened."""

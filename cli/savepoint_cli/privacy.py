@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _strict = click.option(
     "--strict",
     is_flag=True,
-    help="Refuse fields that no rule names, and bytes that nobody can decode.",
+    help="Refuse fields that no rule names, and bytes that can't be decoded.",
 )
 
 
@@ -52,8 +52,8 @@ def mask(
 ) -> None:
     """Copy the savepoint at PATH to OUT, with values masked by the RULES.
 
-    RULES is a file of YAML; --suggest drafts it by names of fields and forms of texts. Keys are
-    masked, too: their states, windows and timers go with them. The secret of keyed methods comes
+    RULES is a YAML file; --suggest drafts it from the names of fields and the forms of texts. Keys
+    are masked, too, and keep their states, windows and timers. The secret of keyed methods comes
     from the variable SAVEPOINT_MASK_SECRET, or from where RULES say, never from the command line.
 
     \b
@@ -148,7 +148,7 @@ def find_values(
     """Show where the savepoint at PATH has a VALUE: in keys, values, operator state or any bytes.
 
     All state is read and decoded. A VALUE is a text, or a number or time as it is shown. Bytes that
-    nobody can decode, and files as a whole, are searched in UTF-8, UTF-16 and the forms of Flink and
+    can't be decoded, and whole files, are searched in UTF-8, UTF-16 and the forms of Flink and
     Kryo. Exit code 3 says that nothing was found.
 
     \b

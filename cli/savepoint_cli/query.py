@@ -57,7 +57,7 @@ def _file(given: str) -> tuple[str, str]:
     shell_complete=completion.paths,
     help="Write all rows to OUT, a .parquet, .csv or .json (lines) file; Spark also to a directory/.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace a file that lies at OUT.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing file at OUT.")
 @click.option("--allow-files", is_flag=True, help="Let DuckDB read files of this machine.")
 @options.memory_limit
 @click.option(
@@ -86,9 +86,9 @@ def query(
 
     SQL may come by stdin, too.
 
-    A table is called <operator>.<table>. Write _ for any other character than letters, digits and _,
-    or put the name in double quotes. "savepoint list" shows the names. A query reads only its tables,
-    the columns that it names, and the key groups of key = ... and key IN (...).
+    A table is called <operator>.<table>. Write _ for any other character than letters, digits and
+    _, or put the name in double quotes. "savepoint list" shows the names. A query reads only its
+    tables, the columns that it names, and the key groups of key = ... and key IN (...).
 
     \b
     savepoint query s3://jobs/orders/savepoint-1a2b "SELECT key, total FROM summarize.keyed_state"

@@ -49,8 +49,9 @@ def serve(
 ) -> None:
     """Show the savepoint at PATH, and each OTHER, in a web browser.
 
-    Needs the extra "serve". The printed address has a token, and only this machine reaches it. Pages show
-    operators, rows, keys, sizes, faults and differences, and answer SQL. They change nothing. Ctrl-C ends it.
+    Needs the extra "serve". The printed address has a token, and only this machine reaches it.
+    Pages show operators, rows, keys, sizes, faults and differences, and answer SQL. They change
+    nothing. Ctrl-C ends it.
 
     \b
     savepoint serve s3://jobs/orders/savepoint-1a2b s3://jobs/orders/savepoint-5e6f

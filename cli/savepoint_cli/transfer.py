@@ -61,8 +61,8 @@ def export_table(
 ) -> None:
     """Write TABLE of the savepoint at PATH to OUT, without Spark.
 
-    OUT is a file, a DuckDB file that gets the table, the directory of a Delta table, or a table of an
-    Iceberg catalog, CATALOG.NAMESPACE.TABLE.
+    OUT is a file, a DuckDB file that gets the table, the directory of a Delta table, or a table of
+    an Iceberg catalog, CATALOG.NAMESPACE.TABLE.
 
     \b
     savepoint export s3://jobs/savepoint-1a2b summarize.keyed_state totals.parquet --format parquet

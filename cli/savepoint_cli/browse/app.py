@@ -57,7 +57,7 @@ async def answer(call: Callable[[], T]) -> T:
 
 
 class SavepointBrowser(App[None]):
-    """Shows the contents of a savepoint; reads it in threads, so that the screen never stops."""
+    """Shows the contents of a savepoint; reads it in threads, so the screen never stops."""
 
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -250,7 +250,7 @@ class SavepointBrowser(App[None]):
     # Heavy state.
 
     def action_weigh(self) -> None:
-        """Shows what is heavy."""
+        """Shows the sizes of state."""
         self._go(self._weigh)
 
     async def _weigh(self) -> None:

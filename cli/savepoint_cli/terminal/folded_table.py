@@ -31,7 +31,7 @@ class TextTable:
 
 @dataclass(frozen=True, slots=True)
 class FoldedTable:
-    """The lines of a table, of which the first two are the heading, and a note on omissions."""
+    """The lines of a table, with a heading of two lines, and a note on omissions."""
 
     lines: tuple[str, ...]
     note: str

@@ -284,11 +284,11 @@ def output_option(command: Callable[..., None]) -> Callable[..., None]:
             default=OutputFormat.TEXT.value,
             show_default=True,
             callback=_output,
-            help="How the answer is shown: text (tables for people, lines with tabs in a pipe), json"
+            help="The form of the answer: text (tables for people, lines with tabs in a pipe), json"
             " (lines), csv, or vertical (a line per cell).",
         ),
         _flag("--vertical", "Show each cell on a line of its own; the same as --output vertical."),
-        _flag("--all", "Show all of a page on a terminal, more than one screen."),
+        _flag("--all", "Show the whole page, even if it is longer than the terminal."),
     ):
         command = decorate(command)
     return command

@@ -5,7 +5,7 @@
 | the name of the host is this machine's | pages of others whose name leads here (DNS rebinding)        |
 | a token, then a cookie              | other users of this machine, and pages of others                |
 | GET and HEAD alone                  | changes                                                         |
-| Content-Security-Policy             | scripts in what a savepoint holds, should an escape be missing  |
+| Content-Security-Policy             | scripts in names and values, should an escape be missing        |
 """
 
 from __future__ import annotations

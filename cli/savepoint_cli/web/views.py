@@ -86,7 +86,7 @@ def overview(served: Served, _given: QueryParams) -> Values:
 
 
 def table(served: Served, given: QueryParams) -> Values:
-    """Rows of a table, by page; perhaps those of a condition, in an order."""
+    """Rows of a table, by page; optionally filtered and ordered."""
     wanted = _wanted(served, given)
     return {"wanted": wanted, **_shown_rows(served, wanted.sql, wanted.page)}
 

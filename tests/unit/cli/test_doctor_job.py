@@ -78,7 +78,7 @@ def test_a_file_that_is_no_schema_is_refused(samples: Path, tmp_path: Path) -> N
     file.write_text('{"columns": []}', encoding="utf-8")
     code, output = run("doctor", samples / "currency-2.2.1-rocksdb-native", "--job", file)
     assert (code, output.count("\n")) == (1, 1)
-    assert "is no schema of a job" in output
+    assert "is not the schema of a job" in output
 
 
 HOSTILE = "a|b`@all<img>\x1b[2J\ufffe\n"

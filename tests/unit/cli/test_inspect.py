@@ -270,14 +270,14 @@ def test_a_path_comes_from_what_kubectl_prints(currency: Path) -> None:
 
 def test_only_a_running_job_takes_a_savepoint(currency: Path) -> None:
     code, output = run("describe", currency, "--trigger")
-    assert (code, "is no address of a job" in output) == (2, True)
+    assert (code, "is not the address of a job" in output) == (2, True)
 
 
 def test_a_list_of_uids_in_another_encoding_is_a_wrong_call(currency: Path, tmp_path: Path) -> None:
     uids = tmp_path / "uids"
     uids.write_bytes("Zoë".encode("latin-1"))
     code, output = run("list", currency, "--uids-file", uids)
-    assert (code, "is no UTF-8: byte 2" in output) == (2, True)
+    assert (code, "is not UTF-8 at byte 2" in output) == (2, True)
 
 
 def test_an_unknown_table_lists_those_there_are(currency: Path) -> None:
@@ -331,7 +331,7 @@ def test_arguments_that_are_no_utf_8(currency: Path, words: tuple[str, ...]) -> 
     code, output = run(*given, "total\udcff")
     assert code == 2
     assert output.splitlines()[-1] == (
-        f"Error: argument {len(words) + 1} is no UTF-8: b'total\\xff'"
+        f"Error: argument {len(words) + 1} is not UTF-8: b'total\\xff'"
     )
 
 
@@ -344,13 +344,13 @@ def test_files_that_are_no_utf_8(currency: Path, tmp_path: Path, command: str, o
     file.write_bytes(b"# caf\xe9")
     out = ("--out", tmp_path / "out") if command == "kafka" else ()
     code, output = run(command, currency, option, file, *out)
-    assert (code, output.splitlines()[-1]) == (2, f"Error: {file} is no UTF-8: byte 5")
+    assert (code, output.splitlines()[-1]) == (2, f"Error: {file} is not UTF-8 at byte 5")
 
 
 def test_sql_from_stdin_that_is_no_utf_8(currency: Path) -> None:
     result = CliRunner().invoke(main, ["query", str(currency)], input=b"SELECT '\xe9'")
     assert result.exit_code == 2
-    assert result.stderr.splitlines()[-1] == "Error: stdin is no UTF-8: byte 8"
+    assert result.stderr.splitlines()[-1] == "Error: stdin is not UTF-8 at byte 8"
 
 
 def test_times_of_access_are_dates_or_numbers() -> None:

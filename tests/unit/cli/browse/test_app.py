@@ -173,7 +173,7 @@ def test_a_row_shows_the_bytes_that_were_not_decoded_and_why() -> None:
         assert browser.place == "shapes.keyed_state"
 
         await browser.find("seven")
-        assert browser.status == "'seven' is no key of type int64"
+        assert browser.status == "'seven' is not a key of type int64"
         await browser.choose("transactions_source", "coordinator_state")
         await browser.press("k")
         assert browser.status == "rows of this table have no key"
