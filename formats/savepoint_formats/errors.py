@@ -91,7 +91,7 @@ class RefusedError(SavepointError):
 
 
 class UsageError(SavepointError):
-    """The call is wrong: it names what the savepoint doesn't have, or doesn't fit what it has."""
+    """The call is wrong: it names something missing, or doesn't fit the savepoint."""
 
 
 class JobError(SavepointError):
@@ -110,7 +110,7 @@ class SavepointWarning(UserWarning):
 
 
 class UnreadTableWarning(SavepointWarning):
-    """A table is left out because its files are missing or damaged."""
+    """A table is skipped because its files are missing or damaged."""
 
 
 class UnknownUidWarning(SavepointWarning):
@@ -220,7 +220,7 @@ class HashCodeError(RefusedError, ValueError):
 
 
 class UnstableKeyError(RefusedError):
-    """Equal keys of this type may have different bytes, so that rows can't be sorted by them."""
+    """Equal keys of this type may have different bytes, so rows can't be sorted by them."""
 
 
 class NotMergeableError(RefusedError, TypeError):
@@ -260,7 +260,7 @@ class ColumnNotFoundError(NotFoundError, UsageError):
 
 
 class ColumnTypeError(WriteError, TypeError):
-    """The type of a column doesn't fit what the column must become."""
+    """The type of a column doesn't fit the required type."""
 
 
 class InexactTimeError(RefusedError, ValueError):
@@ -290,7 +290,7 @@ class NullValueError(UnencodableError):
 
 
 class DuplicateKeyError(WriteError):
-    """Two rows have the same key, so that one would hide the other's state."""
+    """Two rows have the same key, so one would hide the other's state."""
 
 
 class OverlappingWindowsError(WriteError):
@@ -306,7 +306,7 @@ class EndlessTimersError(RefusedError):
 
 
 class ConversionError(RefusedError):
-    """An operator with state that only it can read, so that nobody can convert it."""
+    """An operator has state that only it can read, so it can't be converted."""
 
 
 class MigrationError(RefusedError):
@@ -330,7 +330,7 @@ class KeyGroupError(WriteError, ValueError):
 
 
 class FunctionResultError(WriteError, ValueError, TypeError):
-    """A function has given rows or state that are not as it was told that they would be."""
+    """A function has given rows or state that don't fit its declarations."""
 
 
 class NullKeyError(WriteError, ValueError):
@@ -342,12 +342,12 @@ class KeyTypeError(RefusedError, UsageError, ValueError):
 
 
 class StateTypeError(DamagedError):
-    """Subtasks differ in the type of a state, so that no table can show it."""
+    """Subtasks differ in the type of a state, so no table can show it."""
 
 
 @dataclass
 class FormatError(DamagedError):
-    """The bytes of a file are not what its format says.
+    """The bytes of a file violate its format.
 
     Attributes:
         message: What is wrong, and what was expected.

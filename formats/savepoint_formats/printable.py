@@ -153,7 +153,7 @@ def html_table(
 
 
 def identifies(name: str) -> bool:
-    """Whether numbers of this name are ids rather than counts, so that digits are not grouped.
+    """Whether numbers of this name are ids, whose digits are not grouped, rather than counts.
 
     Example:
         >>> identifies("checkpoint id"), identifies("size")

@@ -58,7 +58,7 @@ class TokenReader:
             raise self.error(repr(token))
 
     def expect_end(self) -> None:
-        """Raises ``ValueError`` if a token is left."""
+        """Raises ``ValueError`` if a token remains."""
         if self.peek():
             raise self.error("the end")
 

@@ -24,7 +24,7 @@ class Codec:
     only_in: IntEnum | None = None
 
     def only(self, kind: IntEnum) -> Codec:
-        """The codec of a field of structures of this type alone."""
+        """The codec of a field that holds only structures of this type."""
         return replace(self, only_in=kind)
 
 

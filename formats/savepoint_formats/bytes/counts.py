@@ -1,4 +1,4 @@
-"""Limit for the number of elements of a list, if the bytes that are left don't limit it."""
+"""Limit for the number of elements of a list, if the remaining bytes don't limit it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Checked views of bytes in Java's ``DataInput`` encoding, which is big endian.
 
-Every read checks that its bytes exist. Every count is checked against the bytes that are left before
-it decides a loop or an allocation. Errors name the path and the byte.
+Every read checks that its bytes exist. Every count is checked against the remaining bytes before it
+decides a loop or an allocation. Errors name the path and the byte.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class DataInputView:
 
     @property
     def remaining(self) -> int:
-        """Number of bytes that are left."""
+        """Number of remaining bytes."""
         return self.end - self.position
 
     @property
@@ -79,7 +79,7 @@ class DataInputView:
         return DataInputView(self.buffer[start : start + size], self.path, base)
 
     def read_rest(self) -> bytes:
-        """All bytes that are left."""
+        """All remaining bytes."""
         return self.read_bytes(self.remaining)
 
     def read_byte(self) -> int:
@@ -133,7 +133,7 @@ class DataInputView:
     def read_count(self, element_size: int = 1) -> int:
         """An i32 that counts elements of at least ``element_size`` bytes each.
 
-        Raises ``FormatError`` if it is negative or needs more bytes than are left.
+        Raises ``FormatError`` if it is negative or needs more bytes than remain.
         """
         count = self.read_int()
         if count < 0 or count * element_size > self.remaining:
@@ -197,7 +197,7 @@ class DataInputView:
         return _join_surrogates("".join(map(chr, units)))
 
     def expect_end(self) -> None:
-        """Raises ``FormatError`` if bytes are left."""
+        """Raises ``FormatError`` if bytes remain."""
         if self.remaining:
             raise self.error(f"{self.remaining} bytes too many, expected the end")
 

@@ -7,8 +7,8 @@
 | u32 LE       |       | masked CRC-32C of the uncompressed data                           |
 | …            |       | type 0: a snappy block, type 1: the data itself                   |
 
-The format knows more types, which readers skip. Flink writes none of them, so that such a chunk is
-a damaged one, which must not be skipped.
+The format knows more types, which readers skip. Flink writes none of them, so such a chunk is
+damaged and must not be skipped.
 
 Source: the framing format of snappy.
 """

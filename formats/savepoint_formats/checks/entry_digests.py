@@ -1,7 +1,7 @@
 """Digests of entries, which show whether two snapshots have the same entries in any files.
 
-Entries are compared in canonical form. A digest is the sum of the hashes of all entries, so that
-it needs no order and little memory.
+Entries are compared in canonical form. A digest is the sum of the hashes of all entries, so it
+needs no order and little memory.
 
 Values of a column have hashes of 128 bits. Maps and sets are equal whatever the order of their entries, NaN equals NaN, null only null. Two different
 values have the same hash once in 2^128.
@@ -48,7 +48,7 @@ _SHIFT, _LAST_SHIFT = np.uint64(30), np.uint64(31)
 
 
 def mixed(hashes: Hashes) -> Hashes:
-    """Mixes hashes, so that each bit depends on all."""
+    """Mixes hashes: each bit then depends on all bits."""
     return _by_half(lambda half: _mixed(hashes[:, half].copy(), half), len(hashes))
 
 
@@ -92,7 +92,7 @@ def row_hashes(columns: Sequence[pa.Array], count: int) -> Hashes:
 
 
 def value_hashes(column: pa.Array | pa.ChunkedArray, *, has_no_order: bool = False) -> Hashes:
-    """The hash of each value; with ``has_no_order`` that of a list's elements does not count."""
+    """The hash of each value; with ``has_no_order``, the order of a list's elements does not count."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if isinstance(column, pa.ChunkedArray):  # of no chunks, or of too many bytes for one
@@ -108,12 +108,12 @@ def value_hashes(column: pa.Array | pa.ChunkedArray, *, has_no_order: bool = Fal
 
 
 def without_empty(column: pa.Array, hashes: Hashes) -> Hashes:
-    """The hashes, with that of null for empty collections."""
+    """The hashes, with null's hash for empty collections."""
     return np.where((Collections(column).lengths == 0)[:, None], _NULL, hashes)
 
 
 def is_nothing(hashes: Hashes) -> NDArray[np.bool_]:
-    """Whether each hash is that of a null."""
+    """Whether each hash is null's."""
     return are_same(hashes, _NULL[None, :])
 
 

@@ -1,4 +1,4 @@
-"""Faults of the entries of keyed state, in canonical form whatever their file.
+"""Faults of the entries of keyed state, in canonical form for any file.
 
 A range of key groups that can't be read is halved until it is one key group, then read state by
 state, so that everything else is still checked.
@@ -254,7 +254,7 @@ def joined(entries: StoredEntries) -> tuple[Chunk, EntrySpans]:
 
 
 def _errors(read: Decode, entries: StoredEntries) -> Iterator[tuple[int, FormatError, int]]:
-    """Index and error of each entry that cannot be decoded, and how many are lost with it."""
+    """Index and error of each entry that cannot be decoded, and the number of entries lost with it."""
     start, listed = 0, 0
     while start < len(entries):
         rest = StoredEntries(entries.keys.slice(start), entries.values.slice(start))

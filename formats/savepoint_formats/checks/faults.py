@@ -22,7 +22,7 @@ class Severity(StrEnum):
 
     | value     | meaning                                                                   |
     |-----------|---------------------------------------------------------------------------|
-    | damage    | bytes are missing, or are not what their format says                      |
+    | damage    | bytes are missing, or violate their format                      |
     | unchecked | the savepoint alone does not tell; a class of the job decides              |
     """
 
@@ -46,7 +46,7 @@ class Check(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that is wrong.
+    """A fault of a savepoint.
 
     Attributes:
         severity: Whether state is lost.

@@ -177,7 +177,7 @@ def _operator_states(directory: SnapshotDirectory, handle: OperatorStateHandle) 
 
 
 def _check_table(file: StateFile, size: int, names: frozenset[str] | None) -> None:
-    """``names`` are those of the states in the header; None if it can't be read."""
+    """``names`` are the names of states in the header; None if it can't be read."""
     table = Sst.open(file, size)
     table.read_index()
     if names is not None and table.column_family not in (*names, DEFAULT_FAMILY):

@@ -55,7 +55,7 @@ def type_faults(
 
 
 def _difference(own: State, known: State | None) -> str | None:
-    """The part of a state that has another type; None if there is none."""
+    """The key, namespace or value of a state that has another type; None if there is none."""
     if known is None:
         return None
     for part, name in _PARTS.items():

@@ -37,7 +37,7 @@ _MAX_TYPES = 10_000
 
 
 def unread_parts(reader: str, writer: str) -> list[str] | None:
-    """The parts of a writer's schema that a reader's doesn't read, each with the reason.
+    """The types in a writer's schema that a reader's doesn't read, each with the reason.
 
     None if one of the schemas is not understood.
     """
@@ -50,7 +50,7 @@ def unread_parts(reader: str, writer: str) -> list[str] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Schema:
-    """A type of a schema: what it is, its JSON, and the names that it may use."""
+    """A type of a schema: its kind, its JSON, and the names that it may use."""
 
     kind: str
     json: Any

@@ -1,6 +1,6 @@
-"""The state of a job as its savepoint declares it, without values: what a new version is compared with.
+"""The state that a job's savepoint declares, without values, to compare a new version with.
 
-As JSON it can be kept in the job's repository:
+You can keep it as JSON in the job's repository:
 
 | field           | meaning                                                                        |
 |-----------------|--------------------------------------------------------------------------------|

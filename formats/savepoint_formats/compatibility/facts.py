@@ -92,9 +92,9 @@ class StateFacts:
 
     Attributes:
         kind: ``value``, ``map``, ``timers``, ``union list``, ...
-        serializers: All of its serializers, those inside others too.
+        serializers: All of its serializers, including nested ones.
         is_repeated: Whether keyed state of the operator has the name twice.
-        subclasses: Subclasses of POJOs among its values that nobody has described.
+        subclasses: Undescribed subclasses of POJOs among its values.
         unseen: Reason why not all values were searched for subclasses, or empty.
         is_v2: Whether it is state V2, of an asynchronous operator.
     """
@@ -188,8 +188,8 @@ def operator_facts(
 ) -> tuple[OperatorFacts, tuple[str, ...]]:
     """The facts of an operator, and the reasons why some are not known.
 
-    States of formats that are not Flink's come from the ``catalog``. With a ``glance``, values of POJOs
-    are searched for subclasses that nobody has described.
+    States of formats that are not Flink's come from the ``catalog``. With a ``glance``, values of
+    POJOs are searched for undescribed subclasses.
     """
     collected = _Collected(directory, kryo)
     for subtask in record.subtasks:

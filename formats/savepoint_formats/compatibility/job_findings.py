@@ -49,7 +49,7 @@ class JobFindings:
 def job_findings(
     old: Iterable[JobOperator], new: Iterable[JobOperator], crossing: Crossing
 ) -> tuple[dict[str, JobFindings], list[tuple[JobOperator, JobFindings]]]:
-    """Findings by the hash of an operator, and those of operators that only the new job has."""
+    """Findings by the hash of an operator, and findings on operators that only the new job has."""
     by_hash: dict[str, JobFindings] = {}
     added = []
     for pair in operator_pairs(old, new):

@@ -1,4 +1,4 @@
-"""Operators and states of a savepoint beside those of a new version of its job."""
+"""Pairs of operators and states: of a savepoint, and of a new version of its job."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OperatorPair:
-    """An operator of the savepoint and that of the new job; one of them may be missing.
+    """An operator of the savepoint and its match in the new job; one of them may be missing.
 
     ``likely`` are the operators of the job that have its states, and that the savepoint lacks.
     """
@@ -29,11 +29,11 @@ class OperatorPair:
 
 @dataclass(frozen=True, slots=True)
 class StatePair:
-    """A state of the savepoint and that of the new job; one of them may be missing.
+    """A state of the savepoint and its match in the new job; one of them may be missing.
 
     Attributes:
         likely: Names of states of the job that have its type, and that the savepoint lacks.
-        resolutions: Role of a serializer -> what becomes of it.
+        resolutions: Role of a serializer -> its outcome.
     """
 
     old: StateFacts | None

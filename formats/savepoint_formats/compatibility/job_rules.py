@@ -1,6 +1,6 @@
-"""Rules about operators and states of an old job that a new version of it restores: a row each.
+"""Rules about operators and states of an old job that a new version restores: a row each.
 
-What they say of some forty changes is what a real Flink then does; so is that of ``JOB_TYPE_RULES``.
+For some forty changes, a real Flink does what these rules and ``JOB_TYPE_RULES`` predict.
 """
 
 from __future__ import annotations

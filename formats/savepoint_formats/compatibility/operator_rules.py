@@ -67,7 +67,7 @@ def _of_type(what: str, *types: KeyedHandleType) -> Callable[[OperatorFacts], It
 
 
 def _of_rocksdb_or_forst(operator: OperatorFacts) -> Iterator[str]:
-    """Files whose backend nobody knows; only ForSt has state V2."""
+    """Files of an unknown backend; only ForSt has state V2."""
     types = {KeyedHandleType.INCREMENTAL, KeyedHandleType.INCREMENTAL_V1}
     if _types(operator) & types and not any(state.is_v2 for state in operator.states):
         yield "files of RocksDB or ForSt"

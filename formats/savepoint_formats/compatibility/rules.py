@@ -92,7 +92,7 @@ def to_another(crossing: Crossing) -> bool:
 
 
 def on(*backends: str) -> Callable[[Crossing], bool]:
-    """Whether the job has one of these state backends; ``""`` means that nobody has said."""
+    """Whether the job has one of these state backends; ``""`` is an unknown backend."""
     return lambda crossing: crossing.backend in backends
 
 
@@ -125,7 +125,7 @@ class Verdict(StrEnum):
     | not restorable             | Flink refuses it; no change of the savepoint helps          |
     | restorable after migration | Flink refuses it as it is; the savepoint can be rewritten   |
     | unknown                    | the savepoint does not tell                                 |
-    | restorable                 | no rule speaks against it                                   |
+    | restorable                 | no rule is against it                                   |
     """
 
     SILENT_CORRUPTION = "silent corruption"

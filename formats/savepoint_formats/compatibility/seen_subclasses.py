@@ -1,7 +1,7 @@
-"""Finds states with values of subclasses of POJOs that nobody has described.
+"""Finds states with values of undescribed subclasses of POJOs.
 
-Flink makes a serializer for such a class when it meets a value. No header has its layout, so the bytes
-of values are searched: in bulk, and in large states only the first ones.
+Flink makes a serializer for such a class when it meets a value. No header has its layout, so the
+bytes of values are searched: in bulk, and only the first values of large states.
 """
 
 from __future__ import annotations

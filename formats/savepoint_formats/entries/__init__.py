@@ -1,1 +1,1 @@
-"""Keys and values as they are stored: their borders, and the runs of entries."""
+"""Stored keys and values: their borders, and the runs of entries."""

@@ -62,7 +62,7 @@ class Frames:
         run_states: State of each run of entries.
         run_starts: First entry of each run.
         spans: Four rows: start and end of each key with its prefix, start and end of its value.
-        next: Start of what is left of the last section; behind its end mark if nothing is left.
+        next: Start of the unread bytes of the last section; behind its end mark if all are read.
         is_end: Whether the end mark of the last section was found.
         wanted: How far the chunk must reach at least, if it ends within an entry.
         foreign: First entry of another key group than its section's; NONE_FOREIGN.

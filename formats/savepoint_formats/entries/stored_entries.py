@@ -1,7 +1,7 @@
 """Entries of keyed state as bytes, and the runs of canonical files that they become.
 
-A run is what a section of a canonical file has of one state. It doesn't say where it lies: a
-section is any runs of its key group, one behind the other, and an end mark.
+A run has the entries of one state in a section of a canonical file. It doesn't depend on its place:
+a section is a sequence of any runs of its key group, and an end mark.
 
 | bytes        | field | meaning                                                               |
 |--------------|-------|-----------------------------------------------------------------------|
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from savepoint_formats.program.spans import Spans
 
 RUN_SCHEMA = pa.schema({"key_group": pa.int32(), "run": pa.large_binary()})
-"""Runs of a key group of the new savepoint, one behind the other."""
+"""A sequence of runs of a key group of the new savepoint."""
 
 _MAX_SIZE = (1 << 31) - 1
 
@@ -82,7 +82,7 @@ class RunEntries:
 def joined_runs(
     entries: Sequence[RunEntries], prefix_size: int, group_count: int
 ) -> pa.RecordBatch:
-    """Runs of all states, those of a key group behind each other; entries keep their order."""
+    """Runs of all states, grouped by key group; entries keep their order."""
     sizes, positions, last_keys = np.zeros((3, len(entries), group_count), np.int64)
     jobs = []
     for number, of_state in enumerate(entries):

@@ -1,7 +1,7 @@
 """Shapes of ``hashCode``: how classes of Java programs combine the hash codes of their fields.
 
-A shape has a rule that combines hash codes (its family), and the fields in their order. Its text is
-what a Java programmer would say, and can be parsed::
+A shape has a rule that combines hash codes (its family), and the fields in their order. Its text
+looks like Java code, and can be parsed::
 
     Objects.hash(id, name)
     record(id, address: record(city, street))
@@ -23,7 +23,7 @@ what a Java programmer would say, and can be parsed::
 A case class has the name of its declaration, such as ``product of Key(id, name)``. Case classes with
 a field of floating point are not covered, because Scala hashes such numbers like equal integers.
 
-The hash code of one field alone is that of a record with it. A boolean has the hash code 1231 or
+The hash code of a single field is that of a record with it. A boolean has the hash code 1231 or
 1237, unless a family hashes primitive booleans in another way.
 """
 
@@ -127,7 +127,7 @@ BOXED = (1231, 1237)
 
 
 class Mix(Enum):
-    """How the hash code of a field is added to those before it."""
+    """How the hash code of a field is added to the state of earlier fields."""
 
     ADD = "add"
     XOR = "xor"

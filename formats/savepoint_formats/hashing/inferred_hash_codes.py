@@ -5,7 +5,7 @@ wrong guess explains the key group of one key with a chance of 1 to max parallel
 of n keys with the n-th power of that chance. All shapes of ``hash_shapes`` are tried, over all or some
 fields, in all orders as far as seconds allow. A shape is taken only if it explains every key.
 
-Many candidates at once are tried with few keys first, which most of them fail.
+First many candidates are tried with few keys, where most of them fail.
 """
 
 from __future__ import annotations

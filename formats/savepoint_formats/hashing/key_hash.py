@@ -88,7 +88,7 @@ _INT = np.iinfo(np.int32)
 
 NULL_VALUE = 53
 NONE_HASH = 2433880
-"""The hash code of Scala's ``None``: that of its name."""
+"""The hash code of Scala's ``None``, which is its name's."""
 
 PRODUCT_SEED = 0xCAFEBABE
 
@@ -111,7 +111,7 @@ KRYO_LAYOUTS: dict[str, Layout] = {
 
 
 def key_hashes(layout: Layout, column: pa.Array) -> Hashes:
-    """The hash code of each key of a column, whose rows may lack their kind.
+    """The hash code of each key of a column; its rows may lack their kind.
 
     Raises:
         UnstableHashError: A hash code depends on more than the value, or on code of the user.

@@ -5,7 +5,7 @@
 | u32         | magic       | CAFEBABE                                                     |
 | u16, u16    | version     | minor and major                                              |
 | u16         | n           | one more than there are constants                            |
-| n - 1       | constants   | u8 tag and what it has; a long or double takes two numbers   |
+| n - 1       | constants   | u8 tag and its content; a long or double takes two numbers   |
 | u16         | flags       | ``ClassFlag``                                                |
 | u16, u16    | names       | numbers of the class and its superclass; 0 if it has none    |
 | u16, n u16  | interfaces  | numbers of classes                                           |

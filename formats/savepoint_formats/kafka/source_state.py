@@ -1,4 +1,4 @@
-"""State of Kafka sources: splits of readers, what a coordinator holds, and offsets before Flink 1.14.
+"""State of Kafka sources: splits of readers, state of coordinators, and offsets before Flink 1.14.
 
 Kafka's connector: ``KafkaPartitionSplitSerializer``, ``KafkaSourceEnumStateSerializer``.
 
@@ -12,7 +12,7 @@ Kafka's connector: ``KafkaPartitionSplitSerializer``, ``KafkaSourceEnumStateSeri
 | -915623761774 | the reader begins after the latest record                  |
 | -915623761773 | the reader begins where its consumer group has committed   |
 
-A coordinator holds what its enumerator wrote:
+A coordinator has the state that its enumerator wrote:
 
 | bytes  | field      | meaning                                        |
 |--------|------------|------------------------------------------------|

@@ -18,7 +18,7 @@ from savepoint_formats.bytes.codecs import BYTES, INT, Codec, Record
 
 @dataclass(frozen=True, slots=True)
 class Versioned(Record):
-    """Bytes, and the version of what wrote them."""
+    """Bytes, and the version of the serializer that wrote them."""
 
     FIELDS: ClassVar[tuple[Codec, ...]] = (INT, BYTES)
     version: int

@@ -124,7 +124,7 @@ class MapOf(Layout):
 
 @node
 class Struct(Layout):
-    """The fields, one behind the other."""
+    """The fields, one after the other."""
 
     names: tuple[str, ...]
     fields: tuple[Layout, ...]
@@ -192,7 +192,7 @@ class Framed(Layout):
 
 @node
 class Packed(Layout):
-    """Elements, one behind the other, up to the end of the ``Framed`` value around them.
+    """Elements, one after the other, up to the end of the ``Framed`` value around them.
 
     With ``is_single`` there is exactly one, which has no list around it.
     """
@@ -205,8 +205,8 @@ class Packed(Layout):
 class Varying(Layout):
     """The bytes of ``inner``, by a serializer that claims varying sizes.
 
-    Avro's serializer does so, and those of classes that write themselves. The claim changes how keys are
-    stored; see ``serializer_length``.
+    Avro's serializer does so, like serializers of classes that write themselves. The claim changes
+    how keys are stored; see ``serializer_length``.
     """
 
     inner: Layout

@@ -54,7 +54,7 @@ class KryoClass:
         fields: Fields that are neither static nor transient, including those of superclasses.
         is_final: Whether the class is final; an enum of constants without bodies is.
         constants: The names of an enum's constants.
-        is_pojo: Whether Flink treats it as a POJO; None if nobody has said.
+        is_pojo: Whether Flink treats it as a POJO; None if unknown.
         superclass: The POJO that a POJO extends.
     """
 
@@ -84,11 +84,12 @@ class NamedClass:
 
 @node
 class Kryo(Layout):
-    """An object graph of Kryo; the Kryo that wrote it (2.24 or 5.6) is that of the savepoint's Flink.
+    """An object graph of Kryo; the savepoint's Flink decides its version (2.24 or 5.6).
 
     Attributes:
         class_name: The declared class.
-        registrations: Those of the snapshot, in order; their numbers follow the built-in ones.
+        registrations: Registrations of the snapshot, in order; their numbers follow the built-in
+            ones.
         classes: The user's descriptions, if ``class_name`` is described.
         version: The Kryo that new objects are written for, empty if none are.
         is_open: Whether the struct of a described class has a field for bytes that do not fit.

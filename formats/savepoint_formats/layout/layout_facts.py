@@ -174,10 +174,10 @@ def stream_record(layout: Layout) -> Layout | None:
 
 
 def as_records(layout: Layout) -> Layout:
-    """The layout as a reader sees it: elements without what lies around them.
+    """The layout as a reader sees it: elements without their wrappers.
 
-    A list of stream elements becomes a list of records: a window with an evictor stores its elements so, and
-    only records. A list of frames becomes the list of all that lies in them, or the only value.
+    A list of stream elements becomes a list of records, because a window with an evictor stores
+    only records. A list of frames becomes the list of their contents, or the only value.
     """
     match layout:
         case Repeated(Framed(Packed(element, is_single))):

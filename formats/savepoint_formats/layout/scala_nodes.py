@@ -9,8 +9,8 @@ from savepoint_formats.layout.node import Layout, node
 class CaseClass(Layout):
     """i32 arity, then as many of the fields; a negative arity is null.
 
-    Data from before a field was added has a lower arity: the fields that it lacks are null. The null
-    of today is the smallest i32 and ``padding`` zero bytes, that of older releases -1.
+    Data from before a field was added has a lower arity: missing fields are null. Null is the
+    smallest i32 and ``padding`` zero bytes; in older releases it was -1.
     """
 
     class_name: str
@@ -32,7 +32,7 @@ class Coproduct(Layout):
 
 @node
 class OfScala(Layout):
-    """A value of a class of Scala, whose hash codes are not those of Java.
+    """A value of a class of Scala, with other hash codes than in Java.
 
     With ``is_nullable``, the smallest i32 in the place of a count is null.
     """

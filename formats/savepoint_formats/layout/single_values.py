@@ -98,7 +98,7 @@ class LocalDateTime(Layout):
 
 @node
 class TimerTimestamp(Layout):
-    """i64 with its sign bit flipped, so that bytes sort as times do."""
+    """i64 with its sign bit flipped; its bytes sort like times."""
 
 
 @node
@@ -159,7 +159,7 @@ class Bytes(Layout):
 class Pickle(Layout):
     """i32 size, a pickle of Python.
 
-    Readers of an open one take bytes that are no pickle up to the end of the frame around them.
+    An open one may also hold bytes that are no pickle, up to the end of the frame around it.
     """
 
     is_open: bool = False

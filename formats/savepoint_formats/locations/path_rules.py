@@ -33,9 +33,9 @@ _SPREAD = 2
 def is_own(file: Location, directory: Location) -> bool:
     """Whether a file lies in the directories of the snapshot whose ``_metadata`` is in ``directory``.
 
-    A savepoint has its directory. A checkpoint is ``<job>/chk-<n>``, and shares ``<job>/shared`` and
-    ``<job>/taskowned`` with others. Links count as what they lead to, or else a link in the directory
-    would make any file of the machine the savepoint's own.
+    A savepoint has its directory. A checkpoint is ``<job>/chk-<n>``, and shares ``<job>/shared``
+    and ``<job>/taskowned`` with others. Links count as their targets, or else a link in the
+    directory would make any file of the machine the savepoint's own.
     """
     if not file.filesystem.equals(directory.filesystem):
         return False
@@ -57,7 +57,7 @@ def _is_spread(path: str, own: str) -> bool:
 
 
 def is_below(path: str, directory: str) -> bool:
-    """Whether a path is that of the directory, or of something in it."""
+    """Whether a path is the directory, or something in it."""
     return path == directory or path.startswith(f"{directory.rstrip('/')}/")
 
 
@@ -74,8 +74,8 @@ def real_path(location: Location) -> str:
 class PathRules:
     """Which paths of handles are followed.
 
-    Files below ``allowed`` (local directories and URIs) always are. If the rules are strict, only the
-    snapshot's own directories are followed besides.
+    Files below ``allowed`` (local directories and URIs) always are. With strict rules, only the
+    snapshot's own directories are followed as well.
     """
 
     allowed: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class PathRules:
 
     @classmethod
     def of(cls, allowed: Iterable[PathText] = (), *, is_strict: bool = False) -> Self:
-        """Checks what a user gives.
+        """Checks the user's arguments.
 
         Raises:
             TypeError: ``allowed`` is one text, whose letters would be directories.

@@ -44,7 +44,7 @@ class OpenedFile:
         return OpenedFile, (self._first,)
 
     def size_of(self, location: Location) -> int | None:
-        """The number of bytes; None if there is no file, ``UnreachableError`` if nobody knows."""
+        """The number of bytes; None if there is no file, ``UnreachableError`` if that is unknown."""
         if location.filesystem.type_name != "s3" or "\0" in location.path:
             return location.file_size()
         try:
@@ -129,7 +129,7 @@ class ReadAhead:
         self._requests: list[_Request] = []
 
     def begin(self) -> None:
-        """Begins to read before anybody asks."""
+        """Begins to read in advance."""
         if self._waiting:
             self._begin_from(0)
 
@@ -175,7 +175,7 @@ class StateFile:
     """A file, or a range of one, that a handle leads to.
 
     Methods that read raise ``StateFileNotFoundError`` if the file is gone, ``UnreachableError`` if it
-    can't be read, and ``FileReplacedError`` if it is another one than when it was first read.
+    can't be read, and ``FileReplacedError`` if it was replaced since the first read.
 
     Attributes:
         path: Its path, or the name of inline bytes, for errors and listings.
@@ -183,7 +183,7 @@ class StateFile:
         location: Where it is; None if it is missing.
         start: First byte of the range.
         size: Bytes of the range; None = to the end of the file.
-        is_own: Whether it lies in a directory of the savepoint's own, or one that is allowed.
+        is_own: Whether it lies in one of the savepoint's own directories, or in an allowed one.
         problem: Why the path was not followed, if that is why there is no location.
         declared_size: Bytes of the whole file in its handle; None if the handle has none.
         opened: Reads it.

@@ -153,7 +153,7 @@ _changing = Lock()
 
 
 def _keep(stored: StoredObject) -> None:
-    """Lets an object keep its first bytes, and drops those of the oldest ones beyond the limit."""
+    """Lets an object keep its first bytes, and drops those of the oldest objects beyond the limit."""
     if stored.kept_size <= MAX_KEPT_SIZE:
         return
     with _changing:

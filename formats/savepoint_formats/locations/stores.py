@@ -152,7 +152,7 @@ def _joined(root: str, path: str) -> str:
 
 
 def started(call: Callable[[], AnswerT]) -> Future[AnswerT]:
-    """Runs a call in a thread that nobody has to wait for: it ends with the process."""
+    """Runs a call in a daemon thread, which ends with the process."""
     answer: Future[AnswerT] = Future()
     answer.set_running_or_notify_cancel()
 
@@ -209,7 +209,7 @@ def client_of(filesystem: fs.FileSystem, seconds: int = _READ_SECONDS) -> Any:
 
 
 def is_signing(client: Any) -> bool:
-    """Whether it has credentials, without which nobody writes to a store."""
+    """Whether it has credentials, which a write to a store needs."""
     from botocore import UNSIGNED  # noqa: PLC0415  # an extra
 
     return client.meta.config.signature_version is not UNSIGNED

@@ -96,7 +96,7 @@ def _operator_streams(subtask: SubtaskState) -> Iterator[tuple[str, FileKind, St
 def keyed_streams(
     handle: KeyedStateHandle | ChangesHandle, role: str, kind: FileKind = FileKind.KEYED_STATE
 ) -> Iterator[tuple[str, FileKind, StreamHandle]]:
-    """The role, file kind and handle of each stream; ``kind`` is that of files with key groups."""
+    """The role, file kind and handle of each stream; ``kind`` is for files with key groups."""
     match handle:
         case KeyGroupsHandle():
             yield role, kind, handle.stream
@@ -115,7 +115,7 @@ def keyed_streams(
 
 
 def with_streams(operator: OperatorState, replacement: Replacement) -> OperatorState:
-    """The operator with its streams replaced, except that of the coordinator.
+    """The operator with its streams replaced, except the coordinator's.
 
     File merging writes a handle without bytes for a subtask without operator state; it is dropped.
     Directories that other handles name are dropped too because new streams are elsewhere.

@@ -65,7 +65,7 @@ class _Range:
 
 @dataclass(frozen=True, slots=True)
 class _Original:
-    """An existing file that a handle refers to; ``size`` is that of the whole file."""
+    """An existing file that a handle refers to; ``size`` is the size of the whole file."""
 
     file: StateFile
     location: Location

@@ -77,7 +77,7 @@ class NewSnapshot:
         uri: The path as the user wrote it.
         location: The directory.
         replaced: Identifies the ``_metadata`` that is replaced; None if there is none.
-        write_id: In the name of each file of this write alone.
+        write_id: Only in the names of this write's files.
     """
 
     uri: str
@@ -260,7 +260,7 @@ class NewSnapshot:
         return write_of(path) == self.write_id and not is_sign(path)
 
     def _present(self) -> dict[str, fs.FileInfo]:
-        """Files of the directory by name, without those of directories below it."""
+        """Files directly in the directory, by name."""
         selector = fs.FileSelector(self.location.path, allow_not_found=True)
         infos = self.location.filesystem.get_file_info(selector)
         return {info.base_name: info for info in infos}

@@ -74,7 +74,7 @@ def _sent(client: Any, upload: dict[str, Any], part: bytes | StoredRange) -> str
 
 
 def _parts(head: bytes, ranges: Iterable[StoredRange]) -> Iterator[bytes | StoredRange]:
-    """Divides the file into parts; a short range is sent together with what follows it."""
+    """Divides the file into parts; a short range is sent together with the next one."""
     pending = head
     for stored in ranges:
         rest = stored

@@ -165,7 +165,7 @@ class NewFile:
                     raise TruncatedError(message, path, stored.start + done)
 
     def _begin_writing(self) -> None:
-        """Starts writing to disk, so that less is left when the file is closed."""
+        """Starts writing to disk, so less remains when the file is closed."""
         is_due = self.is_lasting and self.size - self._begun >= _WRITTEN_AT_ONCE
         if is_due and self._location.is_local:
             begin_writing(self._stream.fileno(), self._begun, self.size - self._begun)

@@ -8,7 +8,7 @@ The age of a sign is measured by the clock of the store, from the newest file of
 that has no files there yet uses its own clock too. Otherwise no write could ever take over a directory
 in which nothing happens any more.
 
-An error here does no harm to a savepoint: whoever removes files of another write has completed a
+An error here does no harm to a savepoint: a write that removes files of another one has completed a
 savepoint, or removes the file that would become the other's ``_metadata``.
 """
 

@@ -2,11 +2,11 @@
 
 On a local disk the kernel locks the directory, and unlocks it if the process dies.
 
-Elsewhere a write raises a flag, which is a small file in the directory, and looks for flags of other
-writes. It goes on when no other flag is up. If two are up, the one of the smaller id stays up and
-waits, while the other is taken down until the first is done. This is the one-bit algorithm of Burns
-and Lynch. It needs no clock, but a store whose files and listings are consistent at once, as those of
-S3, Google Cloud Storage and Azure are.
+Elsewhere a write raises a flag, which is a small file in the directory, and looks for flags of
+other writes. It continues when no other flag is up. If two are up, the one of the smaller id stays
+up and waits, while the other is taken down until the first is done. This is the one-bit algorithm
+of Burns and Lynch. It needs no clock, but a store with immediately consistent files and listings,
+such as S3, Google Cloud Storage and Azure.
 
 A write that dies leaves its flag up. Another write that finds this flag without a claim
 (``signs_of_life``) first removes the file that would become the ``_metadata`` of the dead write, then
@@ -114,7 +114,7 @@ class _Flags(NamedTuple):
 
 
 def _others(folder: Location, write_id: str) -> _Flags:
-    """Flags of other writes that are up; takes down those of dead writes."""
+    """Flags of other writes that are up; takes down the flags of dead writes."""
     selector = fs.FileSelector(folder.path, allow_not_found=True)
     infos = folder.filesystem.get_file_info(selector)
     known = claims(infos, is_local=folder.is_local)

@@ -1,7 +1,7 @@
 """Files that appear only when they are complete.
 
-A file is written under another name in its directory. If several writes may not overwrite and write
-the same file, one completes on a disk. On an object store, the file is that of the last one.
+A file is written under another name in its directory. If several writes that may not overwrite
+write the same file, one completes on a disk; on an object store, the last one wins.
 
 On a disk the other name is locked by the process that writes; elsewhere a process is dead if its file is
 a day old by the clock of the store. Files of dead processes are removed by the next one that completes

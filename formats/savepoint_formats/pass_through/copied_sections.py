@@ -4,8 +4,8 @@ A section depends on its file only by the indices of states. If max parallelism 
 have the states in the order of the new header, then a new file is a header and ranges of other files,
 which the file system copies.
 
-``StoredSections.of`` leaves other formats, compressed sections and raw timers to ``stored_runs``. So
-it does with files that look damaged, because ``stored_runs`` says what is wrong.
+``StoredSections.of`` leaves other formats, compressed sections and raw timers to ``stored_runs``.
+It also leaves files that look damaged, because ``stored_runs`` reports the damage.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ PLACE_COLUMNS = 3
 class PlacedRuns:
     """Runs of an operator in the order of key groups, and the index of the file of each.
 
-    Paths of files are relative to the directory. A section is all runs of its key group and a mark, so
-    that the file of a subtask is a header, ranges of files of runs, and marks.
+    Paths of files are relative to the directory. A section is all runs of its key group and a mark.
+    So the file of a subtask is a header, ranges of files of runs, and marks.
     """
 
     files: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Entries of keyed state, divided by keys: those of some keys are taken, the rest passes through.
+"""Entries of keyed state, divided by keys: entries of some keys are taken, the rest is copied.
 
 Only the key of an entry is decoded. Keys are compared as ``Encoder`` writes them because a
 serializer may have stored one key in several ways.
@@ -64,8 +64,8 @@ class ListedKeys:
 class SampledKeys:
     """Takes the keys whose hash is below a limit: a fraction of them, or some per key group.
 
-    A hash follows from the value of a key. So operators with equal keys take the same ones, also if
-    one has INT and another LONG, or one a text and another a row of SQL with this text alone.
+    A hash follows from the value of a key. So operators with equal keys take the same ones, even if
+    one has INT and another LONG, or one a text and another a row of SQL with only this text.
 
     Attributes:
         limit: The limit, for all key groups that are not in ``limits``.
@@ -125,7 +125,7 @@ def encoded_keys(state_chunk: StateChunk, kryo: KryoDialect | None) -> pa.LargeB
 
 
 def decoded_keys(state_chunk: StateChunk, kryo: KryoDialect | None) -> pa.Array:
-    """The keys of entries as they are stored; errors as of ``encoded_keys``."""
+    """The keys of stored entries; errors as of ``encoded_keys``."""
     data, entries = spans_in(state_chunk.entries.keys)
     chunk = Chunk(data, "stored keys")
     keys = KeyPlaces.of(state_chunk.state, kryo).keys(chunk, entries)
@@ -137,17 +137,17 @@ _SIGN = np.uint64(1 << 63)
 
 
 class DueKeys(NamedTuple):
-    """Keys with timers that are due, encoded and each once, and the key group of each."""
+    """Distinct encoded keys with timers that are due, and the key group of each."""
 
     keys: pa.LargeBinaryArray
     key_groups: NDArray[np.uint16]
 
 
 class DividedEntries:
-    """Entries of some key groups, of which those of some keys are taken out.
+    """Entries of some key groups, from which the entries of some keys are taken.
 
     Raises:
-        UnstableHashError: Nobody can tell where a key ends.
+        UnstableHashError: The end of a key is not known.
         FormatError: A key is damaged.
     """
 
@@ -159,7 +159,7 @@ class DividedEntries:
         ]
 
     def take(self, keys: pa.LargeBinaryArray) -> list[StateChunk]:
-        """Takes the entries of these keys that are left; one element per state that has any."""
+        """Takes the remaining entries of these keys; one element per state that has any."""
         taken: dict[str, list[StateChunk]] = {}
         for entries in self._states:
             wanted = pc.is_in(entries.keys, keys).to_numpy(zero_copy_only=False)
@@ -171,7 +171,7 @@ class DividedEntries:
         return [_joined(state_chunks) for state_chunks in taken.values()]
 
     def due(self, reached: Mapping[str, int]) -> DueKeys:
-        """Keys that are left and have a timer that is due.
+        """Remaining keys with a timer that is due.
 
         ``reached`` maps a state of timers to the time in ms up to which its timers are due.
         """
@@ -189,7 +189,7 @@ class DividedEntries:
         return DueKeys(distinct, groups[firsts])
 
     def rest(self, ids: Mapping[str, int], max_parallelism: int) -> Iterator[pa.RecordBatch]:
-        """Entries that are left as runs; ``ids`` has the index of each state in the new header."""
+        """The remaining entries as runs; ``ids`` has the index of each state in the new header."""
         for entries in self._states:
             state_chunk = entries.state_chunk
             if entries.is_taken.any():

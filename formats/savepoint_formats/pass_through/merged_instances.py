@@ -1,4 +1,4 @@
-"""Merges the instances of a key, so that local state becomes ordinary keyed state.
+"""Merges the instances of a key: local state becomes ordinary keyed state.
 
 A single instance keeps its bytes: a list state with one element stores the bytes of a value state.
 Values are decoded if there are several instances, or if instances are lists.
@@ -55,7 +55,7 @@ LIST_START = 5
 
 
 def appended(entries: StoredEntries, kind: StateKind) -> StoredEntries:
-    """Entries of a local state with each key once; ``kind`` is that of the stored state."""
+    """Entries of a local state with each key once; ``kind`` is the kind of the stored state."""
     numbers, keys = _numbered(entries.keys)
     if len(keys) == len(entries):
         return entries
@@ -132,7 +132,7 @@ def _as_one(parts: pa.LargeBinaryArray, starts: Positions) -> pa.LargeBinaryArra
 
 @dataclass(frozen=True)
 class MergedInstances:
-    """Turns entries of a local state into those of ordinary state.
+    """Turns entries of a local state into entries of ordinary state.
 
     ``merge`` gets instances without times of TTL; lists don't need it.
     """

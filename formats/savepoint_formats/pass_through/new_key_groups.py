@@ -61,7 +61,7 @@ class NewKeyGroups:
 
         If max parallelism stays, they stay too, and hash codes are needed only if ``is_checked``.
 
-        Raises ``UnstableHashError`` if hash codes are unknown or not those of Flink, and
+        Raises ``UnstableHashError`` if hash codes are unknown or differ from Flink's, and
         ``HashCodeError`` if ``hash_keys`` does not return one per key.
         """
         if self._before == self._after and not is_checked:

@@ -6,7 +6,7 @@ key's first byte.
 
 | source          | max parallelism stays            | it changes                            |
 |-----------------|----------------------------------|---------------------------------------|
-| canonical file, | entries as they lie              | keys are decoded, and entries sorted  |
+| canonical file, | entries unchanged                | keys are decoded, and entries sorted  |
 | RocksDB         |                                  |                                       |
 | heap file       | entries made of the stored bytes | keys are decoded, and entries sorted  |
 | changelog       | entries of its base, with the    | keys are decoded, and entries sorted  |
@@ -63,9 +63,9 @@ class EntryChange(Protocol):
 class PassThrough:
     """Existing state that goes into a new savepoint.
 
-    ``state_ids`` maps names of states to indexes in the new header. Timers are states too; states that
-    are not in it are left out. ``max_parallelism`` is that of the new savepoint. Only the keys that
-    all ``choices`` take remain.
+    ``state_ids`` maps names of states to indexes in the new header. Timers are states, too; states
+    that are not in it are left out. ``max_parallelism`` is for the new savepoint. Only the keys
+    that all ``choices`` take remain.
     """
 
     state_ids: Mapping[str, int]

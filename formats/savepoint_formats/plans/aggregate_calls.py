@@ -1,6 +1,6 @@
 """Aggregate calls of a plan's node, and the fields of their accumulators.
 
-The accumulators of a node are one row. Flink puts them together in this order:
+The accumulators of a node are one row. Their fields are in this order:
 
 | fields                | meaning                                                                     |
 |-----------------------|-----------------------------------------------------------------------------|
@@ -176,7 +176,7 @@ class DistinctValues:
 
     @property
     def filters(self) -> tuple[Hashable, ...]:
-        """The conditions of their calls, each once; each has a place in what is stored of a value."""
+        """The distinct conditions of their calls; each has a place in the stored form of a value."""
         conditions = (call.condition for call in self.calls)
         return tuple(dict.fromkeys(column and column.identity for column in conditions))
 
@@ -199,8 +199,9 @@ class AggregateCalls:
     def of(cls, node: PlanNode, row: Row | None, origins: Sequence[Hashable] = ()) -> Self:
         """The calls of a node that reads these rows; none for nodes that don't aggregate.
 
-        ``origins`` has those of the calls; without them calls have their numbers. Calls of a node
-        behind a local aggregation name the rows in front of it, of which ``row`` may be the columns.
+        ``origins`` has the origins of the calls; without them, calls have their numbers. Calls of a
+        node behind a local aggregation name the rows in front of it, of which ``row`` may be the
+        columns.
         """
         given, offset = _calls(node, row)
         takes_back = bool(node.spec.get("needRetraction"))
@@ -255,7 +256,7 @@ class AggregateCalls:
 
     @property
     def distinct(self) -> dict[tuple[Hashable, ...], DistinctValues]:
-        """The distinct values that are kept, by the origins of their columns, in order."""
+        """The stored distinct values, by the origins of their columns, in order."""
         views: dict[tuple[Hashable, ...], DistinctValues] = {}
         for call in self.calls:
             if call.is_distinct:

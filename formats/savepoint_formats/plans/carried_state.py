@@ -1,16 +1,16 @@
-"""New forms of the state of a SQL operator whose rows another query lays out otherwise.
+"""New forms of the state of a SQL operator whose rows have another layout in a new query.
 
-Columns belong together by their origins; see ``lineage``. A column that only the new query has is null,
+Columns match by their origins; see ``lineage``. A column that only the new query has is null,
 or the first value of an accumulator. The entries of a state become other entries:
 
 | part                      | change                                                                 |
 |---------------------------|------------------------------------------------------------------------|
 | keys, also of timers      | columns in another order, of a wider type; they go to other key groups |
-| keys of maps, values      | columns in another order, added, gone, of a wider type                 |
+| keys of maps, values      | columns in another order, added, removed, of a wider type              |
 | values                    | with the time of their last access, or without it                      |
 | name of a data view       | has the number of its aggregate call: ``distinctAcc_1``                |
 
-Rows that are keys of a map may become equal when a column goes: their numbers are added up.
+Rows that are keys of a map may become equal when a column is removed: their numbers are added up.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Value = int | str | None
 
 @dataclass(frozen=True, slots=True)
 class ReshapedState:
-    """A state and what becomes of it.
+    """A state and its new form.
 
     Attributes:
         info: Its new header entry, still with its old name.
@@ -60,7 +60,8 @@ class ReshapedState:
         new: The state as it will be.
         sources: New name of a field of a row -> its old name, or None if it is new.
         initial: Values of new fields that don't begin with null.
-        has_counts: Whether keys of a map may become equal, so that the numbers beside them are added up.
+        has_counts: Whether keys of a map may become equal; then the numbers beside them are added
+            up.
     """
 
     info: StateMetaInfo
@@ -78,7 +79,7 @@ class ReshapedState:
         return stays and self.name == self.info.name
 
     def keeps(self, old: Layout, new: Layout) -> bool:
-        """Whether values of a layout of the old state are those of one of the new state."""
+        """Whether values of a layout in the old state keep their bytes in the new state."""
         names = {name for row in nodes_of(new, BinaryRow) for name in row.names}
         return old == new and all(self.sources.get(name, name) == name for name in names)
 
@@ -262,7 +263,7 @@ class _Reshaping:
         )
 
     def _changes(self, state: State) -> list[_RowChange]:
-        """The changes of rows in a state: those that are keys of its map, and its values."""
+        """The changes of rows in a state: of the keys of its map, and of its values."""
         stored = state.stored
         changes = []
         if isinstance(stored, MapOf):

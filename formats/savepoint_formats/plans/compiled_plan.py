@@ -1,4 +1,4 @@
-"""Compiled plans: the JSON that ``COMPILE PLAN`` writes, and that Flink's restore tests keep.
+"""Compiled plans: the JSON of ``COMPILE PLAN`` and of Flink's restore tests.
 
 | field              | meaning                                                                       |
 |--------------------|-------------------------------------------------------------------------------|
@@ -155,7 +155,7 @@ class PlanNode:
         return tuple(self._places())
 
     def uid_like(self, other: PlanNode, uid: str) -> str | None:
-        """The uid of the operator that does what the one of this uid does for another node; None without one."""
+        """The uid of the operator with the same role for another node; None if there is none."""
         sink, form, number = other._places()[uid]
         own = {place: mine for mine, place in self._places().items()}
         return own.get((sink, self.at("configuration", _FORMAT_OPTION) or form, number))

@@ -1,8 +1,8 @@
-"""Origins of the rows of a query's operators, in a form by which two plans can be compared.
+"""Origins of the rows of a query's operators, in a form that makes two plans comparable.
 
-Numbers of nodes and columns, and names of columns, differ from plan to plan though rows are the
-same. A *row set* tells which rows a node emits, a column's *origin* how its values are computed, both
-down to the tables of the sources. Two plans have the same rows where these are equal.
+Numbers of nodes and columns, and names of columns, differ between plans even if rows are the same.
+A *row set* describes the rows that a node emits, a column's *origin* how its values are computed,
+both down to the tables of the sources. Where these are equal, two plans have the same rows.
 
 | node                       | row set                                   | columns                        |
 |----------------------------|-------------------------------------------|--------------------------------|
@@ -93,7 +93,7 @@ _REFERENCES = {
     "partition_key_indices",
     "primaryKeys",
 }
-"""Names of JSON fields whose numbers are those of columns."""
+"""Names of JSON fields with numbers of columns."""
 
 _COUNT_OF_COLUMNS = "originalInputFields"
 _OF_RIGHT = {"rightKeys", "rightTimeIndex", "rightTimeAttributeIndex"}
@@ -301,7 +301,7 @@ def _frozen(value: Any, inputs: Sequence[Rows], name: str = "") -> Hashable:
 
 
 def origin_of(number: int, inputs: Sequence[Rows], name: str = "") -> Origin:
-    """Origin of the column of this number; ``name`` is that of the field that has the number."""
+    """Origin of the column of this number; ``name`` is the name of the field with the number."""
     if name in _OF_RIGHT:
         inputs = inputs[1:]
     columns = [column for rows in inputs for column in rows.columns]

@@ -1,4 +1,4 @@
-"""Names of the columns in SQL state: what each state of each kind of node holds.
+"""Names of the columns in SQL state: the contents of each state of each kind of node.
 
 SQL keeps rows without names. A row in a state is a row of an input, some columns of it, or the
 accumulators of the aggregates. A row gets names only if it has as many fields as the plan says, of
@@ -37,8 +37,8 @@ _DISTINCT = re.compile(r"distinctAcc_(\d+)")
 class NodeRows:
     """A node with the columns of the rows that it reads; it names the fields of its states.
 
-    ``call_origins`` and ``aggregated`` are known where columns have origins: those of its aggregate
-    calls, and the rows that these name.
+    If columns have origins, ``call_origins`` has those of its aggregate calls, and ``aggregated``
+    the rows that these name.
     """
 
     node: PlanNode

@@ -55,9 +55,9 @@ class SqlChange:
     """Fate of the state of an operator of a query.
 
     Attributes:
-        verdict: ``same``: Flink restores it as it is. ``renamed``: its operator has another uid, or columns
-            have other names. ``carried over``: its rows can be given another shape. ``rebuilt``: it follows
-            from rows that are gone. ``lost``: the new query has no such operator.
+        verdict: ``same``: Flink restores it as it is. ``renamed``: its operator has another uid, or
+            columns have other names. ``carried over``: its rows can be given another shape.
+            ``rebuilt``: it follows from past rows. ``lost``: the new query has no such operator.
         old: Number of the operator in the old plan; None if it is new.
         new: Number of the operator in the new plan; None if it is lost.
         reason: Why, in one line; empty if nothing differs.
@@ -123,7 +123,7 @@ def plan_changes(
     """Fate of each operator with state, in the order of the old plan, then new ones.
 
     ``matches`` maps numbers of operators of the old plan to those of the new plan, or to None for a
-    state that shall be lost; other operators are matched by what they compute.
+    state to give up; other operators are matched by their computation.
 
     Raises:
         PlanError: ``matches`` names an operator that a plan lacks.
@@ -187,7 +187,7 @@ def _is_same(before: _Stateful, after: _Stateful) -> bool:
 
 
 def _is_alike(before: _Stateful, after: _Stateful) -> bool:
-    """Whether both are of one kind over the same tables, though they compute something else."""
+    """Whether both are of one kind over the same tables, with different computations."""
     is_connector = before.node.kind in CONNECTORS
     is_kin = family(after.node) == family(before.node)
     return not is_connector and is_kin and bool(after.tables & before.tables)

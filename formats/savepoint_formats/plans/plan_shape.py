@@ -1,4 +1,4 @@
-"""Shape of the JSON of a plan's node, as far as it is read here.
+"""Shape of the JSON of a plan's node: the fields that are read here.
 
 Each field may be missing or null. Other fields may have any values; only their depth is limited.
 """

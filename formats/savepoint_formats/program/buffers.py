@@ -1,7 +1,8 @@
 """The buffers that the kernel fills, and the Arrow arrays that they become.
 
-They have room for the most that the records can hold, and do not grow. All lie in one block of
-memory. What is not filled is never touched, so that the system provides pages only for real content.
+They have room for the largest possible content of the records, and do not grow. All are in one
+block of memory. Unfilled memory is never touched, so the system provides pages only for real
+content.
 """
 
 from __future__ import annotations

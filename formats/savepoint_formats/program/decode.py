@@ -1,6 +1,6 @@
 """Decodes records to Arrow: by the kernel, and by the general path where the kernel refuses.
 
-The kernel refuses records that are damaged or merely rare. The general path decides which, so that
+The kernel refuses records that are damaged or merely rare. The general path decides which. So
 values are the same on both paths, and an error is worded in one place. A few records all take the
 general path, which is faster than compiling the kernel.
 """
@@ -48,7 +48,7 @@ _MOST_DISTRUSTED = 16
 """Described objects of a record that are tried without their descriptions."""
 
 _RECORD_WORK = 32
-"""Bytes whose work equals that of a record, beside its own bytes."""
+"""The work of a record beside its bytes, expressed in bytes."""
 
 _LARGEST = (1 << 31) - 1
 """The most bytes of a record; neither Arrow nor Flink can count more."""
@@ -74,7 +74,7 @@ def decode(
         chunk: Their bytes.
         starts: Positions of the first bytes.
         ends: Positions behind the last bytes.
-        along: What else lies in the last record, if the two cannot be separated.
+        along: Other content of the last record, if it cannot be separated.
 
     Raises:
         FormatError: A record does not have the program's layout, or has bytes left.

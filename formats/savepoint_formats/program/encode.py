@@ -1,7 +1,7 @@
 """Encodes Arrow as records: by the kernel, and by the general path where the kernel refuses.
 
-The kernel refuses values that are wrong or merely rare. The general path decides which, so that
-values are the same on both paths.
+The kernel refuses values that are wrong or merely rare. The general path decides which, so values
+are the same on both paths.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class Encoder:
 
         Raises:
             NullValueError: A null for which the serializer has no bytes.
-            UnencodableError: A value that is none of the serializer's, or one that only Java
-                can write: objects of Kryo and Java are copied where the column has their bytes.
+            UnencodableError: A value that the serializer can't hold, or that only Java can write:
+                objects of Kryo and Java are copied where the column has their bytes.
             ColumnTypeError: The column is of another type.
         """
         if not _is_like(column.type, self.type):

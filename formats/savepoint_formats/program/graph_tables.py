@@ -192,7 +192,7 @@ class ClassTable:
         self._has_all = False
 
     def add_all(self) -> None:
-        """Adds all classes that may come by name or number, and what is in their objects."""
+        """Adds all classes that may come by name or number, and the contents of their objects."""
         self._has_all = True
 
     def finished(self) -> _Classes:
@@ -249,7 +249,7 @@ class ClassTable:
         return self._numbers[name]
 
     def _stored(self, data: bytes) -> tuple[int, int]:
-        """Where bytes lie, and how many they are."""
+        """Place and number of bytes."""
         self._bytes += data
         return len(self._bytes) - len(data), len(data)
 

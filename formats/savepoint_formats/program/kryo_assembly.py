@@ -1,7 +1,7 @@
 """Lays objects of Kryo flat: instructions that read the graphs of a class into its column.
 
 A program follows the description of a class. It refuses a record with an unknown class, an object of
-another class, or a collection that comes again. An object may have one of a few classes; each leads to
+another class, or a repeated collection. An object may have one of a few classes; each leads to
 the instructions of its body.
 
 | declared                                 | classes                     | instructions               |
@@ -137,7 +137,7 @@ class _GraphAssembly:
         self._emit = listing.emit
 
     def any_object(self, draft: Draft) -> None:
-        """An object that nobody described, as JSON; and its bytes."""
+        """An object without a description, as JSON; and its bytes."""
         in_json, data, _ = self._listing.fields(draft, draft.type.names)
         self._json(in_json, BY_CLASS, NULL_IS_TEXT, MAX_DEPTH)
         data.storage, data.density = Storage.BYTES, 1

@@ -86,7 +86,7 @@ class Listing:
         self.pads(draft)
 
     def pads(self, draft: Draft) -> None:
-        """Emits the content of a null, so that no byte is arbitrary."""
+        """Emits defined bytes as the content of a null."""
         match draft.storage:
             case Storage.NUMBERS:
                 self.emit(Op.ZERO, draft.number, draft.type.byte_width)
@@ -150,7 +150,7 @@ class Listing:
 
     @contextmanager
     def repeated(self, op: Op, draft: Draft, size: int = 0) -> Iterator[None]:
-        """Repeats the instructions of the context per element; ``size`` is that of an array's slot."""
+        """Repeats the instructions of the context per element; ``size`` is for an array's slot."""
         with_count = self.emit(op, draft.number)
         if size:
             self.emit(Op.CASE, size)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Storage(IntEnum):
-    """Buffers of a column, besides that of its nulls."""
+    """Buffers of a column, except the buffer of its nulls."""
 
     NOTHING = 0
     """None: every value is null."""
@@ -106,7 +106,7 @@ class Program:
         kryo: The Kryo that wrote its object graphs.
         hides: Content that undecodable bytes may hide.
         graph_classes: The classes in its graphs of Kryo, if it has any.
-        general: Path and reason of what goes value by value.
+        general: Path and reason of each layout that goes value by value.
     """
 
     layout: Layout

@@ -145,7 +145,7 @@ T = TypeVar("T")
 
 
 def _with_elements(old: T, new: object, classes: tuple[KryoClass, ...]) -> T:
-    """A layout, or a part of it, with the types of elements for which the new one has serializers."""
+    """A layout with the types of elements for which the new one has serializers."""
     result: object = old
     if isinstance(old, Kryo):
         if not isinstance(new, Kryo):

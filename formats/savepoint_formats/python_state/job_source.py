@@ -33,8 +33,8 @@ _LARGEST = 4 << 20
 def job_types(source: str, file: str) -> dict[str, dict[str, str]]:
     """Operator -> state -> text of its type, as ``state_layout`` takes it; ``key`` has that of the keys.
 
-    A function whose operator has no uid in the source is called by its class. Types that only a run of the job
-    would tell are left out.
+    If an operator has no uid in the source, its function's class names it. Types that only a run of
+    the job would tell are left out.
 
     Raises:
         DescriptionError: The file is no Python, or names no state.
@@ -164,5 +164,5 @@ def _argument(call: ast.Call, index: int, name: str) -> ast.expr | None:
 
 
 def _name(node: ast.expr) -> str:
-    """The last name of what is called."""
+    """The last name of a called function."""
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

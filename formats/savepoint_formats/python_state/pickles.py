@@ -1,7 +1,8 @@
 """Pickled values of PyFlink state, read without running anything.
 
-Unpickling runs any code that the bytes name, so this project never unpickles. A machine of its own follows
-the opcodes. It knows plain data alone: it imports nothing, and calls nothing that a pickle names.
+Unpickling runs any code that the bytes name, so this project never unpickles. Its own machine
+follows the opcodes. It knows only plain data: it imports nothing, and calls nothing that a pickle
+names.
 
 | bytes | field  | meaning                                              |
 |-------|--------|------------------------------------------------------|
@@ -44,7 +45,7 @@ _DEEPEST = 64
 
 
 class _RefusedError(Exception):
-    """The pickle holds something that is no plain data."""
+    """The pickle holds something that is not plain data."""
 
 
 class _Global:
@@ -82,7 +83,7 @@ def unpickle_plain(data: bytes) -> Any:
     """The value of a pickle of plain data, with or without PyFlink's size in front.
 
     Raises:
-        UndecodableError: It is damaged, or names a class or function that is no plain data.
+        UndecodableError: It is damaged, or names a class or function that is not plain data.
 
     Example:
         >>> unpickle_plain(row["total"][0]["bytes"])

@@ -11,8 +11,9 @@
 | aggregate function of a query | values ``accumulators``, ``window_state``: a pickle of a list   |
 |                               | of accumulators; ``agg0$NAME``: a view of the first one         |
 
-The key of a query's function is a row of SQL. A state whose type nobody told may hold pickles: its frames are read as such. In thread mode states have the job's
-names and Java's serializers; only a type without one of Java is a pickle there.
+The key of a query's function is a row of SQL. A state without a given type may hold pickles: its
+frames are read as such. In thread mode states have the job's names and Java's serializers; only a
+type without one of Java is a pickle there.
 
 PyFlink: ``state_impl.RemoteKeyedStateBackend``, ``CountTrigger``, ``aggregate_fast``; Flink: ``BeamStateRequestHandler``.
 """
@@ -57,7 +58,7 @@ def job_name(name: str) -> str:
 
 
 def own_type(name: str, key: Layout | None, namespace: Layout | None) -> str | None:
-    """Text of the type of a state that PyFlink itself has, in window operators and in those of queries."""
+    """Text of the type of PyFlink's own states, in window operators and in operators of queries."""
     match name, key, namespace:
         case "tumble-count-assigner" | "slide-count-assigner", _, None:
             return "Types.LONG()"
@@ -108,7 +109,7 @@ def as_python_timer(timer: Layout, key: Layout) -> Layout:
 
 
 def as_python_state(stored: Layout, told: Layout | None) -> Layout:
-    """A state of bytes with the content that the user told; as pickles if nobody did."""
+    """A state of bytes with the type that the user gave; without one, as pickles."""
     match stored, told:
         case Repeated(Ttl(Bytes())), Repeated(frame):
             return Repeated(Ttl(frame))

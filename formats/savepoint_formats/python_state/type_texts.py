@@ -138,7 +138,7 @@ def _layout(node: ast.expr) -> Layout:  # the table of types
 
 
 def _call(node: ast.expr) -> tuple[str, list[ast.expr]]:
-    """The last name of what is called, and its arguments in order."""
+    """The last name of a called function, and its arguments in order."""
     if not isinstance(node, ast.Call):
         raise ValueError(f"{ast.unparse(node)[:80]!r} is no call such as Types.LONG()")
     called = node.func

@@ -1,4 +1,4 @@
-"""Look-ups of keys: the key groups and rows that they need, and the subtasks that they ask.
+"""Look-ups of keys: the key groups, rows and subtasks that they need.
 
 The key group of a key follows from its Java hash. If a layout can't tell the hash, or might tell
 a wrong one, all key groups are read and the rows are compared.
@@ -15,7 +15,7 @@ values for its row. So a look-up asks for these headers:
 | of all that lie in `_metadata`     | the same; they are there already                          |
 
 Handles have the lengths of headers. A look-up misses a state only if its own subtasks lack it and
-the other header is as long as theirs. It has no column then, unless it is asked for by name.
+the other header is as long as theirs. Then the state has no column, unless you name it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Columns of local state whose instances are merged while they are read.
+"""Columns of local state, with instances merged during the read.
 
 | state                        | as it is                  | merged              |
 |------------------------------|---------------------------|---------------------|
@@ -124,7 +124,7 @@ _NEEDS_NO_RULE = (StateKind.LIST, StateKind.TIMERS)
 
 
 def instance_layout(state: State) -> Layout:
-    """Layout of one instance of a local state; for a map that of one instance of a value.
+    """Layout of one instance of a local state; for a map, of one instance of a value.
 
     Raises ``ValueError`` for other states, and for timers.
     """

@@ -1,7 +1,7 @@
-"""Reads state without managed keys: operator state, raw state, and that of coordinators.
+"""Reads state without managed keys: of operators, of coordinators, and raw state.
 
 Operator state has a row per element of a list, or per entry of a broadcast map. Raw state is bytes
-of unknown format, except for timers on the heap beside a RocksDB backend; they come out like
+of unknown format, except for timers on the heap beside a RocksDB backend; these are read like
 managed timers.
 """
 
@@ -141,7 +141,7 @@ def read_raw_state(
 ) -> Iterator[dict[str, pa.Array]]:
     """Columns of a table of raw state, batch by batch.
 
-    Raw keyed state has two kinds of tables, of which ``table`` names one.
+    Raw keyed state has two kinds of tables; ``table`` names one.
     """
     match split:
         case RawKeyedSplit():

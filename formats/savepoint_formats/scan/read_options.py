@@ -48,8 +48,8 @@ class ReadOptions:
 
     Attributes:
         columns: Names of columns, in the order wanted; all by default. Columns that the attributes
-            below add come behind them, unless they are among them.
-        keys: Only rows of these keys, as ``to_pylist`` would give them. In a store, a state that
+            below add come after them, unless they are named.
+        keys: Only rows of these keys, in the form of ``to_pylist``. In a store, a state that
             only other subtasks have may be no column, unless ``columns`` names it.
         key_groups: Only rows of these key groups.
         flat: Name of a list or map state of a table of keyed state: a row per element or entry.
@@ -143,7 +143,7 @@ class ReadOptions:
         return "all" if self.hides == "all" else "fields"
 
     def added(self) -> tuple[str, ...]:
-        """Names of the columns that are asked for besides those of the table."""
+        """Names of the requested columns that the table itself does not have."""
         return tuple(name for name in _ADDED if getattr(self, f"with_{name}"))
 
 

@@ -93,8 +93,8 @@ class TableResults(ABC):
     ) -> duckdb.DuckDBPyRelation:
         """Rows as a relation of DuckDB, which reads them batch by batch for each query.
 
-        The table need not fit into memory. A fault of a file is an error of DuckDB then, whose
-        message ends with that of the ``SavepointError``.
+        The table need not fit into memory. A fault of a file is then an error of DuckDB, whose
+        message ends with the message of the ``SavepointError``.
 
         Args:
             connection: The connection of the relation; DuckDB's own by default.

@@ -1,7 +1,7 @@
 """Scans of tables: planned from metadata, read split by split as Arrow batches.
 
 A plan touches no bulk data. A split is small and can be pickled. Splits are independent of each
-other, so that any number of processes may read them.
+other, so any number of processes may read them.
 """
 
 from __future__ import annotations
@@ -332,7 +332,7 @@ class TableScan(TableResults):
 
     @property
     def _has_divided_rows(self) -> bool:
-        """Whether each entry has rows of its own, so that several batches may have a key."""
+        """Whether each entry has its own rows, so that several batches may have rows of a key."""
         is_flat = self.options.flat is not None and not self.options.merge
         return is_flat and self._flat_state.instances == self._flat_state.stored
 

@@ -1,8 +1,8 @@
 """Divides tables into splits, which any process can read; remarks on columns.
 
-A split of keyed state has whole key groups, so that rows are complete. A key group that is larger
+A split of keyed state has whole key groups, so its rows are complete. A key group that is larger
 than a split may be read by several tasks; each gives the rows of its ``GroupSplit``. Entries are
-found one behind the other: each task walks over the entries of all splits, and decodes its own.
+found one after the other: each task walks over the entries of all splits, and decodes its own.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def key_group_sizes(handle: KeyedStateHandle) -> Sizes:
 def even_ranges(wanted: KeyGroupRange, sizes: Sizes, size: int) -> Iterator[KeyGroupRange]:
     """Ranges of about equal bytes, at most ``size`` unless a key group is larger.
 
-    ``sizes`` are those of the wanted key groups, and maybe of more behind them.
+    ``sizes`` has the wanted key groups, and maybe later ones.
     """
     ends = np.cumsum(sizes[: len(wanted)])
     total = int(ends[-1]) if len(ends) else 0
@@ -257,7 +257,7 @@ class KeyedPlan:
                         yield even, WHOLE
 
     def _sizes(self, handle: KeyedStateHandle) -> tuple[Sizes, int]:
-        """Bytes of each key group of a handle, and those of the largest that is not divided."""
+        """Bytes of each key group of a handle, and of the largest one that is not divided."""
         sizes = key_group_sizes(handle)
         largest = sys.maxsize if self.largest is None else self.largest
         if isinstance(handle, KeyGroupsHandle):

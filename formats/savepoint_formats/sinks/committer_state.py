@@ -1,4 +1,4 @@
-"""Commits that a committer has received and not finished, in an element of its state.
+"""Commits that a committer has received but not finished, in an element of its state.
 
 The element is ``Versioned``; its data depends on that version:
 
@@ -40,7 +40,7 @@ _LEGACY_VERSION = 1
 _VERSION = 2
 
 END_OF_INPUT = (1 << 63) - 1
-"""Checkpoint id of what is committed when the input has ended."""
+"""Checkpoint id of commits at the end of the input."""
 
 
 class RequestState(IntEnum):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from savepoint_formats.kafka.versioned import Versioned
 
 Facts = dict[str, str | int]
-"""Name -> value of what a user wants to know of a committable or of a writer's state."""
+"""Name -> value of the facts that a user sees of a committable or of a writer's state."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@
 
 Values are not in Avro's binary encoding: numbers have a fixed size, strings an i32 size.
 
-A name without a dot belongs to the namespace around it, so that a change of one name may change
-others. Therefore a schema in which a name changes is written with all names in full.
+A name without a dot belongs to the namespace around it, so a change of one name may change others.
+Therefore a schema in which a name changes is written with full names.
 
 Flink: ``AvroSerializerSnapshot``, ``DataOutputEncoder``.
 """

@@ -108,7 +108,7 @@ def is_named_in(data: bytes, name: str) -> bool:
 class _Names:
     """A walk that changes names in a snapshot.
 
-    ``refuse`` gets bytes that cannot be changed, and words for what they are.
+    ``refuse`` gets bytes that cannot be changed, and their description.
     """
 
     change: Change

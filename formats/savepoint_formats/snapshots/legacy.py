@@ -9,7 +9,7 @@ Flink 1.7 stored the serializer itself as a Java object, and a config beside it:
 | i32   | config_version     | of the config                                               |
 | …     | config             | by class: a class name, or nested serializers               |
 
-Nested serializers are a list that survives the loss of a class: it has the positions of all Java
+The list of nested serializers survives the loss of a class: it has the positions of all Java
 objects and snapshots, then their bytes.
 
 | bytes        | field   | meaning                                                        |

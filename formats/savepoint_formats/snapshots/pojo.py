@@ -8,7 +8,7 @@
 | map   | unregistered | class -> (), snapshot; a subclass by its name                      |
 
 A map is an i64 magic, i32 n, then n entries of utf name and optional framed key and value. A field
-that the class has lost has no key, but still its snapshot and data.
+that the class no longer has lacks the key, but keeps its snapshot and data.
 
 Flink: ``PojoSerializerSnapshotData``, ``LinkedOptionalMapSerializer``.
 

@@ -73,7 +73,7 @@ class SnapshotView(DataInputView):
 
     @property
     def is_guessed(self) -> bool:
-        """Whether some size is a guess, so that values may be misread."""
+        """Whether some size is a guess, and values may therefore be misread."""
         return bool(self.opaque_sizes)
 
     def once(self, read: Callable[[SnapshotView], ValueT]) -> ValueT:
@@ -211,8 +211,8 @@ NO_FIELDS: tuple[Field, ...] = ()
 class SnapshotKind:
     """The body of a snapshot class, and its layout.
 
-    ``body`` gives the fields by version; for a composite those of its own part by outer version.
-    ``newest_outer`` is the newest known outer version. ``parts`` is the number of nested
+    ``body`` gives the fields by version; for a composite, the fields of its own part by outer
+    version. ``newest_outer`` is the newest known outer version. ``parts`` is the number of nested
     serializers; None for any number.
     """
 

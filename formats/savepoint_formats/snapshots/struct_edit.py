@@ -148,7 +148,7 @@ def renamed_field(snapshot: TypeSerializerSnapshot, path: str, new_name: str) ->
 def added_field(
     snapshot: TypeSerializerSnapshot, path: str, added: TypeSerializerSnapshot
 ) -> StructEdit:
-    """Adds a field; for a row of SQL, ``added`` is a row of that field alone.
+    """Adds a field; for a row of SQL, ``added`` is a row with only that field.
 
     Raises ``SchemaChangeError`` if there is a field of that name; other errors as of ``edited``.
     """
@@ -204,7 +204,7 @@ def retyped_field(
 
 
 def is_row(snapshot: TypeSerializerSnapshot) -> bool:
-    """Whether the fields of a state's values are those of a row of SQL."""
+    """Whether a state's values are rows of SQL."""
     way = _WAYS.get(snapshot.class_name)
     if way is not None:
         return is_row(snapshot.nested[way[0]])

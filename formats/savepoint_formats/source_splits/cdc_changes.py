@@ -1,7 +1,7 @@
 """Changes of a source with change data capture, which its connector restores.
 
-A source has splits in its readers and the state of its enumerator. Each change keeps both in step: a
-reader asks for finished splits by their number, which is that of the enumerator.
+A source has splits in its readers and the state of its enumerator. Each change keeps both in step,
+because a reader asks for finished splits by the enumerator's number.
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ def released(source: CdcSource) -> CdcSource:
 
     It covers all keys of the table, up to the newest watermark of its splits.
 
-    Raises ``RefusedError`` if the stream is not behind all watermarks, so that they still matter.
+    Raises ``RefusedError`` if the stream has not passed all watermarks, because they still matter.
     """
     form, stream = source.expect_stream()
     dialect = dialect_of(stream.start, is_base=form.is_base)

@@ -1,4 +1,4 @@
-"""Positions of change data capture: which connector has written one, and which comes later.
+"""Positions of change data capture: their connectors, and their order.
 
 | connector     | names of a position                                                    | order        |
 |---------------|------------------------------------------------------------------------|--------------|

@@ -183,7 +183,7 @@ class FinishedSplit(FormRecord):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSplit(FormRecord):
-    """A range of keys of a table, to be read once; it has a watermark as soon as it was read."""
+    """A range of keys of a table, to be read once; after that it has a watermark."""
 
     table: str
     split: str

@@ -1,4 +1,4 @@
-"""Splits of Kinesis, of Pulsar, and of a file source with the files that its enumerator still has.
+"""Splits of Kinesis, Pulsar and file sources, and the files that an enumerator still has.
 
 Kinesis, version 0 to 2:
 

@@ -1,1 +1,1 @@
-"""Sources of keyed state and timers, one per format: entries decoded, or as they are stored."""
+"""Sources of keyed state and timers, one per format: entries decoded, or in stored form."""

@@ -1,8 +1,8 @@
 """Applies the changes of a changelog to entries that lie in a chunk.
 
-Changed identities are put behind the bytes of a chunk, and found among its entries by their bytes.
-Entries that changes touch are taken out, and come back behind the others as they are after them.
-All other entries stay untouched.
+Changed identities are appended to the bytes of a chunk, and found among its entries by their bytes.
+Entries that changes touch are taken out, and appended again after the changes. All other entries
+stay untouched.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _NO_VALUE = b"\0"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChangedPart:
-    """Entries after changes, in one chunk: untouched ones, and those from the changelog.
+    """Entries after changes, in one chunk: untouched ones, and entries from the changelog.
 
-    ``values`` are those of untouched states that have only their keys in the chunk.
+    ``values`` has the values of untouched states that have only their keys in the chunk.
     """
 
     chunk: Chunk

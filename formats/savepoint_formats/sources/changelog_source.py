@@ -163,13 +163,13 @@ class ChangelogSource:
         return tuple((before | waiting.states).values())
 
     def _own(self, key_groups: KeyGroupRange) -> KeyGroupRange:
-        """Key groups without those that only bases and changes have."""
+        """Key groups, except those that only bases and changes have."""
         return key_groups.intersection(self._handle.key_groups)
 
     def _runs(
         self, key_groups: KeyGroupRange, waiting: WaitingChanges
     ) -> Iterator[tuple[BaseSource, KeyGroupRange, bool]]:
-        """Each base with key groups of it, and whether any of these has changes."""
+        """Each base with its key groups, and whether any of these has changes."""
         for base, materialized in self._bases:
             wanted = materialized.intersection(self._own(key_groups))
             if isinstance(base, HeapSource):

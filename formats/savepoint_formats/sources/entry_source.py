@@ -54,17 +54,17 @@ class SourceSettings:
     """Options of reading keyed state.
 
     Attributes:
-        max_parallelism: That of the operator: the key-group prefix depends on it.
+        max_parallelism: The operator's: the key-group prefix depends on it.
         kryo: Knowledge about the Kryo that wrote object graphs.
         chunk_size: Bytes of the largest key group that is decoded at once; None for any.
-        hidden: States whose values nobody wants: they are null, and need not be decodable.
+        hidden: States whose values are not wanted: they are null, and need not be decodable.
         has_open_pojos: Whether undecodable POJOs become their bytes and the reason.
         hides: Contents that may hide among the bytes of an undecodable value.
         shows_undecided: Whether a change whose key has no certain end is a row of its own, with all
             bytes of the change as its key.
         has_divided_rows: Whether entries of a key may come in several batches: each is a row.
         group_split: Split of a key group that several tasks read.
-        keys: Key group -> its wanted keys as they are written; None for all. Others may come too:
+        keys: Key group -> its wanted keys, serialized; None for all. Others may come too:
             only RocksDB finds a key without reading those before it.
         names: Names of fields that no file tells.
     """
@@ -88,7 +88,7 @@ class SourceSettings:
 
 
 class EntrySource:
-    """Entries of a file with these states, decoded or as they are stored."""
+    """Entries of a file with these states, decoded or in stored form."""
 
     def __init__(self, states: Sequence[State], settings: SourceSettings, path: str) -> None:
         self.states = tuple(states)
@@ -107,7 +107,7 @@ class EntrySource:
     def state_chunks(
         self, names: frozenset[str], key_groups: KeyGroupRange
     ) -> Iterator[StateChunk]:
-        """Entries of these states as they are stored, some megabytes at a time."""
+        """Stored entries of these states, some megabytes at a time."""
         for part in self.blocks(names, key_groups):
             yield from state_chunks_of(part, self.states, self.decoders.prefix_size)
 
@@ -248,7 +248,7 @@ class RocksDbSource(EntrySource):
 
 
 def _one_chunk(blocks: Sequence[Part], room: Room, path: str) -> Part:
-    """Joins blocks of several states, so that their keys can be compared."""
+    """Joins blocks of several states, to compare their keys."""
     positions = [room.position(chunk.data) for chunk, _ in blocks]
     if None in positions:
         borders = np.cumsum([0, *(len(chunk) for chunk, _ in blocks)]).tolist()

@@ -13,7 +13,7 @@ Entries become those of canonical files; bytes stay as they are:
 | null, value if there is one          | value if there is one                                     |
 | a timer                              | the timer; nothing                                        |
 
-Values are decoded for their ends alone. If that fails, the last field of an entry ends with it.
+Values are decoded only to find their ends. If that fails, the last field of an entry ends with it.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _entries_of_maps(
 
 
 def nothings(count: int) -> pa.LargeBinaryArray:
-    """Empty values, such as those of timers."""
+    """Empty values, such as a timer's."""
     return large_binary(np.zeros(count + 1, np.int64), np.empty(0, np.uint8))
 
 
@@ -237,7 +237,7 @@ class HeapSource:
     ) -> Iterator[tuple[Part, dict[str, pa.Array]]]:
         """Entries to show: a value may be the bytes of all entries that can't be told apart.
 
-        ``is_untouched`` says of a key group and a state that none of its entries will change. If
+        ``is_untouched`` tells whether none of the entries of a key group and state will change. If
         entries of such a state have unknown ends, the chunk has only their keys; their values come
         beside it. Raises ``UndecodableError`` if entries of other states have unknown ends.
         """

@@ -1,8 +1,8 @@
 """Changes of a key group that wait until the entries that they change are read.
 
-A change is applied when the entries of its identity (key and namespace) are read. Identities
-that never come are new; they are added at the end. Identities that a change merges may come in
-any order, or not at all, so that they wait until the end.
+A change is applied when the entries of its identity (key and namespace) are read. Identities that
+never come are new; they are added at the end. Identities that a change merges may come in any
+order, or not at all, so they wait until the end.
 
 Changed entries are told apart by their bytes: user keys in a map, elements behind each other in a
 list. Changes are few compared to entries.
@@ -183,7 +183,7 @@ def _entries_of(items: Items) -> Iterator[tuple[bytes, bytes]]:
 
 
 class WaitingChanges:
-    """Changes by key group; they are read when they are first asked for.
+    """Changes by key group; they are read at their first use.
 
     Attributes:
         states: Name -> each changed state, as it was at its last change.
@@ -228,7 +228,7 @@ class WaitingChanges:
         return any(changes.may_touch(name) for changes in self.of((key_group,)))
 
     def all(self) -> Iterator[KeyGroupChanges]:
-        """Waiting changes of each key group in turn; they are removed then."""
+        """Waiting changes of each key group in turn, which are then removed."""
         for key_group in sorted({*self._unread, *self._read}):
             yield from self.of((key_group,))
             self._read.pop(key_group, None)

@@ -139,7 +139,7 @@ def _enlarged(positions: Positions, size: int) -> Positions:
 class JoinedRows:
     """Rows of keyed state: a struct of ``key`` and ``namespace`` each, and a column per state.
 
-    ``starts`` are those of identities. Columns are null in rows without a value.
+    ``starts`` are the starts of identities. Columns are null in rows without a value.
     """
 
     batch: KeyedBatch

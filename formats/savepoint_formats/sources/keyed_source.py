@@ -89,7 +89,7 @@ class StoredHandle(NamedTuple):
     def source(
         self, directory: SnapshotDirectory, key: Layout, settings: SourceSettings
     ) -> StoredSource:
-        """Source of its entries as they are stored."""
+        """Source of its stored entries."""
         if self.is_raw:
             assert isinstance(self.handle, KeyGroupsHandle)  # Flink writes no other there
             kryo, max_parallelism = settings.kryo, settings.max_parallelism
@@ -98,7 +98,7 @@ class StoredHandle(NamedTuple):
 
 
 def keyed_handles(subtask: SubtaskState) -> tuple[StoredHandle, ...]:
-    """Handles of keyed state of a subtask, that of its backend first."""
+    """Handles of keyed state of a subtask, the backend's first."""
     managed, raw = subtask.managed_keyed_state, raw_keyed_handle(subtask)
     own = () if managed is None else (StoredHandle(managed),)
     return own if raw is None else (*own, StoredHandle(raw, is_raw=True))

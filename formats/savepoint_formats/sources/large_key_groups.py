@@ -1,9 +1,9 @@
 """Reads key groups that are too large to be decoded at once.
 
-The states of a key group lie one behind the other, so that its rows are complete only when all
-entries were read. The entries of a large one are therefore divided among chunks by a hash of
-their identity, and each chunk is decoded by itself. The bytes of chunks are in memory; if
-they are too many, the key group is read again for others. So memory is bounded.
+The states of a key group follow each other, so its rows are complete only when all entries were
+read. The entries of a large key group are therefore divided among chunks by a hash of their
+identity, and each chunk is decoded by itself. The bytes of chunks are in memory; if they are too
+many, the key group is read again for the other chunks. So memory is bounded.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def divided(
 
 
 def _borders(sizes: Positions) -> list[int]:
-    """Start of each of several things of these sizes, and the end of the last."""
+    """Start of each of several adjacent values of these sizes, and the end of the last."""
     return [0, *np.cumsum(sizes).tolist()]
 
 

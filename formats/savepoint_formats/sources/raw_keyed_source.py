@@ -1,7 +1,7 @@
 """Raw keyed state: timers, or content that only its operator knows.
 
-Timers come out like managed ones. A raw timer is key, namespace and timestamp; a managed one is the
-timestamp, its sign bit flipped so that bytes sort as times do, key and namespace.
+Timers are read like managed ones. A raw timer is key, namespace and timestamp; a managed timer is
+the timestamp (its sign bit flipped, so that bytes sort like times), key and namespace.
 
 A section of raw timers doesn't say which key group it is of: only the offsets of its handle do.
 Keys prove it if their hash code follows from their type. If a type has the layout of another class,
@@ -196,7 +196,7 @@ class RawKeyedSource:
         self._expect_own_places()
 
     def _expect_own_places(self) -> None:
-        """Raises ``FormatError`` if timers lie in other key groups than those of their keys."""
+        """Raises ``FormatError`` if timers are not in the key groups of their keys."""
         if not self._evidence.displaced:
             return
         # These key groups may be too few for a proof.

@@ -61,7 +61,7 @@ class StateRows:
     user_keys: pa.Array | None = None
 
     def joined(self, other: StateRows) -> StateRows:
-        """These entries, and behind them others of the same state and chunk."""
+        """These entries, followed by others of the same state and chunk."""
         user_keys = None
         if self.user_keys is not None and other.user_keys is not None:
             user_keys = pa.concat_arrays([self.user_keys, other.user_keys])

@@ -1,1 +1,1 @@
-"""Readers of state files, one per format: headers, and where the records of each state lie."""
+"""Readers of state files, one per format: headers, and the places of each state's records."""

@@ -135,7 +135,7 @@ class CanonicalEntries:
     ) -> Iterator[EntryBlock]:
         """Reads a section from its beginning in blocks; a run that crosses a border becomes two.
 
-        Entries are found one behind the other, so that all entries before a split are read too.
+        Entries are found one after the other, so all entries before a split are read, too.
         """
         position, state, least, is_end = section.start, NO_STATE, size, False
         while not is_end:

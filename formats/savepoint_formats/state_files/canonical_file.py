@@ -1,11 +1,11 @@
-"""Canonical files: the keyed state of one subtask, as every backend restores it; and sections.
+"""Canonical files: the keyed state of one subtask in a form for every backend; and sections.
 
 | bytes | field    | meaning                                                                    |
 |-------|----------|----------------------------------------------------------------------------|
 | …     | header   | ``KeyedBackendHeader``; key groups are not compressed                      |
 | …     | sections | of each key group that has entries, in any order; the handle tells where   |
 
-A section is runs, one behind the other, and ``FF FF``. A run is entries of one state:
+A section is a sequence of runs, and ``FF FF``. A run is entries of one state:
 
 | bytes  | field    | meaning                                                                   |
 |--------|----------|---------------------------------------------------------------------------|
@@ -13,7 +13,7 @@ A section is runs, one behind the other, and ``FF FF``. A run is entries of one 
 | i32, … | key      | size, key-group prefix and key; of the last entry, the first bit is set   |
 | i32, … | value    | size, bytes; then the next key                                            |
 
-A run means the same wherever it lies, and a state may have many runs in a key group. A key group
+A run does not depend on its place, and a state may have many runs in a key group. A key group
 without entries has no section and the offset 0; Flink fails at an empty section.
 
 Flink: ``FullSnapshotAsyncWriter``.

@@ -84,7 +84,7 @@ class HeapBorders:
         return ways[0] if is_certain else None
 
     def _ways(self, position: int, left: frozenset[int]) -> Iterator[tuple[HeapState, ...]]:
-        """All ways to place the states that are left in the bytes that are left."""
+        """All ways to place the remaining states in the remaining bytes."""
         if position == len(self._chunk):
             if not left:
                 yield ()
@@ -181,7 +181,8 @@ class DoubtfulStates:
     def starts(self, chunk: Chunk, state: HeapState, group: int, skip: Skip) -> list[int]:
         """Starts of the entries of a state.
 
-        If not all are certain, returns those that decoding tells; the last one has all other bytes.
+        If not all are certain, returns the starts that decoding tells; the last entry has all other
+        bytes.
         """
         layout, view = _entry(self._states[state.id]), chunk.view(state.start, state.end)
 

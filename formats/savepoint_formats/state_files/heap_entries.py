@@ -1,4 +1,4 @@
-"""Reads heap files: keyed state as the hashmap backend snapshots it for itself.
+"""Reads heap files: the native snapshots of keyed state of the hashmap backend.
 
 | bytes | field     | meaning                                                             |
 |-------|-----------|---------------------------------------------------------------------|
@@ -6,7 +6,7 @@
 | …     | states    | every state once, in any order; each a snappy-framed stream if the  |
 |       |           | file is compressed: i16 state id, i32 n, n entries                  |
 
-An entry of a state is namespace, key and value, one behind the other; an entry of a priority
+An entry of a state is namespace, key and value, one after the other; an entry of a priority
 queue is a timer. Nothing has a size in front: only decoding tells where anything ends. Behind an
 entry that can't be decoded, ``heap_borders`` looks for the next one. If nothing proves where the
 entries of a state begin, the first has the bytes of all.
@@ -175,7 +175,7 @@ class HeapFile:
         }
 
     def _in_order(self, chunk: Chunk) -> Iterator[tuple[int, HeapEntries | None]]:
-        """Id and entries of each state in the order of the file, as far as decoding goes."""
+        """Id and entries of each state in the order of the file, until decoding fails."""
         position, total = 0, len(self._states)
         left = {*range(total)}
         while left:

@@ -1,6 +1,6 @@
 """Records back to back in heap files and raw timers: where each field of each record ends.
 
-Nothing has a size in front. Fields are decoded for their ends alone; if that fails, the last
+Nothing has a size in front. Fields are decoded only to find their ends; if that fails, the last
 field ends with its record or collection.
 """
 
@@ -122,7 +122,7 @@ class BackToBack:
     def _end(
         self, part: Layout, chunk: Chunk, start: int, end: int
     ) -> tuple[int, UndecodableError | None]:
-        """End of a field; that of its collection, and the reason, if it is unknown."""
+        """End of a field; if it is unknown, the end of its collection, and the reason."""
         reader = EntryReader(chunk.view(start, end), self._kryo)
         try:
             reader.read(part)

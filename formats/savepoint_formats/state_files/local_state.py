@@ -1,4 +1,4 @@
-"""Local keyed state in headers: each state holds a list of its instances, so that merging appends.
+"""Local keyed state in headers: each state holds a list of its instances, so merging appends.
 
 | state             | stored as                              | instances of one key merge by       |
 |-------------------|----------------------------------------|-------------------------------------|

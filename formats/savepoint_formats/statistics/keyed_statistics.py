@@ -227,7 +227,7 @@ class KeyedCounts:
 
 
 def _problem(state: State) -> str:
-    """Why nobody knows the keys of a state, or the ends of its rows; empty if they are known."""
+    """Why the keys of a state, or the ends of its rows, are unknown; empty if they are known."""
     if state.kind is StateKind.TIMERS and not isinstance(state.stored, Struct):
         return "; ".join(notes(state.stored)) or "timers of an unknown form"
     key, namespace = key_layout(state), namespace_layout(state)

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CatalogProblem:
-    """A file of a subtask that could not be read, so that states may be missing.
+    """A file of a subtask that could not be read; states may therefore be missing.
 
     Attributes:
         subtask: The index of the subtask.

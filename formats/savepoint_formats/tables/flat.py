@@ -1,6 +1,6 @@
 """Flat views of list and map states: a row per element or entry instead of one per key.
 
-| state | columns besides those of the key                |
+| state | columns beside the key's                        |
 |-------|-------------------------------------------------|
 | list  | ``list_index``, i32 from 0; ``list_value``      |
 | map   | ``map_key``, ``map_value``                      |

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 def distinct_names(names: Iterable[str], written: Callable[[str], str] = str) -> dict[str, str]:
     """Maps names to distinct names in SQL; ``written`` replaces characters that SQL doesn't allow.
 
-    Names that become the same get a checksum of the original name at the end, so that a name does
-    not depend on other names of the savepoint.
+    Names that become the same get a checksum of the original name at the end, so a name does not
+    depend on other names of the savepoint.
 
     Example:
         >>> distinct_names(["total", "a", "A"])

@@ -164,7 +164,7 @@ _SPARK_NAMES: dict[pa.DataType, str] = {
 
 
 _OF_A_SET = {b"is_set": b"true"}
-"""What the field of a list's elements tells where the list is a set; types are equal without it."""
+"""Metadata of the field of elements that marks a list as a set; types are equal without it."""
 
 
 def is_set(kind: pa.DataType) -> bool:

@@ -63,7 +63,7 @@ CLASSES_OF_LAYOUTS: dict[type[Layout], tuple[str, ...]] = {
 
 
 class ObjectWriter:
-    """Writes objects; ``dialect`` is the Kryo that will read those that stay with Kryo."""
+    """Writes objects; ``dialect`` is the Kryo that will read objects that stay with Kryo."""
 
     def __init__(self, target: DataOutputView, dialect: KryoDialect) -> None:
         self._target, self._dialect = target, dialect

@@ -1,12 +1,12 @@
 """Rows and lists with a bit mask in front: first bit = highest of the first byte, 1 is null.
 
-With a row kind, two bits precede those of the fields: its low bit, then its high bit.
+With a row kind, two bits precede the fields' bits: its low bit, then its high bit.
 
 Flink: ``MaskUtils``, ``RowSerializer``, ``LinkedListSerializer``.
 
-A value with alternatives, of which a tag or an index in front tells one, is a dict with a key per
-alternative; all but one are null. Avro's null branch has no key, because then the whole value is null.
-With a single other branch, the value is that of the branch.
+A value with alternatives, where a tag or an index in front selects one, is a dict with a key per
+alternative; all but one are null. Avro's null branch has no key, because then the whole value is
+null. With a single other branch, the value is that of the branch.
 """
 
 from __future__ import annotations

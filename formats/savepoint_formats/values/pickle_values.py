@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from savepoint_formats.values.kinds.codec import Value
 
 _PROTOCOL = 4
-"""That of the oldest Python that PyFlink takes."""
+"""The protocol of the oldest Python that PyFlink supports."""
 
 NO_PICKLE = "no pickle: --types tells the type that the job gave the state"
 
 
 def read_pickle(layout: Pickle, view: DataInputView) -> dict[str, Value]:
-    """The next pickle; of an open one all bytes that are left, if they are none."""
+    """The next pickle; for an open one, all remaining bytes if they are no pickle."""
     start = view.position
     try:
         data = view.read_bytes(view.read_count())

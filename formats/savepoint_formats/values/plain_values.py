@@ -42,7 +42,7 @@ def comparable(array: pa.Array) -> list[Hashable]:
 
 
 def values_with(array: pa.Array, leaf: Leaf) -> list[Value]:
-    """The values as ``to_pylist`` gives them, except for columns of which ``leaf`` gives a list."""
+    """The values of ``to_pylist``, except for columns for which ``leaf`` gives a list."""
     values = leaf(array)
     if values is not None:
         return values
@@ -74,7 +74,7 @@ def _hashable(value: Value, kind: pa.DataType) -> Hashable:
 
 
 def _lists(array: pa.ListArray | pa.MapArray, leaf: Leaf) -> list[Value]:
-    """Elements of each row; of a map, pairs of key and value."""
+    """Elements of each row; for a map, pairs of key and value."""
     offsets = array.offsets.to_pylist()
     first, end = offsets[0], offsets[-1]
     elements: list[Value]

@@ -1,4 +1,4 @@
-"""Columns of a POJO if values of subclasses lie beside its own, and of a sealed trait of Scala.
+"""Columns of a POJO that also has values of subclasses, and of a sealed trait of Scala.
 
 The columns of a POJO without subclasses are its fields. Otherwise the struct begins with ``$class``, the
 class of each value. Then come the POJO's own fields, then those that its subclasses add, registered

@@ -1,8 +1,8 @@
-"""Values written anew for another Kryo, and for serializers that Flink 2.x has and 1.x does not have.
+"""Values rewritten for another Kryo, and for serializers that only Flink 2.x has.
 
 The old and the new layout are walked side by side. A value without objects of Kryo is copied if its
-layout stays. An object graph is read with all that its bytes tell, and written again. A collection of
-Kryo becomes one of Flink's if the new layout has one there.
+layout stays. An object graph is read with all facts in its bytes, and written again. A collection
+of Kryo becomes one of Flink's if the new layout has one there.
 
 | old           | new                      | written                                           |
 |---------------|--------------------------|---------------------------------------------------|
@@ -74,7 +74,7 @@ class Recoding:
         """The new bytes of one value.
 
         Raises:
-            UndecodableError: An object has a class that nobody can read.
+            UndecodableError: An object has an unknown class.
             UnencodableError: An object can't be written for the other Flink.
             FormatError: The bytes are damaged.
         """
@@ -92,7 +92,7 @@ def element_classes(
     These are the class of each element, or the classes of each key and value; None for null.
 
     Raises:
-        UndecodableError: An object has a class that nobody can read.
+        UndecodableError: An object has an unknown class.
         FormatError: The bytes are damaged.
     """
     walk = ValueWalk(DataInputView(data), reads, reads)
@@ -101,7 +101,7 @@ def element_classes(
 
 
 def unknown_class(layout: Layout, data: bytes, reads: KryoDialect) -> str | None:
-    """The first class in a value whose fields nobody knows; None if there is none."""
+    """The first class in a value whose fields are unknown; None if there is none."""
     walk = ValueWalk(DataInputView(data), reads, reads)
     try:
         walk.recode(layout, layout)

@@ -1,7 +1,7 @@
-"""Values of flink-scala-api that have a node of their own.
+"""Values of flink-scala-api that have their own node.
 
-A case class is a dict of its fields, with null for those that its bytes do not have. A value of a sealed
-trait is a dict as ``pojo_columns`` has it. A single value is its text:
+A case class is a dict of its fields, with null for fields that its bytes do not have. A value of a
+sealed trait is a dict in the form of ``pojo_columns``. A single value is its text:
 
 | form           | bytes                                          | null            | text                       |
 |----------------|------------------------------------------------|-----------------|----------------------------|

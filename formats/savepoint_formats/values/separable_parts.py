@@ -1,4 +1,4 @@
-"""The values inside a value, so that ``separation`` can look for the end of each."""
+"""The values inside a value, for the search of their ends in ``separation``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TIMESTAMP_SIZE = 8
 
 @node
 class Times(Layout):
-    """``count`` values, one behind the other."""
+    """``count`` adjacent values."""
 
     element: Layout
     count: int
@@ -46,7 +46,7 @@ class StrictReader(EntryReader):
     lost_at: int = 0
 
     def undecoded(self, reason: str) -> dict[str, Value]:
-        """The reason alone."""
+        """Only the reason."""
         self.lost_at = self.view.offset
         self.view.position = self.view.end
         self.is_lost = True
@@ -64,7 +64,7 @@ class StrictReader(EntryReader):
 def parts_of(  # noqa: PLR0912 - the table of layouts
     layout: Layout, view: DataInputView
 ) -> Sequence[Layout] | None:
-    """The values inside a value, behind its flags and counts; None if nobody can tell."""
+    """The values inside a value, behind its flags and counts; None if they are unknown."""
     match layout:
         case layouts.Nullable():
             is_null = view.read_strict_bool() == layout.is_null

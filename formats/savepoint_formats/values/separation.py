@@ -1,4 +1,4 @@
-"""Finds the ends of values that cannot be decoded, if everything around them fits in one way only.
+"""Finds the ends of undecodable values, if everything around them fits in only one way.
 
 The bytes of such a value do not tell its end. But the number of elements of a list is known, other
 values tell their ends, and all of them together fill the record. If they fit in several ways, no end

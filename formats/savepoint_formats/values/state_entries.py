@@ -53,7 +53,7 @@ class Suffixed(Layout):
 
 @node
 class Sized(Layout):
-    """A value of which only the size is read."""
+    """A value whose size alone is read."""
 
     inner: Layout
 

@@ -71,7 +71,7 @@ class _LookingWalk(ValueWalk):
     undescribed: Subclass | None = None
 
     def enters(self, layout: Layout) -> bool:
-        """Whether there may be POJOs, or objects that nobody can read."""
+        """Whether there may be POJOs, or undecodable objects."""
         return holds_pojo(layout) or holds_kryo(layout)
 
     def subclass(self, old: layouts.Pojo, new: layouts.Pojo, flags: int) -> None:

@@ -1,4 +1,4 @@
-"""Reasons why columns have bytes that nobody can decode."""
+"""Reasons why columns have bytes that can't be decoded."""
 
 from __future__ import annotations
 

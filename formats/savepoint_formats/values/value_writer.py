@@ -114,7 +114,7 @@ class ValueWriter:
     def fields(
         self, names: Sequence[str], fields: Sequence[Layout], values: dict[str, Value]
     ) -> None:
-        """Writes the fields of a struct, one behind the other."""
+        """Writes the fields of a struct, one after the other."""
         for name, field in zip(names, fields, strict=True):
             if self.is_lost:
                 break
@@ -169,7 +169,7 @@ class ValueWriter:
         self.is_lost = has_others(value)
 
     def copy(self, undecoded: dict[str, Value]) -> None:
-        """Writes the bytes of an undecoded value, with those of other values in them."""
+        """Writes the bytes of an undecoded value, which may include other values."""
         self.view.write_bytes(undecoded["bytes"])
         self.is_lost = has_others(undecoded)
 

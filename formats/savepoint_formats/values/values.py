@@ -1,12 +1,12 @@
 """The general path: one value of any layout, by plain recursion.
 
-It is the meaning of each layout; tests prove faster paths equal to it. A value is what pyarrow's
-``to_pylist`` gives for ``arrow_type(layout)``, or Arrow's integer of a date or time that Python does
-not have (``times``).
+It defines the meaning of each layout; tests prove that faster paths are equal to it. A value is
+what pyarrow's ``to_pylist`` gives for ``arrow_type(layout)``, or Arrow's integer of a date or time
+that Python does not have (``times``).
 
-Nobody knows where a value ends that cannot be decoded, unless ``separation`` has found its end. It
-takes all bytes up to the end of the ``Framed`` value around it, or of the view. Values behind it in
-there are null, and its reason names them.
+The end of an undecodable value is unknown, unless ``separation`` has found it. Such a value takes
+all bytes up to the end of the ``Framed`` value around it, or of the view. Values behind it in there
+are null, and its reason names them.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ValueReader:
         undecoded_values: The bytes and the reason of each value that could not be decoded.
         is_lost: Whether one of them took all bytes up to the end.
         hides: Whether these bytes have other values in them.
-        hides_elements: Whether they have elements or entries in them, so that some are missing.
+        hides_elements: Whether they include elements or entries, which are then missing.
         is_damaged: Whether bytes that could not be decoded are no value of their layout.
         is_ambiguous: Whether a value can be decoded in several ways, unless its end is known.
         ends: The known ends of such values.
@@ -155,7 +155,7 @@ class ValueReader:
                 raise TypeError(f"{layout!r} is no layout")
 
     def fields(self, names: Sequence[str], fields: Sequence[Layout]) -> dict[str, Value]:
-        """The fields of a struct, one behind the other."""
+        """The fields of a struct, one after the other."""
         values: dict[str, Value] = dict.fromkeys(names)
         for name, field in zip(names, fields, strict=True):
             if self.is_lost:
@@ -171,7 +171,7 @@ class ValueReader:
         return str(next(filter(has_others, self.undecoded_values), first)["reason"])
 
     def undecoded(self, reason: str) -> dict[str, Value]:
-        """A value's bytes and the reason; all remaining bytes if nobody knows its end."""
+        """A value's bytes and the reason; all remaining bytes if its end is unknown."""
         view, end = self.view, self.known_end(self.view.position)
         data = view.read_rest() if end is None else view.read_bytes(end - view.position)
         shown: dict[str, Value] = {"bytes": data, "reason": reason}
@@ -264,7 +264,7 @@ class ValueReader:
         return values
 
     def expect_end(self) -> None:
-        """Raises ``FormatError`` if bytes are left, unless a described object takes them."""
+        """Raises ``FormatError`` if bytes remain, unless a described object takes them."""
         take_rest(self)
         self.view.expect_end()
 

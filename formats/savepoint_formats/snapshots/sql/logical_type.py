@@ -188,7 +188,7 @@ def _class_name(facts: dict[str, Any]) -> str:
 
 
 def _field_objects(value: JavaObject, depth: int) -> Iterator[JavaObject]:
-    """The fields of a row, or attributes of a structured type; those of its parent come first."""
+    """The fields of a row, or attributes of a structured type; its parent's come first."""
     parent = value.fields.get("superType")
     if isinstance(parent, JavaObject) and depth <= _MAX_DEPTH:
         yield from _field_objects(parent, depth + 1)

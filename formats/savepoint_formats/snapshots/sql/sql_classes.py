@@ -1,7 +1,7 @@
-"""Java's classes of SQL types: of the types themselves, of their values, and how rows give values.
+"""Java's classes of SQL types: of the types themselves, of their values, and getters of rows.
 
-Java finds the body of a lambda by a name that its compiler made up. The names here are those of the
-released jars of Flink 1.20 and 2.2, which agree, like the classes.
+Java finds the body of a lambda by a name that its compiler made up. The names and classes here are
+the same in the released jars of Flink 1.20 and 2.2.
 
 Flink: ``org.apache.flink.table.types.logical``, ``RowData.createFieldGetter``,
 ``ArrayData.createElementGetter``, ``InternalSerializers``.

@@ -1,1 +1,1 @@
-"""Single values: numbers, texts, times, and the bytes that stand for what is not decoded."""
+"""Single values: numbers, texts, times, and bytes that are not decoded."""

@@ -1,9 +1,9 @@
 r"""Texts of columns: UTF-8, which has no half of a surrogate pair.
 
-Java's strings are UTF-16 units, and may have half a pair alone: a text that was cut in the middle of an
-emoji. A column shows it as U+FFFD and an escape, ``\ufffd\ud83d``, so that no row is missing and texts
-that differ stay different. Such a text is refused when it is written, because somebody may have typed
-these very characters.
+Java's strings are UTF-16 units, and may have half a pair alone: a text that was cut in the middle
+of an emoji. A column shows it as U+FFFD and an escape, ``\ufffd\ud83d``: no row is missing, and
+different texts stay different. Such a text is refused when it is written, because a real text may
+have exactly these characters.
 """
 
 from __future__ import annotations

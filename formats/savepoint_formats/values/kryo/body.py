@@ -1,4 +1,4 @@
-"""Bodies of classes: how an object is read and written, and of which parts it consists.
+"""Bodies of classes: reading and writing of objects, and the parts that they consist of.
 
 | part                     | bytes                                                             |
 |--------------------------|-------------------------------------------------------------------|

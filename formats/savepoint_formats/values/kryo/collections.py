@@ -1,4 +1,4 @@
-"""Rows of collections and maps: a name in the list of those that lie in the same way, or a body.
+"""Rows of collections and maps: a name in the list of those with the same form, or a body.
 
 | class                        | 2.24                              | 5.6                              |
 |------------------------------|-----------------------------------|----------------------------------|
@@ -10,8 +10,8 @@
 | TreeMap                      | comparator, then as above         | comparator behind the number     |
 | ConcurrentSkipListMap        | as any map                        | as TreeMap                       |
 
-Keys or values that are declared as final lie without their class, or are null; those of ``Map.of`` are
-never null.
+Keys or values of a class that is declared as final have no class in the bytes, or are null; in
+``Map.of`` they are never null.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def kryo_class(
         constants: Names of an enum's constants, in their order.
         is_pojo: Whether Flink treats the class as a POJO where it is declared. The bytes of Kryo do
             not depend on it; ``migrate`` asks for it if objects of the class are in collections.
-        superclass: The POJO that a POJO extends, if objects of this class stand for it.
+        superclass: The POJO that a POJO extends, if objects of this class occur in its place.
 
     Raises:
         ValueError: A type cannot be read.

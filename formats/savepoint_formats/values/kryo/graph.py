@@ -9,7 +9,7 @@
 | body               | by the class, see ``known_classes``; or a stream of Java's serialization,   |
 |                    | with a header before the first object only                                  |
 
-Where the class is known its bytes are missing, and 0 in place of a reference is null. No object is
+If the class is known, its bytes are missing, and 0 in place of a reference is null. No object is
 ever instantiated: an object becomes a ``KryoObject``, a text or a number.
 
 Kryo: ``DefaultClassResolver``, ``Kryo.readReferenceOrNull``.
@@ -114,7 +114,7 @@ class KryoGraph:
         return self.input.read_text() or ""
 
     def read_class_and_object(self, arguments: Arguments = ()) -> Value:
-        """An object of any class, or null; ``arguments`` are those of its declared type."""
+        """An object of any class, or null; ``arguments`` belong to its declared type."""
         class_name = self.read_class()
         return None if class_name is None else self.read_object(class_name, arguments)
 
@@ -182,7 +182,7 @@ class KryoGraph:
         return self.read_unknown(class_name)
 
     def read_unknown(self, class_name: str) -> Value:
-        """Refuses an object of a class that nobody described."""
+        """Refuses an object of an undescribed class."""
         self.unknown = class_name
         raise self.undecodable(f"an object of {class_name}, whose fields are not known")
 
@@ -211,7 +211,7 @@ class KryoGraph:
         return self.input.check_count(self.input.read_varint())
 
     def undecodable(self, message: str) -> UndecodableError:
-        """An error about an object that nobody can read."""
+        """An error about an undecodable object."""
         return self.view.error(message, UndecodableError)
 
 

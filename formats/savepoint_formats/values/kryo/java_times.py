@@ -218,7 +218,7 @@ MONTH, DAY_OF_YEAR, PERIOD = 16, 32, 64
 
 
 def text_of(content: int, of_2: tuple[int, ...], of_5: tuple[int, ...]) -> SingleValue:
-    """A text of a program, and the places of its parts; of 2.24 there is no program without one."""
+    """A text of a program, and the places of its parts; 2.24 has no program without one."""
     arguments = (content if of_2 else -1, content)
     return SingleValue("MOMENT_TEXT", (of_2, of_5), arguments)
 

@@ -1,7 +1,8 @@
-"""Arrays, and collections of elements one behind the other, in both versions of Kryo.
+"""Arrays, and collections of adjacent elements, in both versions of Kryo.
 
-The declared type of a field decides about its collection: elements of a final class lie without it.
-Kryo 5.6 also knows the arguments of arguments, such as those of ``List<List<String>>``, and wildcards.
+The declared type of a field decides about its collection: elements of a final class have no class
+in the bytes. Kryo 5.6 also knows the arguments of arguments, such as in ``List<List<String>>``, and
+wildcards.
 
 | collection                     | 2.24                       | 5.6                                   |
 |--------------------------------|----------------------------|---------------------------------------|
@@ -13,8 +14,8 @@ Kryo 5.6 also knows the arguments of arguments, such as those of ``List<List<Str
 | elements, flag 0               | -                          | objects                               |
 | TreeSet, PriorityQueue         | comparator, then as above  | comparator behind the number          |
 
-2.24 writes a PriorityQueue as if nothing were declared. The lists of ``List.of`` admit no null, so that
-5.6 leaves the byte "has null" out.
+2.24 writes a PriorityQueue as if nothing were declared. The lists of ``List.of`` admit no null, so
+5.6 leaves out the byte "has null".
 
 | array                  | bytes of both versions               |
 |------------------------|--------------------------------------|

@@ -1,8 +1,8 @@
-"""Objects of classes that nobody described, but whose fields a serializer of POJOs names.
+"""Objects of undescribed classes whose fields a serializer of POJOs names.
 
 Kryo writes fields in the order of their names. The serializer does not tell whether a number is an
-object, whether a class is final, or the declared type of a list. All ways are tried; an object is read
-if it fits in one way only.
+object, whether a class is final, or the declared type of a list. All ways are tried; an object is
+read if it fits in only one way.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _UndecidedError(Exception):
 def named_objects(layout: Kryo, view: DataInputView, dialect: KryoDialect) -> set[tuple[int, str]]:
     """All ways in which an object fits: its end, and its content as JSON.
 
-    There are none if an object in it has a class of which not even names are known.
+    There are none if an object in it has a class whose fields have no known names.
     """
     enums = (
         KryoClass(known.class_name, constants=known.constants)

@@ -1,8 +1,8 @@
 """Objects of Kryo as values of a column: structs, texts and numbers, or JSON and their bytes.
 
-The column of a class that nobody described has JSON of the known objects, beside the bytes, which are
-written again. If an object inside has an unknown class, nobody knows where it ends: the column then has
-the bytes and the reason.
+The column of an undescribed class has JSON of the known objects, beside the bytes, which are
+written again. If an object inside has an unknown class, its end is unknown: the column then has the
+bytes and the reason.
 
 An object that does not fit the user's description of its class is a struct with its bytes and the
 reason in ``$undecoded``. So is an object that leaves bytes where none belong: its description lacks
@@ -137,7 +137,7 @@ def _read_bytes(view: DataInputView, start: int) -> bytes:
 
 
 def write_kryo_value(layout: Kryo, value: Value, view: DataOutputView) -> bool:
-    """The mirror of ``read_kryo_value``, for columns of a type of their own.
+    """The mirror of ``read_kryo_value``, for columns with their own type.
 
     Returns:
         Whether the bytes of an undecoded object were written, with those of other values in them.

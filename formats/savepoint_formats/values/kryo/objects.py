@@ -1,4 +1,4 @@
-"""Objects of Kryo for which no simpler value stands, and their JSON.
+"""Objects of Kryo without a simpler value, and their JSON.
 
 | graph                   | JSON                                                               |
 |-------------------------|--------------------------------------------------------------------|
@@ -42,9 +42,9 @@ class KryoReference:
 
 @dataclass(eq=False, slots=True)
 class KryoNode:
-    """An object with all that its bytes tell, so that they can be written again.
+    """An object with all facts in its bytes, so that they can be written again.
 
-    One object is one node wherever it comes. Its content is as ``read_kryo`` gives it, but with
+    One object is one node, even if it is repeated. Its content is that of ``read_kryo``, but with
     nodes inside, except for Kryo's plain numbers and texts.
     """
 

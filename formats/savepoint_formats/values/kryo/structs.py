@@ -42,17 +42,17 @@ OPTIONAL = "java.util.Optional"
 CONSTANT = "constant"
 
 UNDECODED_TYPE = pa.struct([("bytes", pa.binary()), ("reason", pa.utf8())])
-"""Bytes that nobody can decode, and the reason."""
+"""Undecodable bytes, and the reason."""
 
 OBJECT_TYPE = pa.struct([("json", pa.utf8()), *UNDECODED_TYPE])
-"""An object of a class that nobody described: its content if the bytes tell it, and the bytes."""
+"""An object of an undescribed class: its content if the bytes tell it, and the bytes."""
 
 ALONG = "; these bytes are also those of"
 """Behind this text a reason names other values in the bytes."""
 
 
 def has_others(undecoded: Mapping[str, Value]) -> bool:
-    """Whether undecoded bytes are also those of values behind it."""
+    """Whether undecoded bytes include those of values behind it."""
     return ALONG in (undecoded.get("reason") or "")
 
 
@@ -77,7 +77,7 @@ WITHOUT_NULL_CLASSES = frozenset(["java.util.ArrayDeque", "java.util.concurrent.
 
 @lru_cache(maxsize=1000)
 def column_type(layout: Kryo) -> KryoType | None:
-    """The column of a layout's objects; None for ``OBJECT_TYPE``, if nobody described them."""
+    """The column of a layout's objects; None for ``OBJECT_TYPE``, if they are not described."""
     columns = _Columns(layout.classes)
     if layout.arguments:
         return columns.of_type(TypeArgument(layout.class_name, layout.arguments), ())
@@ -100,7 +100,7 @@ def is_described(layout: Kryo) -> bool:
 
 
 def _in_struct(enum: KryoType) -> KryoType:
-    """The column of an enum as a struct, so that there is room for unknown constants."""
+    """The column of an enum as a struct, with room for unknown constants."""
     return KryoType(
         pa.struct([(CONSTANT, enum.arrow_type)]),
         lambda value: {CONSTANT: enum.convert(value)},

@@ -135,7 +135,8 @@ class ClassRow:
     """A class that Kryo writes.
 
     Attributes:
-        body: How objects lie in 2.24, and in 5.6; None if that version has no serializer for them.
+        body: The form of objects in 2.24, and in 5.6; None if that version has no serializer for
+            them.
         fields: Field -> type, written by versions that have no serializer for the class.
         is_final: Whether it has no subclasses: a field of such a type needs no class in the bytes.
         column: The Arrow type, and the values of objects both ways; None if it is JSON.

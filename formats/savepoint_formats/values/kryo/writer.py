@@ -78,7 +78,7 @@ class KryoWriter:
                 self.output.write_class_name(class_name)
 
     def write_class_and_object(self, node: KryoNode | None, arguments: Arguments = ()) -> None:
-        """An object of any class, or null; ``arguments`` are those of its declared type."""
+        """An object of any class, or null; ``arguments`` belong to its declared type."""
         self.write_class(None if node is None else node.class_name)
         if node is not None:
             self.write_object(node.class_name, node, arguments)
