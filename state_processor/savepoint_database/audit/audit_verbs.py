@@ -78,8 +78,8 @@ class AuditVerbs(Snapshot):
             written_by: The release that wrote the savepoint, where several releases are possible;
                 by default all of them.
             backend: The state backend of the restoring job: ``hashmap``, ``rocksdb`` or ``forst``.
-                Without it, files of one backend are a condition and no obstacle. That of ``job``, if
-                its files tell it, is the default.
+                Without it, files of one backend are a condition and no obstacle. The default is the
+                backend of ``job``, if its files tell it.
             job: The new job: a savepoint or checkpoint of it, which may be empty, or its path; or its
                 schema, as ``job_schema`` gives it, or the path of a file with the schema as JSON.
 
@@ -105,7 +105,7 @@ class AuditVerbs(Snapshot):
     def job_schema(self) -> JobSchema:
         """The state that the job of the savepoint declares: operators, states, kinds, serializers.
 
-        It holds no values. ``as_json`` makes JSON of it, which can be kept in the job's repository:
+        It has no values. ``as_json`` makes JSON of it, which you can keep in the job's repository:
         ``savepoint schema PATH --output json`` prints it. ``problems`` say which files can't be read.
 
         Example:

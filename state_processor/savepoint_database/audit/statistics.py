@@ -1,8 +1,8 @@
 """Sizes of a savepoint's state: the answer of ``stats``.
 
-Bytes are those of keys and values as a canonical savepoint has them, without the key group of each
-key. They come from the borders of stored entries; only the largest keys are decoded. Numbers are
-exact. Keys are distinguished by a hash of 128 bits.
+Bytes are those of keys and values in canonical form, without the key group of each key. They come
+from the borders of stored entries; only the largest keys are decoded. Numbers are exact. Keys are
+distinguished by a hash of 128 bits.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class StateStatistics:
 
 @dataclass(frozen=True, slots=True)
 class TimeSpan:
-    """The timers from ``start`` to the start of the next span."""
+    """Number of timers from ``start`` to the next start."""
 
     start: str
     timers: int
@@ -93,7 +93,7 @@ class TimerStatistics:
         median: Time up to which half of the timers fire, exact to ``resolution_ms``.
         latest: Time of the last timer.
         resolution_ms: Precision of times in ms; 1 is exact.
-        spans: Number of timers per span of time.
+        spans: Numbers of timers in equal intervals of time.
     """
 
     operator: str

@@ -49,7 +49,7 @@ TOP = 10
 """Number of largest keys to list."""
 
 SPANS = 60
-"""Number of time spans in which the timers of a service are counted."""
+"""Number of intervals in which the timers of a service are counted."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)

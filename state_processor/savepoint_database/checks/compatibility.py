@@ -144,7 +144,7 @@ class Compatibility:
     Attributes:
         path: The snapshot.
         job: The new job: the path of its savepoint or schema; empty without one.
-        written_by: Releases that may have written it, as ``1.16 to 1.20``.
+        written_by: Releases that may have written it, such as ``1.16 to 1.20``.
         target: The release that restores it.
         backend: State backend of the restoring job; empty if not given.
         verdict: The worst of all findings.
@@ -276,7 +276,7 @@ def _worst(findings: Iterable[Finding]) -> Verdict:
 def _crossing(
     snapshot: Snapshot, target: str, written_by: str, backend: str, job: JobSchema | None
 ) -> Crossing:
-    """Raises ``ValueError`` for unknown releases and backends, and if nobody tells the target."""
+    """Raises ``ValueError`` for unknown releases and backends, and if no target is given."""
     if backend and backend not in BACKENDS:
         raise ValueError(f"backend is {backend!r}, expected one of {', '.join(BACKENDS)}")
     if not target and job is None:
@@ -303,7 +303,7 @@ def _crossing(
 
 
 def _release_of(job: JobSchema, written: FlinkVersionRange) -> Release:
-    """The release of a new job: that of the savepoint if it may be, else the newest that it may have."""
+    """The release of a new job: the savepoint's if possible, else the newest possible."""
     newest = min(written.newest, job.written.newest)
     if newest < max(written.oldest, job.written.oldest):
         newest = job.written.newest

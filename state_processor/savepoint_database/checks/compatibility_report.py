@@ -1,7 +1,7 @@
 """Verdicts of compatibility as a test runner and a pull request show them: JUnit XML and Markdown.
 
-Names come from savepoints, which anybody may have written: in Markdown they are code, so that they
-mention nobody and link nowhere.
+Names come from savepoints, which a stranger may have written: in Markdown they are code, so they
+mention no user and link nowhere.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Contents of operators, divided into parts that any process can check alone.
+"""Contents of operators, divided into splits that any process can check independently.
 
 Checks, and the order of faults, are the same in all processes.
 """
@@ -52,7 +52,7 @@ class RocksDbFile:
 
 @dataclass(frozen=True, slots=True)
 class RocksDbTables:
-    """The tables of a RocksDB, which must be those of its manifest."""
+    """The tables of a RocksDB, which must agree with its manifest."""
 
     handle: IncrementalHandle
 
@@ -91,7 +91,7 @@ class OperatorContents:
     unreadable: frozenset[str]
 
     def parts(self) -> Iterator[Part]:
-        """All parts, in the order of their faults."""
+        """All splits, in the order of their faults."""
         yield from self._rocksdb_parts()
         for number, subtask in enumerate(self.record.subtasks):
             handle = subtask.managed_operator_state
@@ -146,7 +146,7 @@ class OperatorContents:
 
 
 def looked_at(parts: Iterable[Part]) -> Iterator[CheckedEntries]:
-    """Checks each of these parts."""
+    """Checks each of these splits."""
     for contents, own in groupby(parts, attrgetter("contents")):
         checks = _ContentChecks(contents)
         for part in own:
@@ -157,7 +157,7 @@ def looked_at(parts: Iterable[Part]) -> Iterator[CheckedEntries]:
 
 
 class _ContentChecks:
-    """Checks parts of one operator, and remembers how to read them."""
+    """Checks splits of one operator, and remembers how to read them."""
 
     def __init__(self, contents: OperatorContents) -> None:
         self._contents = contents

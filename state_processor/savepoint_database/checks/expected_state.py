@@ -61,7 +61,7 @@ def _facts(operator: Operator) -> tuple[OperatorFacts, tuple[str, ...]]:
 
 
 def _backend(looked: Iterable[tuple[Operator, OperatorFacts, object]]) -> str:
-    """The backend whose files the operators have; empty for canonical files alone.
+    """The backend whose files the operators have; empty if all are canonical.
 
     Files of ForSt are like those of RocksDB, but only ForSt has state V2.
     """

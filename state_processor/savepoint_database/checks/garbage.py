@@ -1,7 +1,7 @@
 """Files below a directory of checkpoints that no retained snapshot needs.
 
-A file is needed if any snapshot refers to its path, or to its name alone, so that a moved directory
-is judged like any other. Only Flink's own files in Flink's own directories are ever removed. Files
+A file is needed if any snapshot refers to its path, or only to its name, so moved directories are
+judged correctly, too. Only Flink's own files in Flink's own directories are ever removed. Files
 younger than the newest snapshot stay, because a checkpoint under way may need them.
 """
 

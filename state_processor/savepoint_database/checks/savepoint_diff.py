@@ -156,8 +156,8 @@ class SavepointDiff:
             table: Full name of the table; not needed if only one is compared.
 
         Returns:
-            Batches of ``change_type`` (``insert``, ``delete``, ``update_preimage`` and
-            ``update_postimage``, which follow each other) and the columns of the table.
+            Batches of ``change_type`` (``insert``, ``delete``, ``update_preimage`` followed by
+            ``update_postimage``) and the columns of the table.
 
         Raises:
             TableNotFoundError: The savepoints share no such table.

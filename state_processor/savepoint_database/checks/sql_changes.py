@@ -26,14 +26,14 @@ def sql_diff(
     *,
     matches: PathText | Mapping[int, int | None] | None = None,
 ) -> list[SqlChange]:
-    """Compares the compiled plans of two queries: what becomes of the state of each operator.
+    """Compares the compiled plans of two queries, and tells which state survives.
 
-    Operators belong together if they compute the same from the same tables, whatever their numbers
-    and the names of columns are. Nothing is restored or written.
+    Operators match if they compute the same from the same tables, whatever their numbers and the
+    names of columns. Nothing is restored or written.
 
     Args:
         old: File with the plan of the job that wrote the state.
-        new: File with the plan of the job that shall restore it.
+        new: File with the plan of the job that will restore it.
         savepoint: The savepoint of the old job; the answer then has rows and bytes.
         matches: Number of an operator of the old plan -> that of the new plan, or None if its state shall be
             lost. It corrects what is found. Or a file of YAML or JSON with such pairs.

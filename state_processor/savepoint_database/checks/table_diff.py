@@ -100,7 +100,7 @@ def changed_pairs(
 
 
 def taken(table: pa.Table, rows: pa.Array) -> pa.Table:
-    """These rows, batch by batch: Arrow's ``take`` copies whole columns of texts before it takes any."""
+    """These rows, batch by batch, because Arrow's ``take`` first copies whole columns of texts."""
     order = np.argsort(rows)
     numbers = rows.to_numpy()[order]
     batches = table.to_batches()
@@ -204,7 +204,7 @@ class TableDiff:
         return pa.schema([pa.field(CHANGE_TYPE, pa.string()), *columns])
 
     def parts(self) -> list[KeyGroupRange | None]:
-        """Ranges of key groups that any process can compare alone; None for the whole table."""
+        """Ranges of key groups that any process can compare independently; None for the whole table."""
         return list(self._ranges()) if self._is_by_key_groups else [None]
 
     def changes(
@@ -214,7 +214,7 @@ class TableDiff:
     ) -> Iterator[pa.RecordBatch]:
         """The rows that differ; each row before and after an update.
 
-        ``counts`` adds up the rows of each kind on the way. ``parts`` are all of them by default.
+        ``counts`` adds up the rows of each kind on the way. ``parts`` defaults to all of them.
         """
         counts = counts or ChangeCounts()
         failures = 0 if self._may_compare_bytes else _GIVEN_UP
@@ -279,7 +279,7 @@ class TableDiff:
         return self.before.digests(), self.after.digests()
 
     def _rows(self, side: Side, key_groups: KeyGroupRange | None, path: Path) -> _Rows:
-        """Rows in memory, or in a file if they are those of a large table."""
+        """Rows in memory, or in a file for a large table."""
         batches = self._hashed(side, key_groups)
         first = next(batches)
         if key_groups is None and side.size > self.bucket_size:

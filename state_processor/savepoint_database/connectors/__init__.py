@@ -1,1 +1,1 @@
-"""State of connectors that keeps a job from starting: what it is, and a savepoint without it."""
+"""State of connectors that may keep a job from starting: its contents, and savepoints without it."""

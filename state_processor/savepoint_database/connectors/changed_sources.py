@@ -73,7 +73,7 @@ def with_changed_sources(
     Args:
         snapshot: The savepoint.
         changes: The changes.
-        operator: The source to change, by uid or hash; by default that which has the split or
+        operator: The source to change, by uid or hash; by default the source that has the split or
             the table.
 
     Raises:

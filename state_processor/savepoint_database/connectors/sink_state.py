@@ -68,10 +68,10 @@ class SinkEntry:
         number: Number of the row in the savepoint, from 0.
         operator: The operator, by its uid or hash.
         kind: ``commit`` or ``writer``.
-        connector: ``file``, ``kafka``, ``iceberg``, ``paimon``, ``two-phase`` for sinks from before
+        connector: ``file``, ``kafka``, ``iceberg``, ``paimon``, ``two-phase`` for sinks older than
             Sink V2, or ``unknown``.
-        checkpoint: Id of the checkpoint of a commit; None where it is not stored, and for the
-            commits of the end of the input.
+        checkpoint: Id of the checkpoint of a commit; None where it is not stored, and for commits
+            at the end of the input.
         subtask: Subtask of the operator whose state holds it.
         writer: Subtask of the writer that a commit came from, if it is stored.
         state: ``received``, ``retry``, ``failed`` or ``committed``; None for writers.
@@ -196,7 +196,7 @@ class SinkElement(ByteElement):
         return self.state in WRITERS
 
     def committer(self) -> CommitterState | None:
-        """The commits; None where the element is itself what a connector wrote."""
+        """The commits; None where a connector wrote the element itself."""
         if self.is_writer or self.old:
             return None
         try:

@@ -41,19 +41,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SourceEntry:
-    """A split, a table of a source, or what an enumerator knows.
+    """A split, a table of a source, or the state of an enumerator.
 
     Attributes:
         number: Number of the row in the savepoint, from 0.
         operator: The source, by its uid or hash.
         connector: ``kafka``, ``mysql-cdc``, ``postgres-cdc``, ``oracle-cdc``, ``sqlserver-cdc``,
-            ``mongodb-cdc``, ``cdc`` where no position tells which, ``file``, ``kinesis``,
+            ``mongodb-cdc``, ``cdc`` if no position tells which, ``file``, ``kinesis``,
             ``pulsar`` or ``unknown``.
         subtask: Subtask whose reader has the split; None for the coordinator.
         split: Id of the split.
         kind: ``partition``, ``shard``, ``file``, ``snapshot``, ``stream``, ``table``,
             ``enumerator`` or ``unknown``.
-        position: Where the reader goes on, as JSON; empty where there is no position.
+        position: Where the reader continues, as JSON; empty where there is no position.
         table: Table or topic; empty where there is none, or many.
         state: ``reading``, ``finished``, ``suspended``, ``waiting``, ``assigned``, … .
         content: Other facts as ``name=value``; for an unknown connector the reason.

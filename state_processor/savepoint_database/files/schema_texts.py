@@ -8,7 +8,7 @@
 | pyflink     | the descriptors by which a PyFlink job would get at the states                       |
 | spark       | the columns as ``spark.read.schema`` and ``createDataFrame`` take them               |
 
-What a form has no words for is a comment that says why.
+A state that a form can't express is a comment with the reason.
 """
 
 from __future__ import annotations

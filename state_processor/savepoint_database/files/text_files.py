@@ -31,7 +31,7 @@ Arrow arrays as JSON texts, and back, in bulk: DuckDB writes and reads the JSON;
 | map whose keys are nested  | array of objects with ``key`` and ``value``                |
 | other scalars              | string, see ``text_values``                                |
 
-What is read may be a string or a number: a text that its scalar can be read from.
+A value that is read may be a string or a number, if its scalar can be read from that text.
 """
 
 from __future__ import annotations

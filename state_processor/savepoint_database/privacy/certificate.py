@@ -1,7 +1,7 @@
 """A certificate of erasure: what was searched, where values were, and what remains.
 
-It does not have the values or keys themselves. A value is named by a salted digest: who knows the
-value can compare it, and nobody can read it.
+It does not have the values or keys themselves. A value is named by a salted digest: you can compare
+it if you know the value, but not read it.
 """
 
 from __future__ import annotations

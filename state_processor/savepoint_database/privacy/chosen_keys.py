@@ -58,7 +58,7 @@ def lowest_hashes(
 
 
 def limits_of(of_splits: Iterable[Mapping[int, list[int]]], count: int) -> dict[int, int]:
-    """The limit of each key group, below which are the hashes of ``count`` keys."""
+    """For each key group, the limit below which the hashes of ``count`` keys are."""
     joined: dict[int, list[int]] = {}
     for lowest in of_splits:
         for key_group, hashes in lowest.items():

@@ -1,8 +1,8 @@
 """Values that are looked for in all state of one or many snapshots, and the places that have them.
 
 All state is read and decoded. A text is compared with texts, numbers and times as they are shown;
-in bytes that nobody can decode its forms are looked for, see ``text_forms``. Files are searched as
-bytes, too: they also have state that only its operator can read, and old versions of values.
+bytes that can't be decoded are searched for its forms, see ``text_forms``. Files are searched as
+bytes, too: they also have state that only operators can read, and old versions of values.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class FoundValues:
     def keys(self, path: str = "") -> dict[str, list[str]]:
         """The keys of entries that have a value, by operator.
 
-        If the snapshot at ``path`` was searched, its keys alone; else those of all snapshots.
+        If the snapshot at ``path`` was searched, only its keys; else the keys of all snapshots.
         """
         keys: dict[str, dict[str, None]] = {}
         is_searched = any(searched.path == path for searched in self.snapshots)
@@ -164,7 +164,7 @@ def find(  # noqa: PLR0913  # as Snapshot.open
     Args:
         directory: Directory with the snapshots.
         values: Texts; a number, a time or bytes as they are shown.
-        contains: Whether a text that only contains a value counts.
+        contains: Whether a text that contains a value counts, too.
         uids: Uids of operators, because Flink 1.x stores only their hashes; a snapshot may lack some operators.
         kryo_classes: Classes that Kryo wrote, or a file of YAML or JSON that describes them; see ``kryo_class``.
         allow_paths: Local directories and URIs. Files on another store are followed only below these.

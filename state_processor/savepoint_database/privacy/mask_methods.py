@@ -70,7 +70,7 @@ def field_type(data_type: pa.DataType) -> FieldType:
 
 
 class Masked(NamedTuple):
-    """Masked values, and how many the method did not fit, so that they were hashed instead."""
+    """Masked values, and the number of those that did not fit the method and were hashed."""
 
     values: pa.Array
     unmatched: pa.BooleanArray | None = None

@@ -48,8 +48,8 @@ class MaskedField:
         operator: The operator.
         state: The state; empty for keys and namespaces, which all states of the operator share.
         field: The field.
-        type: Its type; ``unknown`` for bytes that nobody can decode.
-        method: Its method, or ``no rule``: it is as before.
+        type: Its type; ``unknown`` for bytes that can't be decoded.
+        method: Its method, or ``no rule``: unchanged.
         values: The number of its values; None if they were not looked at.
         changed: The number of values that are different now.
         unmatched: The number of values that the method did not fit, and that were hashed instead.
@@ -69,7 +69,7 @@ class MaskedField:
 class MaskPlan:
     """The rules of an operator's fields; a field without a rule has None.
 
-    With ``is_strict`` bytes that nobody can decode are refused.
+    With ``is_strict``, bytes that can't be decoded are refused.
     """
 
     operator: Operator
@@ -158,7 +158,7 @@ class MaskPlan:
 
 
 def is_rest(name: str) -> bool:
-    """Whether a field has values of classes that nobody described, if there are any."""
+    """Whether a field has the values of classes that are not described, if there are any."""
     return name.endswith(f".{UNDECODED}")
 
 

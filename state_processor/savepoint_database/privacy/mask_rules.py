@@ -1,4 +1,4 @@
-"""Rules for masks, as a file of YAML has them.
+"""Rules for masks, from a YAML file.
 
 | field                        | meaning                                                           |
 |------------------------------|-------------------------------------------------------------------|
@@ -39,7 +39,7 @@ _GLOBS = ("operator", "state", "field", "name", "type")
 
 @dataclass(frozen=True, slots=True)
 class MaskField:
-    """A field of a state: its place, its type, and whether nobody knows what is in it."""
+    """A field of a state: its place, its type, and whether its contents are unknown."""
 
     operator: str
     state: str

@@ -1,7 +1,7 @@
 """Masks of an operator: entries of keyed state and elements of operator state, written anew.
 
-Keys, namespaces and keys of maps are parts of an entry's key. They are decoded to columns, masked and
-encoded, as values are; the rest of the state passes through as bytes. New keys have new key groups.
+Keys, namespaces and keys of maps are parts of an entry's key. Like values, they are decoded to
+columns, masked and encoded; the rest of the state is copied as bytes. New keys have new key groups.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ VALUE = "value"
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of a field: values that are not null, changed ones, and those that a method did not fit."""
+    """Counts of a field: values that are not null, changed values, and values that did not fit."""
 
     values: int = 0
     changed: int = 0
@@ -63,7 +63,7 @@ class MaskedOperator:
         name: The operator.
         kryo: The Kryo of its savepoint.
         rules: State -> field -> its rule. Fields without a rule, or that a rule keeps, are left out.
-        watched: State -> its fields whose bytes nobody may be able to decode.
+        watched: State -> its fields that may have bytes that can't be decoded.
         hash_keys: Hash codes of keys that their type doesn't tell.
     """
 

@@ -1,7 +1,7 @@
 """Drafts of rules for masks, by names of fields and by what their texts look like.
 
 A field gets the first suggestion whose pattern fits most of its texts, or whose words are in its
-name. Texts that fit none are told, too: only people know what is in them.
+name. Texts that fit none are reported, too, because only people know their contents.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class SuggestedField:
         field: The field.
         type: Its type.
         looks_like: What it seems to be: ``e-mail``, ``name``…; empty if nothing is known.
-        method: The suggested method; ``keep`` for what is no text.
+        method: The suggested method; ``keep`` for values that are no texts.
         values: The number of values that were looked at.
         matched: The number that fit the pattern.
     """
@@ -114,7 +114,7 @@ class MaskSuggestions:
 
     @property
     def unmatched(self) -> tuple[SuggestedField, ...]:
-        """Texts of which nothing is known."""
+        """Texts that no pattern fits."""
         return tuple(
             known for known in self.fields if known.type == FieldType.TEXT and not known.looks_like
         )
@@ -145,7 +145,7 @@ class MaskSuggestions:
 
 
 def _literal(text: str) -> str:
-    """A glob that fits this text alone."""
+    """A glob that fits only this text."""
     return re.sub(r"([*?[])", r"[\1]", text)
 
 

@@ -127,7 +127,7 @@ class ValueSearch:
     def _bisected(
         self, column: pa.Array, rows: NDArray[np.int64], walk: Walk
     ) -> Iterator[tuple[int, str]]:
-        """The rows with a value: halves that have none are left at once."""
+        """The rows with a value, found by halving; halves without one are skipped."""
         names = self._fields_in(column.take(pa.array(rows)), walk) if len(rows) else []
         if names and len(rows) == 1:
             for name in names:
@@ -149,7 +149,7 @@ class ValueSearch:
         return list(names)
 
     def _is_in(self, values: pa.Array) -> bool:
-        """Whether any of the values of a leaf is, or contains, what is looked for."""
+        """Whether any value of a leaf is, or contains, a searched text."""
         if values.null_count == len(values):
             return False
         if values.type in _OPAQUE:

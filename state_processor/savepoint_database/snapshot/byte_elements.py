@@ -1,4 +1,4 @@
-"""Elements of list states of byte arrays, in which connectors store what is theirs."""
+"""Elements of list states of byte arrays, in which connectors store their own data."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ class FileDescription:
         location: Place of the file, if it differs from ``path``.
         size: In bytes; None if the file is missing.
         is_missing: Whether the file is neither where the handle says nor beside ``_metadata``.
-        references: ``operator subtask: what for``; empty if nobody refers to the file.
+        references: ``operator subtask: use``; empty if no handle refers to the file.
         problem: Why a missing file was not searched for where the handle says.
     """
 

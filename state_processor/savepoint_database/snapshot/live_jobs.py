@@ -2,8 +2,8 @@
 
 Nothing is triggered unless ``take_savepoint`` is called, and nothing is ever cancelled or deleted.
 
-A cluster tells what it knew up to three seconds ago (``web.refresh-interval``): a checkpoint that it names may
-be gone, because a job removes its older ones. Then it is asked again.
+The answers of a cluster may be three seconds old (``web.refresh-interval``): a checkpoint that it
+names may be deleted, because a job removes older checkpoints. Then it is asked again.
 
 Flink: ``JobsOverviewHandler``, ``CheckpointingStatisticsHandler``, ``SavepointHandlers``.
 """
@@ -84,7 +84,7 @@ class LiveJob:
     def of(cls, address: str) -> LiveJob:
         """The job that an address names by its id or its name.
 
-        A name is that of the job that runs, if others of the name have ended.
+        If several jobs have the name, the running one is meant.
 
         Raises:
             JobNotFoundError: The cluster has no such job; the message lists its jobs.
@@ -139,7 +139,7 @@ class LiveJob:
         )
 
     def latest(self) -> LiveSnapshot | None:
-        """Its newest completed checkpoint or savepoint that a path leads to; None if all are deleted.
+        """Its newest completed checkpoint or savepoint with a path; None if all are deleted.
 
         Raises ``SavepointNotFoundError`` if there was none, with what the cluster has instead.
         """

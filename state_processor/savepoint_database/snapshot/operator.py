@@ -132,7 +132,7 @@ class Operator:
 
     @property
     def unread_tables(self) -> dict[str, tuple[CatalogProblem, ...]]:
-        """Tables of which no file can be read, and why."""
+        """Tables without a readable file, and why."""
         known = {table.name for table in self.tables}
         return {name: problems for name, problems in self.problems.items() if name not in known}
 

@@ -155,7 +155,7 @@ def read_newest(path: str, rules: PathRules) -> tuple[str, SnapshotDirectory, by
 def _newest_complete(path: str, rules: PathRules) -> tuple[RetainedSnapshot | None, int]:
     """The newest complete snapshot below a job's directory, and the number of snapshots.
 
-    Searches where Flink makes checkpoints: in the directory, or in those of jobs in it.
+    Searches where Flink makes checkpoints: in the directory, or in the directories of jobs in it.
     """
     snapshots = _newest_first(_Directory.of(path, rules).retained(_JOBS_DEPTH))
     return next((snapshot for snapshot in snapshots if snapshot.is_complete), None), len(snapshots)

@@ -113,9 +113,10 @@ class Snapshot:
                 checkpoints of a changelog that was never materialized and has no timers.
             plan: File with the compiled plan of a SQL job, as ``COMPILE PLAN`` writes it. Operators get
                 their uids, and rows the names of the query's columns.
-            types: Uid or hash of an operator of a PyFlink job -> state -> its type in the words of PyFlink, such as
-                ``"ListState(Types.LONG())"``; ``"key"`` -> that of its keys. Or a YAML file of the same, as
-                ``savepoint types`` prints it. States without a type are shown as pickles.
+            types: Uid or hash of an operator of a PyFlink job -> state -> its type in the words of
+                PyFlink, such as ``"ListState(Types.LONG())"``; ``"key"`` -> the type of its keys.
+                Or a YAML file of the same, as ``savepoint types`` prints it. States without a type
+                are shown as pickles.
 
         Raises:
             SavepointNotFoundError: Nothing is there, or a directory without ``_metadata``.
@@ -124,7 +125,7 @@ class Snapshot:
             NotASavepointError: A file of another kind is there.
             FormatError: The ``_metadata`` file is damaged, or of an unknown version.
             DescriptionError: ``types`` has a text that is no type.
-            TypeError: The path or a uid is no text, or ``uids`` is no list.
+            TypeError: The path or a uid is no text, or ``uids`` is not a list.
             ValueError: A uid is empty.
             PlanError: The file is no compiled plan, or none of its operators is in the savepoint.
 
@@ -320,13 +321,14 @@ class Snapshot:
         Args:
             table: Its full name, ``<operator>.<table>``, the operator by its uid or hash.
             columns: Names of columns in the desired order; all by default.
-            keys: Reads only rows of these keys, out of their key groups alone. A key is as ``to_pylist`` gives it: a
-                struct is a dict.
+            keys: Reads only rows of these keys, from their key groups. A key has the form of
+                ``to_pylist``: a struct is a dict.
             key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
             flat: The name of a list or map state. A row is then an element (``list_index``, ``list_value``) or an
                 entry (``map_key``, ``map_value``), not a key.
-            merge: State -> how its instances of local state become one value: by a rule (``sum``, ``min``, ``max``,
-                ``concat``), or by a function of an Arrow array of lists, which gives a value for each list.
+            merge: State -> merges its instances of local state into one value: a rule (``sum``,
+                ``min``, ``max``, ``concat``), or by a function of an Arrow array of lists, which
+                gives a value for each list.
             with_key_group: Adds the column ``key_group``, also to ``columns``.
             with_subtask: Adds the column ``subtask``; each copy of broadcast state is then read.
             with_scope: Adds the column ``scope``: ``keyed`` or ``local``.

@@ -97,7 +97,7 @@ class SqlTables:
     def operators(self, name: str) -> list[Operator]:
         """Operators that a query may mean by a uid, a hash or its first digits, or a database.
 
-        In quotes, or with characters that SQL quotes, a uid stands for itself alone.
+        In quotes, or with characters that SQL quotes, a name means exactly that uid.
         """
         plain = unquoted(name)
         exact = [operator for operator in self._operators if plain in (operator.uid, operator.id)]
@@ -181,7 +181,7 @@ def _ambiguous(what: str, name: str, meant: Iterable[str]) -> TableNotFoundError
 
 
 def _is_exact(name: str) -> bool:
-    """Whether SQL takes the name for itself alone."""
+    """Whether SQL takes the name exactly."""
     return unquoted(name) != name or plain_name(name) != name
 
 

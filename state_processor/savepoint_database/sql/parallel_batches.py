@@ -1,7 +1,7 @@
 """Batches of splits that several threads decode, in the order of the splits.
 
-Machine code decodes without Python's lock, so threads use all cores. Each reads a split ahead of whoever takes
-the rows, but only some batches, so that the first row comes at once and memory is bounded.
+Machine code decodes without Python's lock, so threads use all cores. Each reads a split ahead of
+the consumer, but only some batches, so the first row comes at once and memory is bounded.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _started(
 
 
 def _put(queue: Queue[Any], item: object, is_over: Event) -> bool:
-    """Puts an item where there is room; False if nobody takes items any more."""
+    """Puts an item when there is room; False if the consumer has stopped."""
     while not is_over.is_set():
         try:
             queue.put(item, timeout=_PATIENCE_SECONDS)

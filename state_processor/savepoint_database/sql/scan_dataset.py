@@ -209,6 +209,6 @@ def _is_key(node: exp.Expression, key: str) -> bool:
 
 
 def _constants(nodes: list[exp.Expression]) -> Keys:
-    """Constants whose equality is the same to DuckDB and Java, unlike that of floating point."""
+    """Constants that are equal in DuckDB if they are equal in Java, so no floating point."""
     is_plain = all(isinstance(node, exp.Boolean) or node.is_string or node.is_int for node in nodes)
     return frozenset(node.to_py() for node in nodes) if is_plain else None

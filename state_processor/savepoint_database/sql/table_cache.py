@@ -2,7 +2,7 @@
 
 The name of a file follows from the content of ``_metadata``, the table with its layouts, the options of the read
 and the version of this package. A savepoint never changes, so a file is never out of date: a new savepoint at the
-same path has other names. Nothing is removed; whoever wants the space removes the folder.
+same path has other names. Nothing is removed; to free the space, remove the folder.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def silent(_line: str) -> None:
-    """Tells nobody."""
+    """Reports nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""Types of state, descriptors, and what Spark and Python call them."""
+"""Types of state, descriptors, and their names in Spark and Python."""

@@ -77,8 +77,8 @@ class ClassToDescribe:
 
     Attributes:
         class_name: Its full name.
-        values: State (``operator/state``) -> number of values in which the class is the first unknown
-            one, behind which nothing can be read.
+        values: State (``operator/state``) -> number of values in which the class is the first
+            unknown one. Nothing can be read behind it.
         superclass: The POJO of which it is a subclass that no serializer describes; empty where Kryo
             wrote its objects.
         collections: Fields, as ``operator: state 'name': class.field``, whose elements a migration to
@@ -132,7 +132,7 @@ class ClassLibrary:
         return None if self.sources is None else self.sources.class_file(name)
 
     def described(self, class_names: Iterable[str]) -> tuple[KryoClass, ...]:
-        """Classes that can be described, with those of their fields, by name.
+        """Classes that can be described, with the classes of their fields, by name.
 
         ``is_pojo`` is set where it is certain that Flink takes a class as a POJO. A class found in an
         object is less certain than the type of a field, because a collection may be declared with the

@@ -3,7 +3,7 @@
 They have Flink's names. Reading needs only a name because the savepoint knows the type of every
 state. For new state, the descriptor has the types of the job's own descriptor.
 
-A savepoint has the time of the last access of each value, but not how long values live, nor which
+A savepoint has the time of the last access of each value, but neither the time to live nor which
 access counts. The job decides that, and a function that runs with a time to live.
 
 Flink: ``StateTtlConfig``.

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def lazy_names(package: str, file: str = "__init__.py") -> tuple[Callable[[str], Any], list[str]]:
     """Makes ``__getattr__`` and ``__all__`` of a package from the imports in a file, as type checkers read it.
 
-    They are all imports of a stub, or those for type checkers alone of an ``__init__.py``. No name may equal
-    that of a module of the package, which would hide it.
+    They are all imports of a stub, or the imports of an ``__init__.py`` that are only for type
+    checkers. No name may equal that of a module of the package, which would hide it.
     """
     source = pkgutil.get_data(package, file)
     assert source is not None

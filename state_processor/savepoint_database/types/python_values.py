@@ -1,4 +1,4 @@
-"""Between Arrow and the Python values that user functions take and give.
+"""Conversions between Arrow and the Python values that user functions take and give.
 
 | Arrow                          | taken by a function     | given by a function          |
 |--------------------------------|-------------------------|------------------------------|
@@ -146,7 +146,7 @@ def in_one_form(
 ) -> Callable[..., Any]:
     """A function whose results have the form in which functions take values of this type.
 
-    ``name`` says in messages what they are. A result that doesn't fit raises ``FunctionResultError``.
+    ``name`` names them in messages. A result that doesn't fit raises ``FunctionResultError``.
     """
     shape = shaped(data_type)
     if shape is None:

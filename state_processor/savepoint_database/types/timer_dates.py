@@ -1,7 +1,7 @@
 """Times of timers and windows, and the ends of slices of SQL's windows, as timestamps.
 
 In tables, as in Flink, they are milliseconds since the epoch. A timer that never fires has the
-largest number there is; times beyond the range of timestamps become the last or first one.
+largest number; times beyond the range of timestamps become the last or first one.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def with_dates(batch: pa.RecordBatch, columns: Iterable[str] = (TIMESTAMP,)) -> 
 
 
 def for_people(batch: pa.RecordBatch, columns: Iterable[str]) -> pa.RecordBatch:
-    """Rows with the times of these columns, and those of time windows, as timestamps."""
+    """Rows with the times of these columns, and of time windows, as timestamps."""
     dated = with_dates(batch, columns)
     index = dated.schema.get_field_index(NAMESPACE)
     if index < 0 or not dated.schema.field(index).type.equals(_TIME_WINDOW):

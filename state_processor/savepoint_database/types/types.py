@@ -309,14 +309,14 @@ class Types:
     def KRYO(
         class_name: str, *classes: KryoClass, flink: str, registered: Sequence[str] = ()
     ) -> TypeInformation:
-        """A class that Flink leaves to Kryo, as it does with all classes that are no POJOs.
+        """A class that Flink gives to Kryo, like all classes that are no POJOs.
 
         Args:
             class_name: The class of the state's type.
             classes: Results of ``kryo_class`` for it and for the classes of its fields. A final class of
                 the JDK that has a column of its own, such as ``java.util.UUID``, needs none.
-            flink: The release of Flink that restores the state: 1.x has another Kryo than 2.x, and
-                neither notices that it reads the other's bytes.
+            flink: The release of Flink that restores the state: 1.x and 2.x have different versions
+                of Kryo, and neither notices the other's bytes.
             registered: The classes that the job registers, in its order.
 
         Raises:

@@ -45,7 +45,7 @@ def user_frames_first(run: Callable[P, Iterable[T]]) -> Callable[P, Iterator[T]]
 
 
 class _UserFrames:
-    """Leaves out the frames in front of those of a user's function."""
+    """Leaves out the stack frames before a user's function."""
 
     def __enter__(self) -> Self:
         return self
