@@ -153,17 +153,17 @@ class KeyedColumns(PlannedTransformation):
         is_processing_time: bool = False,
         allowed_lateness_ms: int = 0,
     ) -> WindowedStateTransformation:
-        """Gives each row a window, besides its key.
+        """Gives each row a window, beside its key.
 
         Args:
             column: The windows: a struct of ``start`` and ``end``, the end exclusive, both
                 ``TIMESTAMP`` as from Spark's ``window`` and ``session_window``, or ms since the
                 epoch as ``BIGINT``.
-            is_merging: Whether windows merge, as those of sessions do; tumbling and sliding
-                windows don't. Windows of a key that overlap, or touch, are merged as Flink merges
-                them, if each state has a rule for it (``merge=``); else ``write`` raises
+            is_merging: Whether windows merge, like session windows; tumbling and sliding windows
+                don't. Windows of a key that overlap, or touch, are merged as Flink merges them, if
+                each state has a rule for it (``merge=``); else ``write`` raises
                 ``OverlappingWindowsError``.
-            is_processing_time: Whether the clock fires windows, and not the watermark.
+            is_processing_time: Whether the clock fires windows instead of the watermark.
             allowed_lateness_ms: How long after its end the job keeps a window, in ms.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Window state out of the columns of a DataFrame, in the form of Flink's window operator.
+"""Window state from the columns of a DataFrame, in the form of Flink's window operator.
 
 | state                  | namespace | what it is                                                   |
 |------------------------|-----------|--------------------------------------------------------------|
@@ -62,8 +62,8 @@ class WindowedStateTransformation(PlannedTransformation):
     Attributes:
         keyed: The rows with their key, and the states so far. Windows are the column
             ``namespace``.
-        is_merging: Whether windows merge, as those of sessions do.
-        is_processing_time: Whether the clock fires them, and not the watermark.
+        is_merging: Whether windows merge, like session windows.
+        is_processing_time: Whether the clock fires them instead of the watermark.
         allowed_lateness_ms: How long after its end the job keeps a window.
     """
 
@@ -86,7 +86,7 @@ class WindowedStateTransformation(PlannedTransformation):
 
     @property
     def _window(self) -> TypeSerializerSnapshot:
-        """The serializer of windows; PyFlink has that of SQL."""
+        """The serializer of windows; PyFlink has SQL's."""
         return constructed.table_time_window() if self._is_python else constructed.time_window()
 
     def __repr__(self) -> str:
@@ -125,7 +125,7 @@ class WindowedStateTransformation(PlannedTransformation):
         return self.with_state(descriptor, column, merge=merge)
 
     def process(self, element_type: TypeInformation, column: str, merge: str | None = None) -> Self:
-        """Makes a column of arrays the elements of each window, for a function that sees them all.
+        """Makes a column of arrays the elements of each window, for a function over all elements.
 
         Arguments and errors are those of ``reduce``.
 
@@ -142,7 +142,7 @@ class WindowedStateTransformation(PlannedTransformation):
         last_access: str | None = None,
         merge: str | None = None,
     ) -> Self:
-        """Makes a column a state of each window: that of a trigger, or of a window function.
+        """Makes a column a state of each window, for a trigger or a window function.
 
         Arguments and errors are those of ``KeyedStateTransformation.with_state``.
 

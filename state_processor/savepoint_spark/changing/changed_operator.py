@@ -84,7 +84,7 @@ class ChangedOperator(OperatorChanges):
         return added or bool(self.tables) or self.merged is not None
 
     def stored_rows(self, spark: SparkSession | None) -> StoredKeyedRows:
-        """Its keyed states that remain, as they are stored."""
+        """Its remaining keyed states, in their stored form."""
         types = StoredTypes.of(self.operator)
         return self._passed(spark, types.key, self._passing_of(types))
 

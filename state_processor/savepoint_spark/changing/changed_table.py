@@ -1,7 +1,7 @@
 """A table of an operator whose states change: as a DataFrame, and as new state.
 
 Each change is applied to the DataFrame that the changes before it have made. Only the columns of
-changed states are written; the other states pass through.
+changed states are written; other states are copied.
 
 Tables for users show what Spark can hold: microseconds, and times since 1677. A value that is
 written again must stay exact, or be refused.
@@ -151,7 +151,7 @@ class ChangedTable:
 
     @property
     def touched(self) -> frozenset[str]:
-        """The names of all changed states, also of those that change in headers alone."""
+        """The names of all changed states, also if only their headers change."""
         return frozenset(change.state for change in self.changes if change.state is not None)
 
     @property

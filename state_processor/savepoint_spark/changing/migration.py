@@ -1,7 +1,7 @@
 """The states of an operator that Flink 1.x wrote, for Flink 2.x.
 
 Objects of Kryo are written for Kryo 5, and collections for which 2.x has serializers with these.
-State of Flink's API for Scala is written for another API. All else passes through as bytes.
+State of Flink's API for Scala is written for another API. Everything else is copied as bytes.
 ``collection_elements`` tells the types of elements.
 """
 
@@ -233,7 +233,7 @@ class _Planning:
             return item
 
     def _changes(self, snapshot: TypeSerializerSnapshot) -> bool:
-        """Whether values lie in another way in Flink 2.x, or nobody can say."""
+        """Whether values have other bytes in Flink 2.x, or may have."""
         try:
             known = self._without_scala(self._known(snapshot))
         except MigrationError:
@@ -295,8 +295,8 @@ class _Planning:
     ) -> TypeSerializerSnapshot:
         """A serializer as Flink 2.x has it.
 
-        ``values`` tell the elements of collections that nobody described; their collections are the
-        last ones of the serializer.
+        ``values`` tell the elements of collections that are not described; these are the last
+        collections of the serializer.
         """
         snapshot = self._known(snapshot)
         places = collection_places(snapshot.layout())

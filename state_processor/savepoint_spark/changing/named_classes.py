@@ -1,8 +1,8 @@
-"""Java classes that an operator names in serializers and values, and classes that nobody described.
+"""Java classes that an operator names in serializers and values, and undescribed classes.
 
 Kryo and the POJO serializer write the names of classes that are not registered, and Java's
 serialization writes every name. Only states that may contain such values are read. ``RecodedState``
-writes values anew while they pass through: for another Flink, and with classes renamed.
+rewrites values on their way: for another Flink, and with classes renamed.
 """
 
 from __future__ import annotations

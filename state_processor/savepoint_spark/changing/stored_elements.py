@@ -205,7 +205,7 @@ def observed_elements(
 
     Raises:
         MigrationError: A first element may be of a subclass of the declared class.
-        UndecodableError: An object has a class that nobody can read.
+        UndecodableError: An object has an unknown class.
     """
     seen: dict[int, list[str | None]] = {}
     for layout, value in values:

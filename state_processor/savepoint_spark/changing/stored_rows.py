@@ -64,7 +64,7 @@ class StoredSplit:
 
 @dataclass(frozen=True)
 class StoredKeyedRows(RunRows):
-    """Keyed states of an operator, as they are.
+    """Keyed states of an operator, unchanged.
 
     ``hash_code`` gives the user's hash codes if key groups change. ``choices`` take keys. ``recoded``
     has the states whose entries are written anew. Runs of local state have a column ``subtask``.
@@ -121,7 +121,7 @@ class StoredKeyedRows(RunRows):
         )
 
     def _sections(self, ids: Mapping[str, int], target: PassThrough) -> StoredSections | None:
-        """The stored sections, if they become those of the new files as they are."""
+        """The stored sections, if the new files can have them unchanged."""
         record = self.operator.record
         keeps_all = target.keeps_entries and target.state_ids == ids and not self.is_local
         if not keeps_all or record.max_parallelism != target.max_parallelism:

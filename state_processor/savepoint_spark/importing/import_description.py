@@ -191,8 +191,8 @@ class OperatorStateDescription:
 class LikeDescription:
     """An existing operator, whose types the columns have.
 
-    ``state`` is an operator state, None for keyed state. ``ttl_times`` is ``now`` if values with TTL get
-    the time of writing as that of their last access.
+    ``state`` is an operator state, None for keyed state. ``ttl_times`` is ``now`` if values with
+    TTL get the time of writing as their last access.
     """
 
     savepoint: str

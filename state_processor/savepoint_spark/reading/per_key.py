@@ -1,9 +1,9 @@
 """Runs a user's function for each key, or key and window, of an operator.
 
-The driver opens a copy of the function to learn which states it reads, and plans a scan of these
-alone. A task opens the function, reads its split, and sends rows of the user's schema to Spark, so
-state never passes through the JVM. A batch of a scan has whole key groups, so a task finds more about its keys, their timers and
-state of the key alone, in the same key groups of other tables, without a shuffle.
+The driver opens a copy of the function to learn which states it reads, and plans a scan of only
+these. A task opens the function, reads its split, and sends rows of the user's schema to Spark, so
+state never passes through the JVM. A batch of a scan has whole key groups. So a task finds timers,
+and state of the key without a window, in the same key groups of other tables, without a shuffle.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def key_groups_of(batch: pa.RecordBatch) -> KeyGroupRange:
 
 
 class Visit(NamedTuple):
-    """A call of a function: its ``namespace`` is that of timers, ``values`` has states by name."""
+    """A call of a function: ``namespace`` is for timers, ``values`` has states by name."""
 
     place: Place
     namespace: Any

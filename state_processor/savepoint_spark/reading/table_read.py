@@ -52,7 +52,7 @@ class TableRead:
         return spark_schema(self.scan.schema, self.scan.options.nanoseconds)
 
     def splits(self) -> list[Split]:
-        """What tasks read; errors are those of headers and ``_metadata``."""
+        """Splits that tasks read; raises errors of headers and ``_metadata``."""
         splits = self.scan.shared_splits(self.split_size)
         keyed = [split for split in splits if isinstance(split, KeyedSplit)]
         if keyed:

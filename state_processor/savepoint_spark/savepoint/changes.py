@@ -175,7 +175,7 @@ class SavepointChanges(PrivacyChanges):
         )
 
     def remove_state(self, uid: str, name: str) -> SavepointWriter:
-        """Leaves one state of an operator out; its other states pass through.
+        """Leaves one state of an operator out; its other states are copied.
 
         Args:
             uid: The operator's uid, or the hash of one.
@@ -199,9 +199,10 @@ class SavepointChanges(PrivacyChanges):
     ) -> SavepointWriter:
         """Spreads the state of all operators over other key groups and subtasks.
 
-        Keys are hashed anew if max parallelism changes; values pass through as bytes. Lists are
-        spread over the new subtasks; union and broadcast state stays. Local key groups are assigned
-        in order and evenly; a subtask that gets several instances of a key has them in one list.
+        Keys are hashed anew if max parallelism changes; values are copied as bytes. Lists are
+        spread over the new subtasks; union and broadcast state stays the same. Local key groups are
+        assigned in order and evenly; a subtask that gets several instances of a key has them in one
+        list.
 
         ``write`` raises ``UnstableHashError`` if hash codes of keys can be neither computed nor
         inferred, or do not explain the key group of every key. It raises ``RescaleError`` if an
@@ -210,9 +211,9 @@ class SavepointChanges(PrivacyChanges):
         Args:
             max_parallelism: The new number of key groups; unchanged by default.
             parallelism: The new number of subtasks; unchanged by default.
-            hash_codes: Operator -> how its keys are hashed, for classes with a ``hashCode`` of their
-                own: the text of its shape, such as ``Objects.hash(id, name)``, or a function that
-                returns Java hash codes, as i32, for an Arrow array of keys. By default the shape is
+            hash_codes: Operator -> the hash of its keys, for classes with their own ``hashCode``:
+                the text of a shape, such as ``Objects.hash(id, name)``, or a function that returns
+                Java hash codes, as i32, for an Arrow array of keys. By default the shape is
                 inferred from the key groups of the keys.
 
         Raises:
@@ -272,7 +273,7 @@ class SavepointChanges(PrivacyChanges):
     def classes_to_describe(
         self, on_progress: Callable[[int], None] | None = None
     ) -> tuple[ClassToDescribe, ...]:
-        """The user's classes in values whose fields nobody has described.
+        """The user's classes in values that are not described.
 
         These are classes of Kryo's objects, and subclasses of POJOs that no serializer describes.
         In a savepoint of Flink 1.x they are also POJOs with collections whose types ``migrate``

@@ -44,7 +44,7 @@ class PrivacyChanges(StateChanges):
 
         Args:
             rules: The rules, or their file of YAML.
-            strict: Refuses fields that no rule names, and bytes that nobody can decode.
+            strict: Refuses fields that no rule names, and bytes that can't be decoded.
 
         Raises:
             DescriptionError: The file is none of rules.
@@ -78,7 +78,7 @@ class PrivacyChanges(StateChanges):
     ) -> SavepointWriter:
         """Takes some keys of all operators, with all their states, windows and timers.
 
-        Exactly one argument is given. Operators with equal keys take the same ones. Operator state
+        Exactly one argument is given. Operators with equal keys keep the same ones. Operator state
         stays whole.
 
         Args:
@@ -117,11 +117,12 @@ class PrivacyChanges(StateChanges):
         return writer
 
     def erase(self, answer: FoundValues) -> SavepointWriter:
-        """Leaves the keys out that ``find`` has found, in the operators where it found them.
+        """Leaves out the keys that ``find`` has found, in the operators where it found them.
 
         Args:
-            answer: The answer of ``find`` about this savepoint. Of an answer about others of its job,
-                all keys are taken. Operators that are not here have nothing to erase.
+            answer: The answer of ``find`` about this savepoint. From an answer about other
+                savepoints of the job, all keys are taken. Operators that are missing here have
+                nothing to erase.
 
         Raises:
             KeyTypeError: The answer is that of another job, with keys of another type.

@@ -67,8 +67,8 @@ class Savepoint(AuditVerbs, SavepointChanges):
         Args:
             spark: The session.
             path: Its directory or ``_metadata`` file, as text or ``Path``, or a URI such as
-                ``s3://jobs/savepoint-1a2b``. In a directory of checkpoints or savepoints, the newest
-                that is complete.
+                ``s3://jobs/savepoint-1a2b``. For a directory of checkpoints or savepoints, its
+                newest complete one.
             uids: Uids of operators. Flink 1.x stores only their hashes; an operator is called by a
                 uid given here. The savepoint needn't have all of them.
             kryo_classes: Classes of the job that Kryo wrote, because no savepoint knows their
@@ -116,8 +116,8 @@ class Savepoint(AuditVerbs, SavepointChanges):
 
         Args:
             spark: The session that makes its state.
-            max_parallelism: The number of key groups of the job. A job that sets none takes that
-                of the savepoint.
+            max_parallelism: The number of key groups of the job. A job that sets none takes the
+                savepoint's.
             parallelism: The number of files of keyed state, which may differ from the job's
                 parallelism; by default as many as the session runs tasks at once.
 
@@ -160,8 +160,8 @@ class Savepoint(AuditVerbs, SavepointChanges):
     def find(self, values: Sequence[str], *, contains: bool = False) -> FoundValues:
         """Looks for texts in all state: keys, values, inner fields, operator state and files.
 
-        All state is read and decoded. Bytes that nobody can decode, and files as a whole, are
-        searched for the bytes that a text has in UTF-8, UTF-16 and the forms of Flink and Kryo.
+        All state is read and decoded. Bytes that can't be decoded, and whole files, are searched
+        for the bytes of a text in UTF-8, UTF-16 and the forms of Flink and Kryo.
 
         Args:
             values: Texts; a number, a time or bytes as they are shown.
@@ -219,12 +219,12 @@ class Savepoint(AuditVerbs, SavepointChanges):
         """A savepoint whose sinks have other pending commits or other writers' states.
 
         The changes are made in the order of the arguments. The data of a dropped commit is lost,
-        unless you commit it by hand: see ``sinks().chosen(condition)`` for what it is.
+        unless you commit it by hand: ``sinks().chosen(condition)`` shows it.
 
         Args:
             drop: Drops the entries of ``sinks()`` that fulfil this condition in SQL about its
                 columns, such as ``"checkpoint < 17 AND connector = 'kafka'"``; ``"all"`` for all.
-            keep: Drops all entries but those that fulfil this condition.
+            keep: Drops all entries that do not fulfil this condition.
             checkpoint: New checkpoint id of the newest pending commit; ids of older ones keep
                 their distance. A committer commits at once what is not newer than the savepoint.
             transactional_prefix: New prefix of the transactional ids of Kafka writers.
@@ -273,7 +273,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
         stream_from: str | None = None,
         operator: str | None = None,
     ) -> SavepointWriter:
-        """A savepoint whose sources go on elsewhere, or with other tables.
+        """A savepoint whose sources continue elsewhere, or with other tables.
 
         The changes are made in the order of the arguments. All but the first are for sources with
         change data capture.
@@ -284,7 +284,7 @@ class Savepoint(AuditVerbs, SavepointChanges):
             add_tables: Tables whose changes the source reads from now on, without a snapshot.
             release_finished: The source remembers one finished split per table instead of all.
             stream_from: The source reads changes from this position on, instead of snapshots.
-            operator: The source, by uid or hash; by default that which has the split or table.
+            operator: The source, by uid or hash; by default the source that has the split or table.
 
         Raises:
             OperatorNotFoundError: There is no such operator.

@@ -224,7 +224,7 @@ class SparkDatabase:
                 ) from error
 
     def cancel(self) -> None:
-        """Cancels all jobs of the session, because nobody waits for them any more."""
+        """Cancels all jobs of the session, because their results are no longer needed."""
         self._savepoint.spark.sparkContext.cancelAllJobs()
 
     def _frame(self, sql: str) -> DataFrame:

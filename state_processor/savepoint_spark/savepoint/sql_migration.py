@@ -27,7 +27,7 @@ _CARRIED = (PlanVerdict.SAME, PlanVerdict.RENAMED, PlanVerdict.CARRIED_OVER)
 
 @dataclass(frozen=True)
 class SqlMigration:
-    """A savepoint of a query, the query's plan, that of the new one, and what becomes of each operator."""
+    """A savepoint of a query, the plans of this and of the new query, and the fate of each operator."""
 
     writer: SavepointWriter
     old: CompiledPlan
@@ -80,7 +80,7 @@ class SqlMigration:
     def _migrated(
         self, planned: PlannedOperator, uid: str, node: PlanNode
     ) -> tuple[list[PlannedOperator], list[str]]:
-        """An operator of the old plan as one of the new plan, or none; and what is lost with it."""
+        """An operator of the old plan as one of the new plan, or None; and the state that is lost."""
         change = next((change for change in self.changes if change.old == node.id), None)
         source = planned.source
         assert source is not None  # as the savepoint is one of a job

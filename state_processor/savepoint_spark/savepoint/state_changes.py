@@ -1,6 +1,6 @@
 """Changes of states and their types: a changed job finds its state again.
 
-Names change in headers alone. Values and all other state pass through as bytes. Where fields
+Names change only in headers. Values and all other state are copied as bytes. Where fields
 change, values are decoded and encoded anew.
 """
 
@@ -185,7 +185,7 @@ class StateChanges:
         nanoseconds: Nanoseconds = "refuse",
         undescribed_subclasses: UndescribedSubclasses = "refuse",
     ) -> SavepointWriter:
-        """Leaves a field of the POJOs, or of the rows of SQL, in a state out.
+        """Leaves out a field of the POJOs, or of the rows of SQL, in a state.
 
         Arguments and errors are those of ``rename_field``. Later fields of a row move up.
 
@@ -272,7 +272,7 @@ class StateChanges:
         """Leaves keys of an operator out: all their states, windows and timers.
 
         ``write`` raises ``UnencodableError`` if keys have a type that can't be written, and
-        ``UnstableHashError`` if nobody can tell where a key ends.
+        ``UnstableHashError`` if the end of a key is not known.
 
         Args:
             uid: The operator's uid, or the hash of one.
@@ -302,7 +302,7 @@ class StateChanges:
 
         Args:
             uid: The operator's uid, or the hash of one.
-            merge: State -> how two instances become one, for each state that is no list: a rule
+            merge: State -> how two instances become one, for each state that is not a list: a rule
                 by its name (``sum``, ``min``, ``max``, ``concat``), a function of two values (for a
                 reducing state its reduce function, for a map state on the values of a user key),
                 or an object with such a function ``merge``, like an ``AggregateFunction``.
@@ -310,7 +310,7 @@ class StateChanges:
         Raises:
             OperatorNotFoundError: There is no such operator; the message lists all operators.
             StateNotFoundError: It has no local state, or none of a name in ``merge``.
-            MergeError: A state that is no list is not in ``merge``.
+            MergeError: A state that is not a list is not in ``merge``.
             ColumnTypeError: A rule cannot merge values of a state's type.
             ValueError: There is no such rule, or a list is in ``merge``.
 
@@ -329,11 +329,11 @@ class StateChanges:
     ) -> SavepointWriter:
         """Gives the state of a SQL job the form that a changed query restores.
 
-        The savepoint must be opened with the plan of the job that wrote it. Operators get the uids of
-        the new plan. Columns of keys and values are put into their new order; new ones are null,
-        others go or get wider types. Accumulators go to their aggregate calls; new aggregates begin
-        empty. Values get a time of access if they live for a limited time now. Timers and windows go
-        along.
+        The savepoint must be opened with the plan of the job that wrote it. Operators get the uids
+        of the new plan. Columns of keys and values get their new order; new columns are null,
+        others are removed or get wider types. Accumulators go to their aggregate calls; new
+        aggregates begin empty. Values get a time of access if they now live for a limited time.
+        Timers and windows come along.
 
         Args:
             new_plan: File with the compiled plan of the new query.

@@ -1,13 +1,13 @@
 """Writers of savepoints: new ones, or existing ones with changed operators.
 
-Unchanged operators are copied byte for byte, with their handles. So state that nobody can decode
-survives, native formats do, and copying costs no more than its bytes.
+Unchanged operators are copied byte for byte, with their handles. So undecodable state and native
+formats survive, and copying costs no more than its bytes.
 
 A new savepoint has version 3 of ``_metadata``, which Flink reads from 1.11 on, or version 5 if it
-has objects that only the Kryo of Flink 2.x reads. A savepoint based on another has that one's
-version, because handles, operator names and properties depend on it: the Flink that wrote the one
-restores the other. Only version 2 becomes 3, because before Flink 1.11 no file is named relative to
-its directory.
+has objects that only the Kryo of Flink 2.x reads. A savepoint that is based on another has its
+version, because handles, operator names and properties depend on it: the Flink that wrote the
+original restores the new one. Only version 2 becomes 3, because before Flink 1.11 files have no
+relative names.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class SavepointWriter(SavepointChanges):
         parallelism: The number of subtasks of new operators.
         max_parallelism: The number of key groups of new operators.
         is_canonical: Whether its metadata calls it a canonical savepoint.
-        is_of_flink_2: Whether it is one of Flink 2.x, though the source is one of 1.x.
+        is_of_flink_2: Whether it is for Flink 2.x, although the source is of 1.x.
         sql_changes: What becomes of the operators of a SQL query, after ``sql_migrate``.
         unmasked: Fields of operators that rules for masks leave as they are.
 

@@ -52,7 +52,7 @@ def expect_session(spark: SparkSession, call: str) -> None:
 
 
 def expect_release(needed: str, use: str) -> None:
-    """Raises ``MissingPackageError`` if this PySpark is older than one with what a use needs."""
+    """Raises ``MissingPackageError`` if this PySpark is older than a use needs."""
     import pyspark  # noqa: PLC0415  # Spark is slow to import
 
     release, least = (
@@ -63,7 +63,7 @@ def expect_release(needed: str, use: str) -> None:
 
 
 def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
-    """A session on this machine, on its own Java or the one that comes with this package.
+    """A session on this machine, with the machine's Java or a packaged one.
 
     With Java 17, the first session leaves an archive of Spark's classes (about 170 MB) in the
     user's cache folder; later sessions start in half the time. A setting
@@ -79,7 +79,7 @@ def local_session(master: str = "local[*]", **settings: str) -> SparkSession:
 
     Raises:
         MissingPackageError: PySpark is not installed.
-        RuntimeError: There is no Java, nor can there be one from a package.
+        RuntimeError: There is no Java, and no package has one.
         JobError: Java did not start, for instance because of a setting.
 
     Example:
@@ -146,7 +146,7 @@ def tasks_at_once(spark: SparkSession) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TaskCount:
-    """The tasks of the stages that a session runs now: those that are done, and all."""
+    """The numbers of finished tasks and of all tasks in the running stages of a session."""
 
     done: int
     total: int

@@ -83,7 +83,7 @@ def _error(kind: type[SavepointError], message: str) -> SavepointError:
 
 
 def collected(rows: DataFrame) -> pa.Table:
-    """All rows, in the memory of this process; the types are those of Spark in Arrow."""
+    """All rows, in the memory of this process, with Spark's Arrow types."""
     frame: Any = rows  # the stubs are those of one release
     if hasattr(frame, "toArrow"):  # PySpark has it since 4.0
         return frame.toArrow()

@@ -78,7 +78,7 @@ _missing_in_task.__module__ = "__main__"
 
 
 def _other_python(message: str) -> str | None:
-    """What an error of Spark tells about the Python of tasks."""
+    """The fact about the Python of tasks in an error of Spark."""
     if (version := _OTHER_VERSION.search(message)) is not None:
         return f"Spark's tasks run Python {version[1]}, and this is {platform.python_version()}"
     if (program := _NO_PROGRAM.search(message)) is not None:

@@ -1,6 +1,6 @@
 """State of aggregations: accumulators of all calls, and the views that belong to them.
 
-That of an aggregation over all rows up to the current one (OVER, UNBOUNDED PRECEDING):
+State of an aggregation over all rows up to the current one (OVER, UNBOUNDED PRECEDING):
 
 | order           | state      | values                                                    |
 |-----------------|------------|-----------------------------------------------------------|
@@ -12,9 +12,9 @@ A timer waits for each time behind the watermark.
 
 Flink: ``AbstractRowTimeUnboundedPrecedingOver``, ``ProcTimeUnboundedPrecedingFunction``.
 
-In tumbling, hopping and cumulating windows of event time, rows belong to slices, of which windows
-are made. A slice has the accumulators of its rows under its end; a timer fires the window that ends
-with it.
+In tumbling, hopping and cumulating windows of event time, rows belong to slices, and windows
+consist of slices. A slice has the accumulators of its rows under its end; a timer fires the window
+that ends with it.
 
 | window     | slices                | after a window fired                                          |
 |------------|-----------------------|---------------------------------------------------------------|

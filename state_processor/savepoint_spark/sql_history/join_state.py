@@ -1,4 +1,4 @@
-"""State of regular joins: the rows of both sides, and how many of the other side each of them meets.
+"""State of regular joins: the rows of both sides, and the number of matches of each row.
 
 | an input has             | state | values                                                        |
 |--------------------------|-------|---------------------------------------------------------------|

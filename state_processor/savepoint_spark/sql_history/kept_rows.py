@@ -106,7 +106,7 @@ def deduplicate(history: NodeHistory) -> NodeState:
 
 
 def upsert_materialize(history: NodeHistory) -> NodeState:
-    """The rows of each primary key, in the order in which they came."""
+    """The rows of each primary key, in the order of arrival."""
     history.expect_no_ttl()
     rows, description = history.rows, history.node.description
     strategy = (history.at("configuration") or {}).get(_MATERIALIZE, "LEGACY")
@@ -144,7 +144,7 @@ def upsert_materialize(history: NodeHistory) -> NodeState:
 
 
 def _materialized(rows: HistoryRows, key: tuple[int, ...]) -> DataFrame:
-    """The last row of each upsert key that is left, with the place at which it came into the list.
+    """The last remaining row of each upsert key, with its place in the list.
 
     A row that is added again takes the place of the old one; one that was taken back comes last.
     """
@@ -179,7 +179,7 @@ def rowtime_ms(rows: HistoryRows, number: int) -> Column:
 
 
 def _of_time(rows: HistoryRows, key: tuple[int, ...], time: int, is_last: bool) -> HistoryRows:
-    """The row of each key with the first or last time; of equal times the first or last to come."""
+    """The row of each key with the first or last time; at equal times, the first or last to come."""
     by = (F.desc(name_of(time)), F.desc(ORDER)) if is_last else (F.asc(name_of(time)), F.asc(ORDER))
     data = Grouping.of(rows.data, rows.names(key)).placed("place", *by)
     return replace(rows, data=data.where("place = 1").drop("place"))
@@ -243,7 +243,7 @@ class Ranking:
         return tuple(number for number, _, _ in self.order)
 
     def first(self) -> DataFrame:
-        """The first rows of each partition; of equal ones those that came first."""
+        """The first rows of each partition; of equal rows, the earliest."""
         order = [_ordered(F.col(name_of(number)), *how) for number, *how in self.order]
         of_key = Grouping.of(self.rows.data, self.rows.names(self.key))
         return of_key.placed(_PLACE, *order, F.asc(ORDER)).where(F.col(_PLACE) <= self.last)

@@ -111,9 +111,9 @@ class HistoryRows:
             raise ValueError(f"{what} reads no changelog in this plan: leave row_kind out")
 
     def surviving(self) -> Self:
-        """The rows that were not taken back; equal ones come as often as they are left.
+        """The rows that were not taken back; equal rows come as often as they remain.
 
-        Of equal rows those that came last are left.
+        Of equal rows, the last ones remain.
         """
         if not self.is_changelog:
             return self
@@ -347,12 +347,12 @@ def value_state(
 def map_state(
     name: str, serializer: TypeSerializerSnapshot
 ) -> tuple[str, KeyedStateType, TypeSerializerSnapshot]:
-    """A state of a map; the serializer is that of maps."""
+    """A map state, with the serializer of maps."""
     return name, KeyedStateType.MAP, serializer
 
 
 def entries(key: Column, value: Column, condition: Column | None = None) -> Column:
-    """A map of the entries of a group, those of a condition; null if there are none."""
+    """A map of a group's entries that fulfil a condition; null if there are none."""
     pair = F.struct(key.alias("key"), value.alias("value"))
     kept = pair if condition is None else F.when(condition, pair)
     return F.when(F.count(kept) > 0, F.map_from_entries(F.collect_list(kept)))

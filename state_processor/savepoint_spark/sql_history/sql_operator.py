@@ -102,15 +102,15 @@ class SqlOperator:
         """The operator's state after it has read these rows.
 
         Args:
-            history: The rows of each input, with the columns of ``inputs``. Further columns may be
-                there; columns of processing time need not.
+            history: The rows of each input, with the columns of ``inputs``. Further columns are
+                ignored; columns of processing time are not needed.
             row_kind: The column of the kinds of rows in a changelog: ``+I``, ``-U``, ``+U``,
                 ``-D``. By default all rows are inserts.
             order_by: Columns that order the rows as they came, for operators whose state depends
                 on it.
-            watermark: The watermark up to which event time has passed, for operators of event
-                time, as a ``datetime`` without time zone. What it closes was emitted, and is not
-                in the state.
+            watermark: The watermark up to which event time has passed, for operators of event time,
+                as a ``datetime`` without time zone. State that it closes was emitted, and is left
+                out.
 
         Returns:
             A transformation for ``with_operator``, under the operator's ``uid``.
@@ -165,7 +165,7 @@ def _keeps_state(node: PlanNode) -> bool:
 
 
 def _rows(plan: CompiledPlan, node: PlanNode) -> tuple[Row, ...]:
-    """Columns of each input; those in front of the local aggregation for a global one."""
+    """Columns of each input; for a global aggregation, the columns in front of the local one."""
     local = plan.local_aggregation(node)
     rows = plan.inputs(node if local is None else local)
     known = [row for row in rows if row is not None]

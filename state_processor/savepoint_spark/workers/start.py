@@ -1,4 +1,4 @@
-"""Has Spark's Python daemons forked from a ready process, instead of started one by one.
+"""Forks Spark's Python daemons from a ready process, instead of starting them one by one.
 
 The first read of a session starts four daemons and a worker of each. Each of these would import
 Spark, Pandas and Arrow; the fork server does so once, while Java starts.
@@ -68,7 +68,7 @@ def forked_workers(master: str) -> Iterator[None]:
 
 
 def is_forked(python: str) -> bool:
-    """Whether a program that Spark runs as Python is that of the fork server."""
+    """Whether the program that Spark runs as Python is the fork server's."""
     return bool(python) and python == _Running.python
 
 

@@ -199,8 +199,8 @@ def _has_equal_rows(keys: NDArray[np.uint64]) -> bool:
 def in_arrow_batches_of(size: int, data: DataFrame) -> DataFrame:
     """The rows, in batches of at most ``size`` bytes unless a single row has more; 8 rows in Spark 3.5.
 
-    The session keeps its own setting. Spark Connect lets nobody copy a session, so there that
-    setting holds.
+    The session keeps its own setting. Spark Connect can't copy a session, so there the session's
+    setting is used.
     """
     if not hasattr(data, "_jdf"):
         return data
@@ -259,10 +259,10 @@ class KeyedPlan:
     def beside(
         self, passing: Iterable[StateMetaInfo], rows: Iterable[RunRows], order: Iterable[str]
     ) -> Self:
-        """The plan beside ``passing`` states that pass through.
+        """The plan with ``passing`` states, which are copied.
 
-        All states stay in their old ``order``, which is that of columns, and new ones follow.
-        States that are numbered already come first.
+        All states stay in their old ``order``, the order of columns, and new ones follow. States
+        that already have numbers come first.
         """
         places = {name: place for place, name in enumerate(order)}
         others = (*self.states[self.numbered :], *passing)

@@ -44,7 +44,7 @@ _TIMERS = "_timer_state/"
 
 @dataclass(frozen=True)
 class NewState:
-    """A state, and the column with its values; timers that nobody has set need none.
+    """A state, and the column with its values; timers that are not set need none.
 
     ``last_access`` is the column of the times of last access, of a state with TTL.
     """

@@ -1,4 +1,4 @@
-"""The complete new state of an operator; rows of DataFrames become operator state in files of subtasks.
+"""The complete new state of an operator; rows of DataFrames become the operator state of subtasks.
 
 Elements of lists go to the subtasks in turn; entries of broadcast state go to all of them. A task
 holds the whole operator state of its subtask, as Flink does.

@@ -1,4 +1,4 @@
-"""Rows become runs: the map side of writing keyed state.
+"""Encodes rows as runs: the map side of writing keyed state.
 
 A task encodes the columns of each batch of its partition. It sends a row per key group and state of
 a batch to the task that writes the file of the key group. Rows are sorted only by key group,

@@ -2,8 +2,8 @@
 
 A savepoint on a local disk: each task leaves its runs in a file there, and Spark shuffles only
 their places. Otherwise the runs would go from Python to Java, to files of the shuffle, and back.
-Committing the savepoint deletes these files, as it does with files of failed attempts. On the way
-to any other file system, runs are shuffled themselves.
+Committing the savepoint deletes these files, like files of failed attempts. For any other file
+system, the runs themselves are shuffled.
 
 The rows are those of ``run_encoding.RUNS``, or of local state, with one more column:
 
@@ -57,8 +57,8 @@ class RunSource:
     """Rows, and how a task makes runs of them.
 
     Without ``make`` the rows are runs already. ``sections`` gives the stored sections if all runs
-    are whole sections. ``stored_size`` is in bytes, if all rows are of one savepoint: it has each
-    key once, so its runs needn't meet in a task.
+    are whole sections. ``stored_size`` is in bytes, if all rows are of one savepoint: each key is
+    there once, so its runs needn't meet in a task.
     """
 
     data: DataFrame

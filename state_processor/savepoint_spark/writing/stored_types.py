@@ -108,7 +108,7 @@ def _unknown_key_types(operators: Sequence[Operator]) -> KeyTypeError:
 
 
 def _key_of_timers(states: tuple[StateMetaInfo, ...]) -> TypeSerializerSnapshot | None:
-    """The serializer of keys, which is the first one inside that of timers."""
+    """The serializer of keys: the first serializer inside that of timers."""
     for info in states:
         timer = info.serializer(VALUE_SERIALIZER)
         if info.type is BackendStateType.PRIORITY_QUEUE and timer is not None and timer.nested:
