@@ -8,7 +8,7 @@
 | ``Mean``    | STRUCT of sum and count        | both                   | both           |
 | ``Top``     | ARRAY, greatest first          | the n greatest         | the n greatest |
 
-``folded`` has functions of users. As in SQL, a group of nulls alone has a null (``Top``: an empty
+``folded`` has functions of users. As in SQL, a group with only nulls has a null (``Top``: an empty
 array; ``Counted``: 0).
 """
 

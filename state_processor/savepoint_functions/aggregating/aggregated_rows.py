@@ -55,7 +55,7 @@ class AggregatedRows:
     """Rows of a DataFrame, and their aggregates.
 
     ``windows`` is the column of their windows, if they have any, and the same in ms. With
-    ``is_merging``, windows merge, as those of sessions do.
+    ``is_merging``, windows merge, such as session windows.
     """
 
     data: DataFrame

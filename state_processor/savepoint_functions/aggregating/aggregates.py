@@ -1,7 +1,7 @@
 """Aggregates of rows by key that can combine partial results: Count, Sum, Avg, Min, Max, TopN.
 
 These work on columns, without a call of Python per row. ``Reducing`` and ``Aggregating`` take the
-functions of state descriptors. Nulls are left out, as in SQL. A key with nulls alone has the result
+functions of state descriptors. Nulls are left out, as in SQL. A key with only nulls has the result
 null (``Count``: 0, ``TopN``: an empty array).
 """
 
@@ -119,9 +119,9 @@ class Count:
 class Sum:
     """The sum: a ``BIGINT`` for whole numbers, a ``DOUBLE`` for floats, a ``DECIMAL`` for decimals.
 
-    A sum of whole numbers that no ``BIGINT`` holds is an error, even if it is only part of a sum,
-    as in Spark. If ``spark.sql.ansi.enabled`` is off, it wraps as in Java. Sums of decimals are
-    exact. A sum of floats depends on their order, so its last digits differ from run to run.
+    A sum of whole numbers that no ``BIGINT`` holds is an error, even for a partial sum, as in
+    Spark. If ``spark.sql.ansi.enabled`` is off, it wraps as in Java. Sums of decimals are exact. A
+    sum of floats depends on their order, so its last digits differ from run to run.
 
     Attributes:
         column: The column.
@@ -146,8 +146,8 @@ class Sum:
 class Avg:
     """The average: a ``DOUBLE``; for decimals a ``DECIMAL`` with four more digits after the point.
 
-    Its accumulators are tuples of sum and count. The sum of whole numbers is exact, while that of
-    Spark's ``avg`` is a ``DOUBLE``. A sum that no ``BIGINT`` holds is an error.
+    Its accumulators are tuples of sum and count. The sum of whole numbers is exact; Spark's ``avg``
+    has a ``DOUBLE``. A sum that no ``BIGINT`` holds is an error.
 
     Attributes:
         column: The column.

@@ -1,9 +1,9 @@
 """Aggregates rows by key: in their partitions, and after they were sorted by key.
 
-Keys become bytes, which decide what is equal, as in Flink's state. For unsorted rows a task holds a
-table with an accumulator per key. If the table grows over its size, it is given to the shuffle and
-begins anew; no row is lost, since accumulators of one key merge after the shuffle. A sorted key is
-done when the next one comes.
+Keys become bytes; keys with equal bytes are equal, as in Flink's state. For unsorted rows a task
+holds a table with an accumulator per key. If the table grows over its size, it is given to the
+shuffle and begins anew; no row is lost, since accumulators of one key merge after the shuffle. A
+sorted key is done when the next one comes.
 
 | column         | type   | meaning                                              |
 |----------------|--------|------------------------------------------------------|
@@ -163,7 +163,7 @@ def with_keys(layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
 
 
 def _by_key(table: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The rows of a table sorted by key, so that they are shuffled in fewer bytes."""
+    """The rows of a table sorted by key, because they then shuffle in fewer bytes."""
     yield from _slices(table.take(pc.sort_indices(table.column(KEY))))
 
 

@@ -68,7 +68,7 @@ class BatchFunctionTask:
     """A function over batches, and how it is run.
 
     ``names`` are the columns of the rows, ``types`` those of the states. A batch ends with the key
-    that brings it to ``batch_rows`` rows. ``outputs`` is None if nobody asks for rows.
+    that brings it to ``batch_rows`` rows. ``outputs`` is None if rows are not needed.
     """
 
     function: KeyBatchFunction
@@ -176,7 +176,7 @@ class BatchFunctionTask:
     def _places(
         self, encoded: pa.BinaryArray, distinct: pa.BinaryArray, keys: pa.Array, wanted: pa.Array
     ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """The place of each returned key in the batch; ``FunctionResultError`` for a key too few or many."""
+        """The place of each returned key in the batch; ``FunctionResultError`` for other keys."""
         places = pc.index_in(encoded, distinct)
         if places.null_count:
             key = keys[places.is_null().index(True).as_py()].as_py()
@@ -198,7 +198,7 @@ class BatchFunctionTask:
 
 
 def expect_known(table: pa.Table, names: Iterable[str], what: str) -> None:
-    """Raises ``FunctionResultError`` if a table has a column that nobody takes."""
+    """Raises ``FunctionResultError`` if a table has an unexpected column."""
     known = list(names)
     if others := [name for name in table.column_names if name not in known]:
         raise FunctionResultError(

@@ -1,8 +1,8 @@
 """Functions over rows that are connected with broadcast rows, which every task sees.
 
 The broadcast rows come first, as in Flink's bounded jobs. Their broadcast state is complete when
-the first other row comes, and does not change any more. With ``initial``, it begins with that of a
-savepoint.
+the first other row comes, and does not change any more. With ``initial``, it begins with the
+broadcast state of a savepoint.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class BroadcastElementContext(ReadOnlyContext):
         """Does nothing, as in Flink: broadcast rows come first, when no key has state.
 
         Raises:
-            RefusedError: Keys have state, because the run begins with that of a savepoint.
+            RefusedError: Keys have state, because the run begins with the state of a savepoint.
         """
         if self._has_keyed_state:
             raise RefusedError(

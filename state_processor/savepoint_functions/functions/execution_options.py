@@ -127,7 +127,7 @@ class ExecutionOptions:
 
 
 def _backend(settings: Mapping[str, Setting], *, is_sorted: bool) -> str:
-    """The state backend, by default that of one key if rows are sorted; ``ValueError`` for a wrong one."""
+    """The state backend, ``single_key`` by default for sorted rows; may raise ``ValueError``."""
     is_batch = _parsed(settings, BATCH_BACKEND, _boolean, default=None)
     default = SINGLE_KEY if (is_sorted if is_batch is None else is_batch) else HEAP
     setting = settings.get(STATE_BACKEND, default)

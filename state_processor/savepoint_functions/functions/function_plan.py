@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.sorted_inputs import KeyedInput
 
 MAX_PARALLELISM = 128
-"""Number of key groups that nobody has given."""
+"""Default number of key groups."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class KeyedFunctionPlan(RunRows):
         return KeyedPlan(self.inputs[0].key.snapshot, infos, (self,))
 
     def max_parallelism(self, given: int | None) -> int:
-        """The number of key groups that the user gives, or that of the state, or the usual one."""
+        """The number of key groups that the user gives, or of the state, or the default."""
         if given is not None:
             return given
         return MAX_PARALLELISM if self.initial is None else self.initial.max_parallelism

@@ -139,8 +139,8 @@ class KeyLoop:
     state of ended keys, until the caller empties them.
 
     Timers that fire between rows do so by the event time that each row brings: its timestamp, less
-    the out-of-orderness, less 1 ms. It is that of the key, or with unsorted rows that of the task,
-    and it never goes back. Timers up to it fire before the row.
+    the out-of-orderness, less 1 ms. Each key has its own event time; with unsorted rows, the task
+    has one. It never goes back. Timers up to it fire before the row.
     """
 
     def __init__(self, task: FunctionTask, backend: KeyedStateBackend) -> None:
@@ -171,7 +171,7 @@ class KeyLoop:
         return (self._initial or self._task.rows).by_key(batches)
 
     def passed(self) -> Iterator[pa.RecordBatch]:
-        """Runs of the initial state that the function has not touched, as far as it is known yet."""
+        """Runs of the initial state that the function has not touched so far."""
         if self._initial is not None:
             yield from self._initial.splits.drained()
 

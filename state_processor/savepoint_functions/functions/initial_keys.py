@@ -2,9 +2,9 @@
 
 A split is read when its first row comes, and all keys of a batch are looked up and decoded at once:
 as columns, or as values that a state backend restores. When no more rows of a split can come, its
-untouched entries go on as the bytes that they are. A split without rows goes on as runs, unread.
-Sorted rows come split by split, so that one split is in memory at a time. With unsorted rows, all
-splits that have rows stay in memory until the end.
+untouched entries are copied as bytes. A split without rows is passed on as runs, unread. Sorted
+rows come split by split, so one split is in memory at a time. With unsorted rows, all splits that
+have rows stay in memory until the end.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class InitialValues:
         return self._decoders[state.name], part_of([chunk], self._prefix_size)
 
     def _keys(self, keys: pa.StructArray) -> Iterator[tuple[bytes, Any]]:
-        """The bytes of each key, encoded as those of rows are, and its namespace."""
+        """The bytes of each key, encoded like the keys of rows, and its namespace."""
         key_bytes = self._key.encode(keys.field(_KEY)).to_pylist()
         namespaces = map(plain, python_values(_python(keys.field(_NAMESPACE))))
         return zip(key_bytes, namespaces, strict=True)
@@ -148,7 +148,7 @@ NO_SPLIT = -1
 
 
 class InitialSplits:
-    """The splits of a task; ``passed`` has the untouched entries of those that have ended."""
+    """The splits of a task; ``passed`` has the untouched entries of ended splits."""
 
     def __init__(self, task: InitialTask) -> None:
         self.passed: list[Iterator[pa.RecordBatch]] = []
@@ -167,7 +167,7 @@ class InitialSplits:
         return np.where(key_groups <= self._ends[numbers], numbers, NO_SPLIT)
 
     def without_marks(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows, without the marks that say which splits are those of this task."""
+        """The rows, without the marks that name the splits of this task."""
         if not rows.column(KEY).null_count:
             return rows
         is_mark = rows.column(KEY).is_null()

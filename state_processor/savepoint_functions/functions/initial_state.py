@@ -1,8 +1,8 @@
-"""The state with which a function begins: that of an operator of a savepoint.
+"""The state with which a function begins: the state of an operator in a savepoint.
 
 State is read where the rows are processed. Among its rows, a task gets a mark for each split of the
 operator's key groups, and it reads the splits that have rows. So no state is shuffled, and
-untouched entries go on as the bytes that they are; see ``initial_keys``.
+untouched entries are copied as bytes; see ``initial_keys``.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class InitialState:
     """The state of an operator, as far as a function registers it.
 
     ``states`` are the states that the function registers, with the serializers of the savepoint if
-    it has them. ``names`` are those that the savepoint has.
+    it has them. ``names`` are the states of the savepoint.
     """
 
     operator: Operator

@@ -97,9 +97,9 @@ class KeyedRuntimeContext(RuntimeContext):
     ) -> InternalTimerService:
         """Timers in namespaces, by default in windows, which become timers of the savepoint.
 
-        Flink's window operator fires a window, and removes its state, by these alone: a window
-        without a timer stays for ever. Only ``transform`` has them, because nothing fires them
-        here.
+        Flink's window operator fires a window, and removes its state, only by these timers: a
+        window without a timer stays for ever. Only ``transform`` has them, because nothing fires
+        them here.
 
         Args:
             name: The name of the service; that of Flink's window operator by default.

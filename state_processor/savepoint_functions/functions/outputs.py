@@ -42,7 +42,7 @@ class OutputTag:
 
 
 class SideOutputs:
-    """Rows that a function has given to side outputs and that nobody has taken yet.
+    """Rows that a function has given to side outputs and that were not taken yet.
 
     ``given`` has the rows by name of tag, each with the place that it was given for.
     """
@@ -92,7 +92,7 @@ class Outputs:
     """The outputs of a function, in the order of their columns in the table; side outputs come last.
 
     ``schemas`` are those of the table, whose fields are nullable. ``strict`` are those that the
-    function must keep to. If ``are_dropped``, nobody asks for any row.
+    function must keep to. If ``are_dropped``, no rows are needed.
     """
 
     columns: tuple[str, ...]
@@ -103,7 +103,7 @@ class Outputs:
 
     @classmethod
     def dropped(cls) -> Self:
-        """The outputs of a function whose rows nobody asks for."""
+        """The outputs of a function whose rows are not needed."""
         return cls((), (), (), (), are_dropped=True)
 
     @classmethod
@@ -186,7 +186,7 @@ class OutputBuffer:
                 side_rows.clear()
 
     def batches(self, schema: pa.Schema, least: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-        """The rows of each output that has at least so many, as batches of a table."""
+        """The rows of each output that has at least ``count`` rows, as batches of a table."""
         for column, rows in self._given.items():
             if len(rows) >= least:
                 fields = list(self._types[column])
@@ -197,7 +197,7 @@ class OutputBuffer:
 
 
 def in_column(schema: pa.Schema, name: str, values: pa.Array) -> pa.RecordBatch:
-    """Rows of a table with values in this column alone."""
+    """Rows of a table with values only in this column."""
     columns = [
         values if field.name == name else pa.nulls(len(values), field.type) for field in schema
     ]
@@ -212,7 +212,7 @@ def rows_in(table: DataFrame, column: str) -> DataFrame:
 def kept_once(table: DataFrame) -> DataFrame:
     """The table, made at once, and kept on the disks of the executors while it is in use.
 
-    It is no cache, because Spark would run the function again for a lost part of a cache.
+    It is no cache, because Spark would run the function again for a lost partition of a cache.
 
     Raises:
         SavepointError: A task has failed with it.

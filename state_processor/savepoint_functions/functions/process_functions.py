@@ -34,8 +34,8 @@ class KeyedContext:
     """The row, or the timer, that a function is called for.
 
     Attributes:
-        timestamp: The timestamp of the row in ms, None if it has none; in ``on_timer`` that of the
-            timer.
+        timestamp: The timestamp of the row in ms, None if it has none; in ``on_timer`` the timer's
+            timestamp.
         current_key: The key.
         timer_service: The timers of the key, and the time.
         time_domain: ``EVENT_TIME`` or ``PROCESSING_TIME`` in ``on_timer``, None elsewhere.
@@ -115,13 +115,12 @@ class KeyedFunction:
     """A function with keyed state.
 
     Attributes:
-        is_internal_sorter_supported: Whether it sorts rows by itself; then they come in no order,
+        is_internal_sorter_supported: Whether it sorts rows by itself; then they come in any order,
             and not key by key.
         side_outputs: The tags that it gives rows to with ``context.output``. ``run`` keeps these
             rows; ``process`` and the like drop them.
         fired_timers: The name of the timer service whose timers fire.
-        fires_by_itself: Whether it fires timers when it gets a row, so that nothing else fires them
-            between rows.
+        fires_by_itself: Whether it fires timers itself when it gets a row.
     """
 
     is_internal_sorter_supported: ClassVar[bool] = False
@@ -130,7 +129,7 @@ class KeyedFunction:
     fires_by_itself: ClassVar[bool] = False
 
     def _make_timer_service(self, backend: KeyedStateBackend, *, flows: bool) -> TimerService:
-        """The timers that fire; those of keys, unless the function is an operator of its own."""
+        """The timers that fire: timers of keys, unless the function is an operator of its own."""
         return TimerService(backend, flows=flows)
 
     def _in_stream(self) -> Self:

@@ -333,7 +333,7 @@ def with_runs(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[
 
 @dataclass(frozen=True)
 class ResultState(RunRows):
-    """State that a function has left in a table, for so many key groups."""
+    """State that a function has left in a table, for ``max_parallelism`` key groups."""
 
     rows: KeyedFunctionPlan
     table: DataFrame
@@ -368,5 +368,5 @@ class ResultState(RunRows):
 
 
 def state_ids(states: Iterable[FunctionState]) -> dict[str, int]:
-    """The indices of states in the runs of a table, which are those of a header of them alone."""
+    """The indices of states in the runs of a table: the indices in a header with only these states."""
     return {state.new.name: number for number, state in enumerate(states)}

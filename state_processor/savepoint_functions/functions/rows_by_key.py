@@ -220,7 +220,7 @@ def whole_keys(
 ) -> Iterator[pa.Table]:
     """Tables with all rows of each of their keys, made of sorted rows.
 
-    A table ends with the key that brings it to so many rows, or bytes.
+    A table ends with the key that brings it to the given number of rows, or bytes.
     """
     pending: list[pa.RecordBatch] = []
     count = bytes_of_rows = 0

@@ -11,9 +11,9 @@ their key's bytes and then by the bytes. Spark sorts, and spills if memory is sh
 | input     | INT    | the input of the row; only if a function has several                     |
 | row 0 0 … |        | the columns of the row, null for one of another input; ``row 1 0`` …     |
 
-Spark compares the first column of an order as a number, and the other columns only where it is
-equal, which is much slower. The hash tells most keys apart; the first bytes of texts, tuples and
-negative numbers are often equal.
+Spark compares the first column of an order as a number, and, much more slowly, the other columns if
+it is equal. The hash tells most keys apart; the first bytes of texts, tuples and negative numbers
+are often equal.
 
 Rows can be sorted by keys if equal keys have the same bytes. Every layout is in one of two tables.
 A layout is stable if what Java's ``equals`` compares decides the bytes that this package writes,
@@ -149,7 +149,7 @@ def row_columns(number: int, names: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class KeyedInput:
-    """Rows, their key, the column of their timestamps, and that which orders equal timestamps."""
+    """Rows, their key, the column of their timestamps, and the column that orders equal timestamps."""
 
     data: DataFrame
     key: Key
@@ -188,7 +188,7 @@ class KeyedInput:
         return selected.mapInArrow(encoding.ordered, StructType(keys + others))
 
     def columns(self, number: int, inputs: tuple[KeyedInput, ...]) -> DataFrame:
-        """The rows with their key as it is; arguments are those of ``rows``."""
+        """The rows with their unencoded key; arguments are those of ``rows``."""
         columns = {KEY: self.key.column(self.data)}
         if (key_groups := self._key_groups()) is not None:
             columns[KEY_GROUP] = key_groups
@@ -301,7 +301,7 @@ def in_key_groups(rows: DataFrame, max_parallelism: int) -> DataFrame:
 
 
 def in_order(rows: DataFrame, inputs: Iterable[KeyedInput]) -> DataFrame:
-    """The rows sorted in their partitions, so that those of a key follow each other."""
+    """The rows sorted in their partitions: rows of a key follow each other."""
     names = [name for name in (ORDER, KEY, TIMESTAMP, INPUT) if name in rows.columns]
     ties = [name for number, of in enumerate(inputs) for name in of.ties(number)]
     return rows.sortWithinPartitions(*names, *ties)

@@ -1,7 +1,7 @@
 """Backlog, then stream: a function over keyed rows, first in batch mode, then in stream mode.
 
 A backlog is bounded and old, so it runs as a batch: its rows come sorted by key, and there is no
-savepoint before its end. Its results are a savepoint and rows. The stream goes on from that
+savepoint before its end. Its results are a savepoint and rows. The stream continues from that
 savepoint, on Spark's own stateful engine. Read the modules in this order:
 
 | module             | content                                                                   |

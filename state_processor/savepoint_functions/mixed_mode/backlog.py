@@ -1,10 +1,10 @@
-"""The backlog phase: a function over bounded rows, whose state a stream goes on with.
+"""The backlog phase: a function over bounded rows, whose state a stream continues.
 
 Rows are sorted by key, as in a bounded run. Because later rows follow, only timers up to the
 greatest watermark of the backlog fire, and the others stay timers. They fire at the end of their
 key, or between its rows if the backlog begins with the state of a savepoint.
 
-Two options are for a backlog alone:
+Two options are only for backlogs:
 
 | option                                          | values                                         |
 |-------------------------------------------------|------------------------------------------------|
@@ -129,7 +129,7 @@ class Backlog:
     def watermark(self) -> int:
         """The greatest watermark of the backlog, in ms; runs a job over the timestamps.
 
-        With two inputs it is that of the input that is behind. It is -2**63, no watermark, if an
+        With two inputs it is the lesser of both watermarks. It is -2**63, no watermark, if an
         input has no timestamps or no rows.
         """
         return min(map(self._watermark_of, self.rows.inputs))

@@ -1,9 +1,10 @@
 """Results of a backlog: how tasks make them, key after key, and how they are read.
 
 When a key has no more rows, its event-time timers up to the greatest watermark of the backlog fire,
-and that is the current watermark meanwhile. If the backlog begins with the state of a savepoint,
-some of them fire between rows, see ``KeyLoop``. Timers of processing time fire when the clock
-reaches them: between two rows of their key, or at its end. Other timers stay timers of the key.
+and meanwhile that watermark is the current one. If the backlog begins with the state of a
+savepoint, some of them fire between rows, see ``KeyLoop``. Timers of processing time fire when the
+clock reaches them: between two rows of their key, or at its end. Other timers stay timers of the
+key.
 
 The results are the table of ``result_table``, with one more column:
 
@@ -71,8 +72,8 @@ class BacklogLoop(KeyLoop):
     def state_accesses(self) -> tuple[int | None, int | None]:
         """How often state of a key was read from its store, and written there.
 
-        A backend of one key writes the state of each key once, and never reads it. Nobody counts
-        how often a function uses a backend of all keys.
+        A backend of one key writes the state of each key once, and never reads it. Accesses to a
+        backend of all keys are not counted.
         """
         return (None, None) if self.backend.keeps_all_keys else (0, self.kept)
 
@@ -113,7 +114,7 @@ class BacklogCounts:
         keys: The number of their keys.
         output_rows: The number of rows that the function gave.
         state_reads: How often the state of a key was read from its store; None with a backend of
-            all keys, whose accesses nobody counts.
+            all keys, whose accesses are not counted.
         state_writes: How often the state of a key was written there; None likewise.
     """
 

@@ -1,4 +1,4 @@
-"""A function over a backlog, then over the stream that goes on from it, with the same state.
+"""A function over a backlog, then over the stream that continues from it, with the same state.
 
 | phase   | rows                             | savepoints                                           |
 |---------|----------------------------------|------------------------------------------------------|
@@ -19,7 +19,8 @@ with savepoints at that interval. The directory of a job has:
 
 An output takes the rows and the number of a batch. A batch that was not committed before a failure
 comes again, with the same number and the same rows. So each row counts once if an output replaces
-the rows of a number. Batches of a backlog have negative numbers, and those of the stream begin with 0.
+the rows of a batch number. Batches of a backlog have negative numbers, and those of the stream
+begin with 0.
 
 Flink: FLIP-327.
 """
@@ -84,7 +85,7 @@ class ParquetOutput:
         object.__setattr__(self, "path", absolute(self.path))
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
-        """Writes the rows of a batch, and replaces those of the same number."""
+        """Writes the rows of a batch, and replaces earlier rows of the same number."""
         rows.write.mode("overwrite").parquet(f"{self.path}/batch={batch_id}")
 
 
@@ -134,7 +135,7 @@ class MixedModeJob:
                 same order. If one of two inputs has no timestamps, there is no watermark.
             function: Runs over both; for two inputs a ``KeyedCoProcessFunction``.
             settings: The uid of the operator, and the columns of the rows that it gives.
-            directory: A directory of the job alone: a local path, or a URI that Spark and pyarrow
+            directory: A directory for only this job: a local path, or a URI that Spark and pyarrow
                 both know.
             initial: The operator of a savepoint with whose state the backlog begins, as for
                 ``Backlog.of``. States that the function does not register are copied into each
@@ -142,7 +143,7 @@ class MixedModeJob:
 
         Raises:
             TypeError: The function is of another kind.
-            ValueError: An input of the backlog is a stream, or the stream is none; backlog and
+            ValueError: An input of the backlog is a stream, or the stream is not one; backlog and
                 stream differ in their inputs or columns; timestamps are missing; key groups are
                 given; the schema has no columns; the function has timers in namespaces that only
                 Flink fires, or windows with another watermark than the job; the directory is a URI
@@ -210,11 +211,11 @@ class MixedModeJob:
         *,
         beside: SparkSavepoint | None = None,
     ) -> WrittenSavepoint:
-        """Runs the job to its end: the rows of the stream that are there now are its last ones.
+        """Runs the job to its end: the current rows of the stream are its last ones.
 
-        Then event time is at its end, 2**63 - 1. All timers of event time fire, and their rows are a
-        batch of their own, which is the last one. Timers of processing time go into the savepoint.
-        It is what Flink does when it stops a job with a savepoint and ``--drain``.
+        Then event time is at its end, 2**63 - 1. All timers of event time fire, and their rows are
+        the last batch. Timers of processing time go into the savepoint. Flink does the same when it
+        stops a job with a savepoint and ``--drain``.
 
         Args:
             path: An empty or new directory for the savepoint of the end.
@@ -305,7 +306,7 @@ class MixedModeJob:
         return result.savepoint, result.watermark
 
     def _has_begun(self) -> bool:
-        """Whether the stream has had a batch, so that the output has the backlog's rows already."""
+        """Whether the stream has had a batch, and the output therefore has the backlog's rows."""
         first = f"{self.directory}/stream/checkpoint/offsets/0"
         return Location.of(first).file_size() is not None
 

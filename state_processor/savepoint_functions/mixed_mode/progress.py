@@ -155,7 +155,7 @@ class BatchProgress:
         visits: The number of keys that it touched.
         state_reads: How often the state of a key was read.
         state_writes: How often it was written.
-        keys: The number of keys in the state store: those visited since the switch that have or had
+        keys: The number of keys in the state store: keys visited since the switch that have or had
             state.
         next_due: The first timer of processing time that a visited key has left, in ms.
         lag_ms: How far the watermark is behind the clock, in ms; None without a watermark.

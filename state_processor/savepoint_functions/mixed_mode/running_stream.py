@@ -47,7 +47,7 @@ _UNKNOWN = 0
 
 
 class StreamClock:
-    """Does what is due when ``tick`` is called; ``savepoints`` has the last savepoint alone."""
+    """Does what is due when ``tick`` is called; ``savepoints`` has only the last savepoint."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class RunningStream:
             path: An empty or new directory: a local path, or a URI that pyarrow knows.
 
         Raises:
-            SavepointNotFoundError: No batch is committed yet; the state is that of the switch.
+            SavepointNotFoundError: No batch is committed yet; use the savepoint of the switch.
             SavepointExistsError: A savepoint lies there.
             SavepointError: The file system has failed with it.
 
@@ -201,7 +201,7 @@ class RunningStream:
         return self._function.write_savepoint(self._query, batch, path)
 
     def process_all_available(self) -> None:
-        """Waits until all rows are processed that are there now.
+        """Waits until all current rows are processed.
 
         Raises:
             StreamingQueryException: The stream has failed.

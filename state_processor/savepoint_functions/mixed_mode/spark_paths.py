@@ -1,13 +1,14 @@
 """Directories whose names have characters that Spark misreads.
 
-Readers of files take some characters for patterns, and a colon for the end of a scheme. The source
-``statestore`` escapes a path as a URI, and finds nothing there. So readers, and queries for their
-checkpoints, get a view of the directory with a plain name. Writers of files take a path as it is.
+Spark's file readers take some characters as patterns, and a colon as the end of a scheme. The
+source ``statestore`` escapes a path as a URI, and finds nothing there. So readers, and queries for
+their checkpoints, get a view of the directory with a plain name. Writers of files take a path as it
+is.
 
 The view is Hadoop's view of file systems, under a scheme of our own. Under ``viewfs`` Hadoop also
 looks for a file system of the newer interface, which finds no directory with a space in its name.
 
-Spark and pyarrow disagree on what is escaped in a URI, so a URI must not have such characters.
+Spark and pyarrow disagree on escapes in a URI, so a URI must not have such characters.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The state backend of a stream: state of one key, from Spark's state store and back to it.
 
-Spark keeps a row per key, in one value state, so that a key costs one read and at most one write in
-a micro-batch. The row has the bytes of each registered state, as Flink's serializer writes them,
-and the timers of the key.
+Spark keeps a row per key, in one value state, so a key costs one read and at most one write in a
+micro-batch. The row has the bytes of each registered state, as Flink's serializer writes them, and
+the timers of the key.
 
 | column                 | type          | meaning                                                |
 |------------------------|---------------|--------------------------------------------------------|

@@ -44,14 +44,14 @@ if TYPE_CHECKING:
 
 
 def stored_keys(spark: SparkSession, checkpoint: str, batch_id: int) -> DataFrame:
-    """The rows of all keys after a batch: column ``key``, then those of ``stored_backend``."""
+    """The rows of all keys after a batch: column ``key``, then the columns of ``stored_backend``."""
     reader = spark.read.format("statestore").option("stateVarName", STATE)
     stored = reader.option("batchId", batch_id).load(readable(spark, checkpoint))
     return stored.select(F.col("key").getField(KEY).alias(KEY), "value.*")
 
 
 def with_untouched(stored: DataFrame, initial: DataFrame) -> DataFrame:
-    """The rows of the store, and those of the switch for keys that are not in the store."""
+    """The rows of the store, and for keys that are not in the store, the rows of the switch."""
     ours, theirs = stored.alias("stored"), initial.alias("initial")
     joined = ours.join(theirs, F.col(f"stored.{KEY}") == F.col(f"initial.{KEY}"), "full_outer")
     is_stored = F.col(f"stored.{KEY}").isNotNull()

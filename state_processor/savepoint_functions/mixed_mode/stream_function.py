@@ -1,8 +1,8 @@
 """A function over the rows of one stream, or of two: its query of Spark, and a savepoint of its state.
 
 State lies in Spark's RocksDB state store, with a version for each micro-batch. A repeated batch
-begins with the state of the batch before it, so that no row counts twice. Keys without a visit
-still have their state of the switch.
+begins with the state of the batch before it, so no row counts twice. Keys without a visit still
+have their state of the switch.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     Output = Callable[[DataFrame, int], object]
 
 METRICS = "visits"
-"""The name of the metrics of a batch, whose columns are those of ``VISITS`` that are counts."""
+"""The name of the metrics of a batch, whose columns are the counts in ``VISITS``."""
 
 _COUNTS = ("rows", "timers", "reads", "writes")
 
@@ -100,10 +100,10 @@ class StreamQuery:
         return f"{self.directory}/wake-ups"
 
     def start(self, output: Output, *, until_end: bool = False) -> StreamingQuery:
-        """Starts the query, or goes on after its last committed batch.
+        """Starts the query, or continues after its last committed batch.
 
         ``output`` takes the rows and the number of each batch; twice if the batch is repeated. With
-        ``until_end``, the query ends with the rows that are there now.
+        ``until_end``, the query ends with the current rows.
         """
         watermarks = InputWatermarks.of(
             self.spark, self.directory, len(self.inputs), has_ticks=self._has_ticks
@@ -138,7 +138,7 @@ class StreamQuery:
 
     @property
     def _has_ticks(self) -> bool:
-        """Whether the watermark is the least of several; there is none if an input has none."""
+        """Whether the watermark is the least of several; an input without timestamps gives none."""
         is_timed = all(rows.timestamps is not None for rows in self.inputs)
         return is_timed and len(self.inputs) > 1
 
@@ -214,7 +214,7 @@ def _giving(
 
 @contextmanager
 def _settings(spark: SparkSession) -> Iterator[None]:
-    """Sets the settings that a query takes over when it starts, and restores those of the session."""
+    """Sets the settings that a query copies when it starts, and restores the session's settings."""
     before = {name: spark.conf.get(name, None) for name in _SETTINGS}
     for name, value in _SETTINGS.items():
         spark.conf.set(name, value)

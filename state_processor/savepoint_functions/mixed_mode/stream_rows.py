@@ -11,13 +11,13 @@ a stream as in a bounded run.
 | rows    | BINARY | a ``Packet``, pickled; null only wakes the key up, so that its timers fire |
 | group   | INT    | the key group of the key                                                   |
 
-A packet goes from one worker of a query to another, as the function itself does. Nothing from a
+A packet goes from one worker of a query to another, like the function itself. Nothing from a
 file or a savepoint is ever unpickled.
 
 Two inputs are packed separately, and a packet has the number of its input. Spark knows no order
 between two streams: within a micro-batch, the rows of the first input come first.
 
-Spark's timers know one kind of time in a query, and that is event time here. So the driver looks in
+Spark's timers know one kind of time in a query: here event time. So the driver looks in
 the state store for keys with due timers of processing time, and feeds them to the query as rows
 without content, in files of a directory that the query reads. A key that wakes up twice, or for
 nothing, does nothing. So no failure makes a timer fire twice, or lose it.
@@ -100,7 +100,7 @@ def packed_rows(
 
     Spark drops late rows if it knows the column of the watermark, but a process function of Flink
     sees them. So the column ends here, and the watermark goes on without it. Without timestamps in
-    an input, there is no watermark. ``watermarks`` learns how far the rows of each input are.
+    an input, there is no watermark. ``watermarks`` gets the progress of each input.
     """
     packed = []
     for number, rows in enumerate(inputs):

@@ -1,6 +1,6 @@
 """The state of the switch, read from its savepoint: as rows, and as files to look up keys.
 
-Tasks read splits of the savepoint and encode its columns, so that each key gets the row that
+Tasks read splits of the savepoint and encode its columns: each key gets the row that
 ``stored_backend`` describes. Spark's own types are avoided, because they can't hold all values.
 
 Spark takes initial state key by key, through Python, at a tenth of a millisecond each. So the
@@ -360,8 +360,8 @@ class SwitchAlarms:
     """Wakes up keys of the switch when the watermark reaches their first timer.
 
     Spark has no timer of a key that is not in its state store. So at the end of each micro-batch,
-    the driver looks how far its rows bring the watermark, and writes the keys that become due to
-    ``wake_ups``, where the next batch reads them. That batch is the first with this watermark. A
+    the driver determines how far its rows bring the watermark, and writes the keys that become due
+    to ``wake_ups``, where the next batch reads them. That batch is the first with this watermark. A
     key that wakes too early, or twice, fires nothing: it is in the store from then on, with a timer
     of Spark.
     """

@@ -2,8 +2,7 @@
 
 Spark's checkpoint has the watermark of a query, but not that of each input. After a restart, the
 least of two would wait until both inputs have rows again. So for a query of two inputs the driver
-writes them down, and after a restart each input begins with a row that has its watermark and
-nothing else.
+writes them down, and after a restart each input begins with a row that has only its watermark.
 
 | path               | content                                                                      |
 |--------------------|------------------------------------------------------------------------------|
@@ -62,7 +61,7 @@ class InputWatermarks:
 
     @classmethod
     def of(cls, spark: SparkSession, directory: str, count: int, *, has_ticks: bool) -> Self:
-        """The watermarks of a query that starts, or goes on with those that each input had."""
+        """The watermarks of a query that starts, or continues with the stored ones."""
         reached = [spark.sparkContext.accumulator(MIN_WATERMARK, Greatest()) for _ in range(count)]
         watermarks = cls(directory, tuple(reached), has_ticks)
         if has_ticks:
@@ -75,7 +74,7 @@ class InputWatermarks:
         return max(reached.value for reached in self.reached)
 
     def ticks(self, spark: SparkSession, number: int) -> DataFrame | None:
-        """The rows of an input that have a watermark alone, as a stream; None if it has none."""
+        """The rows of an input that have only a watermark, as a stream; None if it has none."""
         if not self.has_ticks:
             return None
         files = spark.readStream.schema(f"{TICK} BIGINT").option("cleanSource", "delete")

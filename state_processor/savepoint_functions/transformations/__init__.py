@@ -1,1 +1,1 @@
-"""From DataFrames to state, with the names of Flink's own writer."""
+"""Transformations from DataFrames to state, with the names of Flink's own writer."""

@@ -71,7 +71,7 @@ class KeyedAggregation(PlannedTransformation):
         return self.aggregated.output(self._combined(), has_results=True)
 
     def accumulators(self) -> DataFrame:
-        """Rows like those of ``rows``, with the accumulators that state has instead of results.
+        """Rows like ``rows``, with the accumulators of state instead of results.
 
         Example:
             >>> combined.accumulators().printSchema()
@@ -281,7 +281,7 @@ class KeyedStateTransformation(KeyedColumns, KeyedFunctionVerbs):
         is_processing_time: bool = False,
         allowed_lateness_ms: int = 0,
     ) -> WindowedStateTransformation | WindowedRows:
-        """Gives rows windows: those of a column, as state, or those of an assigner, for a function.
+        """Gives rows windows: of a column, for state, or of an assigner, for a function.
 
         Arguments and errors are those of ``KeyedColumns.window`` for a column, and of
         ``KeyedRowsTransformation.window`` for an assigner.
@@ -306,7 +306,7 @@ class KeyedStateTransformation(KeyedColumns, KeyedFunctionVerbs):
         )
 
     def aggregate(self, **aggregates: Aggregate) -> KeyedAggregation:
-        """Aggregates of the rows of each key, all of them in the task of the key.
+        """Aggregates of the rows of each key, computed in the task of the key.
 
         Arguments and errors are those of ``LocalKeyedTransformation.aggregate``, which aggregates
         in each partition first.

@@ -76,13 +76,13 @@ class LocalKeyedTransformation:
     def window(
         self, column: str | WindowAssigner, *, is_merging: bool = False
     ) -> Self | LocalWindowedRows:
-        """Rows with a window each, besides their key.
+        """Rows with a window each, beside their key.
 
         Args:
             column: The windows, see ``KeyedStateTransformation.window``; or an assigner of windows
                 of time, for a function over each.
-            is_merging: Whether windows merge, as those of sessions do: windows of a key that
-                overlap, or touch, become one window when they are keyed, as in Flink.
+            is_merging: Whether windows merge, like session windows: windows of a key that overlap,
+                or touch, become one window when they are keyed, as in Flink.
 
         Raises:
             ColumnNotFoundError: There is no such column.
@@ -142,7 +142,7 @@ class LocalKeyedTransformation:
     def process(self, function: KeyedFunction, schema: StructType | str) -> DataFrame:
         """The rows that a function gives for the sorted rows of each key in each partition.
 
-        Its state is that of a key in a partition, and timers fire when the rows of the key have
+        Each key of a partition has its own state, and timers fire when the rows of the key have
         ended. The results can be keyed and combined like any rows.
 
         Arguments and errors are those of ``KeyedRowsTransformation.process``; ``ValueError`` also

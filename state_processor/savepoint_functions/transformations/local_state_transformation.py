@@ -86,7 +86,7 @@ class LocalStateTransformation(PlannedTransformation):
         *,
         last_access: str | None = None,
     ) -> Self:
-        """A column as a state, of which each row has one instance.
+        """A column as a state; each row has one instance.
 
         Args:
             descriptor: The state's name, kind and types, as the job has them.
@@ -175,7 +175,7 @@ def _instances(state: NewState, data: DataFrame) -> Column:
 SUBTASK_OF_ROWS = "subtask of rows"
 
 _KEY_GROUPS = 128
-"""Rows of one key share a key group, whatever their number: it is but the first key they sort by."""
+"""Number of key groups, by which rows are only sorted first: any number will do."""
 
 
 def local_rows(rows: KeyedInput, function: KeyedFunction, schema: StructType | str) -> DataFrame:

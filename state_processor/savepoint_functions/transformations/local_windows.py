@@ -1,8 +1,8 @@
 """Windows of rows in their partition, whose partial results are merged in the task of the key.
 
-A partition has a window operator of its own, with event timers by the watermark of the partition.
-It gives a row per key and window, which the window operator of the key takes instead of elements.
-Its state is that of an operator without local windows.
+A partition has a window operator of its own, whose event timers follow the watermark of the
+partition. It gives a row per key and window, which the window operator of the key takes instead of
+elements. The state equals that of an operator without local windows.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class KeyedFunctionVerbs(ABC):
     @property
     @abstractmethod
     def rows(self) -> KeyedRowsTransformation:
-        """The rows with their key, for a function; a key may have several."""
+        """The rows with their key, for a function; a key may have several rows."""
 
     def with_options(self, settings: Mapping[str, Setting]) -> KeyedRowsTransformation:
         """The rows with options for the function.
@@ -85,7 +85,7 @@ class KeyedFunctionVerbs(ABC):
         return replace(self.rows, options=ExecutionOptions.of(settings))
 
     def connect(self, other: KeyedFunctionVerbs | BroadcastRows) -> KeyedRowsTransformation:
-        """The rows, connected with a second input with keys of the same type, or with broadcast rows.
+        """The rows, connected with a second input of the same key type, or with broadcast rows.
 
         A function has one set of options: options that one input was given count for both. Broadcast
         rows take a ``KeyedBroadcastProcessFunction``, which runs over them at once. They come before
@@ -128,8 +128,8 @@ class KeyedFunctionVerbs(ABC):
         Args:
             assigner: ``TumblingWindows``, ``SlidingWindows``, ``SessionWindows`` or
                 ``GlobalWindows``.
-            is_processing_time: Whether the clock says in which window a row is, and fires windows;
-                by default the timestamps of rows and the watermark do.
+            is_processing_time: Whether the clock assigns and fires windows; by default, timestamps
+                of rows assign them, and the watermark fires them.
             allowed_lateness_ms: How long after its end a window takes late rows, in ms.
 
         Raises:
@@ -210,7 +210,7 @@ class KeyedFunctionVerbs(ABC):
 
         It is like ``run`` without a call per row. Timers and windows of ``initial`` are copied, and
         no timer fires. Nothing expires: values of a state with TTL are structs of ``timestamp``,
-        the last access, and ``value``, as they are read ``with_times=True``.
+        the last access, and ``value``, as with ``with_times=True``.
 
         Args:
             function: Takes a ``KeyBatch``, and gives a tuple of two ``pyarrow.Table``: the rows, or
@@ -222,8 +222,8 @@ class KeyedFunctionVerbs(ABC):
             initial: The operator of a savepoint with whose state the function begins. Keys without
                 rows, and states that no descriptor names, are copied.
             max_parallelism: As for ``run``.
-            batch_rows: A batch ends with the key that brings it to so many rows, or to 64 MB. A key
-                is never divided: one with more rows has a batch of its own.
+            batch_rows: A batch ends with the key that brings it to this number of rows, or to 64
+                MB. A key is never divided: one with more rows has a batch of its own.
 
         Returns:
             The rows and the state. If there are rows, Spark keeps both on the disks of the

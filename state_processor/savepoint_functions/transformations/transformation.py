@@ -1,4 +1,4 @@
-"""From DataFrames to the state of an operator, with the names of Flink's own writer.
+"""Transformations from DataFrames to an operator's state, with the names of Flink's own writer.
 
 ``OperatorTransformation.bootstrap_with(data)`` takes the rows. ``key_by`` and ``with_state`` say
 which columns become keys and states. Nothing runs before ``SavepointWriter.write``.
@@ -139,7 +139,7 @@ class OneInputStateTransformation:
             key_type: The key's type in the job; by default the most likely type of the column:
                 ``BIGINT`` is ``Types.LONG()``, ``STRING`` is ``Types.STRING()``.
             key_groups: A column with the key group of each key, for keys of an existing savepoint
-                whose Java hash code nobody can compute. The max parallelism must be that of the
+                whose Java hash code can't be computed. The max parallelism must be that of the
                 savepoint.
             hash_code: Gives the Java hash codes, as i32, of an Arrow array of keys, for classes
                 that have a ``hashCode`` of their own.
@@ -195,8 +195,8 @@ class OneInputStateTransformation:
 
         Args:
             operator: The operator; its max parallelism is not taken over.
-            ttl_times: ``now`` makes the time of writing that of the last access of values with TTL.
-                By default the column has the times, as it is read ``with_times=True``.
+            ttl_times: ``now`` takes the time of writing as the last access of values with TTL.
+                By default the column has the times, as read with ``with_times=True``.
 
         Raises:
             StateNotFoundError: A column has the name of no state; the message lists them.

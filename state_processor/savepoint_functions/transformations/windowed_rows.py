@@ -1,7 +1,7 @@
-"""Rows in windows, and functions over what is in a window.
+"""Rows in windows, and functions over the contents of a window.
 
-``key_by(…).window(assigner)`` begins them. They run as any function does, with rows, with state, or
-with both, and their state is that of Flink's window operator.
+``key_by(…).window(assigner)`` begins them. They run like any function, for rows, state, or both,
+and their state is that of Flink's window operator.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class WindowedRows:
         return self._with(trigger=trigger)
 
     def evictor(self, evictor: Evictor) -> Self:
-        """Removes elements of a window when it fires; all of them are kept until then.
+        """Removes elements of a window when it fires; until then, the window has all of them.
 
         Example:
             >>> keyed.window(GlobalWindows()).trigger(CountTrigger.of(10)).evictor(CountEvictor.of(100))
@@ -108,7 +108,7 @@ class WindowedRows:
         return replace(self, evicting=evictor)
 
     def side_output_late_data(self, tag: OutputTag) -> Self:
-        """Gives late rows, as they are, to a side output; without one they are dropped.
+        """Gives late rows, unchanged, to a side output; without one they are dropped.
 
         Example:
             >>> LATE = OutputTag("late", sales.schema)
@@ -117,7 +117,7 @@ class WindowedRows:
         return self._with(late=tag)
 
     def bounded_out_of_orderness(self, out_of_orderness_ms: int) -> Self:
-        """Puts the watermark so much, and 1 ms, behind the timestamp of each row.
+        """Puts the watermark this many ms, and 1 ms more, behind the timestamp of each row.
 
         Raises:
             ValueError: It is negative.
@@ -130,12 +130,12 @@ class WindowedRows:
         return self._with(times=RowTimes(out_of_orderness_ms))
 
     def in_order_of_arrival(self, arrival: str, watermark: str) -> Self:
-        """Rows of a key come as they have arrived, so that some of them may be late.
+        """Rows of a key come in the order of arrival, so some of them may be late.
 
         Args:
             arrival: The column by which rows are sorted: ``BIGINT``, such as an offset.
-            watermark: The column of the watermark that was there when the row arrived, in ms as
-                ``BIGINT``. A task fails if it decreases from row to row of a key.
+            watermark: The column of the watermark at the row's arrival, in ms as ``BIGINT``. A task
+                fails if it decreases from row to row of a key.
 
         Raises:
             ColumnNotFoundError: There is no such column.
@@ -191,14 +191,14 @@ class WindowedRows:
         column: str | None = None,
         window_function: ProcessWindowFunction | None = None,
     ) -> WindowFunctionRows:
-        """A function that makes one element of two, and what it makes of all of a window.
+        """Reduces the elements of a window to one, by a function of two elements.
 
         Args:
             function: The function.
             element_type: The type of the elements in Flink.
             column: The column of the elements; by default whole rows.
-            window_function: Makes rows of the one element; by default that is the row, or its only
-                column.
+            window_function: Makes rows of the one element; by default the element is the row, or
+                its only column.
 
         Raises:
             ColumnNotFoundError: There is no such column.
@@ -218,7 +218,7 @@ class WindowedRows:
         window_function: ProcessWindowFunction | None = None,
         element_type: TypeInformation | None = None,
     ) -> WindowFunctionRows:
-        """A function that gathers the elements of a window in an accumulator.
+        """Collects the elements of a window in an accumulator.
 
         Arguments are those of ``reduce``; ``element_type`` is for windows with an evictor, which keep
         the elements.
@@ -284,7 +284,7 @@ class WindowFunctionRows:
         return f"WindowFunctionRows(key {list(self.keyed.inputs[0].key.columns)})"
 
     def rows(self, schema: StructType | str, *, initial: Operator | None = None) -> DataFrame:
-        """The rows that windows give; all of them fire in the end.
+        """The rows that windows give; all windows fire at the end.
 
         Arguments and errors are those of ``KeyedRowsTransformation.process``.
 
@@ -301,7 +301,7 @@ class WindowFunctionRows:
         watermark: int | None = None,
         max_parallelism: int | None = None,
     ) -> FunctionResult:
-        """The rows that windows give up to a watermark, and the windows that are left.
+        """The rows that windows give up to a watermark, and the remaining windows.
 
         Arguments and errors are those of ``KeyedRowsTransformation.run``.
 
@@ -318,7 +318,7 @@ class WindowFunctionRows:
         )
 
     def transform(self, *, initial: Operator | None = None) -> FunctionStateTransformation:
-        """The windows as state of an operator; rows of windows that have fired are dropped.
+        """The windows as state of an operator; rows of fired windows are dropped.
 
         Arguments and errors are those of ``KeyedRowsTransformation.transform``.
 

@@ -81,7 +81,7 @@ class Trigger(ABC):
         return False
 
     def on_merge(self, window: Window, context: TriggerContext) -> None:
-        """Makes its states and timers those of a window that others were merged into."""
+        """Moves its states and timers to a window that others were merged into."""
         raise NotImplementedError(f"{type(self).__name__} has no on_merge")
 
     def clear(self, window: Window, context: TriggerContext) -> None:  # noqa: B027  # it may have none
@@ -215,7 +215,7 @@ class _ContinuousTrigger(Trigger):
             self._set_next(time - past, window, context)
 
     def _has_fired(self, time: int, window: Window, context: TriggerContext) -> bool:
-        """Whether a timer is that of the end, or of the next time, which is then set anew."""
+        """Whether a timer is the end's, or the next interval's, which is then set anew."""
         if time == window.max_timestamp():
             return True
         fire_time = context.get_partitioned_state(self._fire_time)

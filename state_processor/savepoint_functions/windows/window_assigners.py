@@ -28,7 +28,7 @@ class WindowAssigner:
 
     Attributes:
         is_merging: Whether windows of a key that overlap, or touch, merge.
-        has_time: Whether windows are of time, and end.
+        has_time: Whether windows are times, and end.
     """
 
     is_merging: ClassVar[bool] = False
@@ -50,7 +50,7 @@ class WindowAssigner:
 
 @dataclass(frozen=True)
 class TumblingWindows(WindowAssigner):
-    """Windows one behind the other; each row is in one.
+    """Adjacent windows of equal length; each row is in one.
 
     Attributes:
         size_ms: The length of each, in ms.
@@ -82,7 +82,7 @@ class TumblingWindows(WindowAssigner):
 
 @dataclass(frozen=True)
 class SlidingWindows(WindowAssigner):
-    """Windows that begin at regular times and may overlap; a row is in all that cover it.
+    """Windows that begin at regular times and may overlap; a row is in each window that covers it.
 
     Attributes:
         size_ms: The length of each, in ms.

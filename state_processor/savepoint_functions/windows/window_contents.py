@@ -1,4 +1,4 @@
-"""The contents of windows: state ``window-contents``, by what the job keeps of the elements.
+"""The contents of windows: state ``window-contents``, by the form in which a job keeps elements.
 
 | kind         | state       | function sees                                                 |
 |--------------|-------------|---------------------------------------------------------------|
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WindowContents:
-    """Contents of a window: what it keeps of its elements.
+    """Contents of a window, made from its elements.
 
-    ``results`` makes a list of what the function sees of the contents of the state.
+    ``results`` makes a list of what the function sees of them.
     """
 
     descriptor: StateDescriptor
     results: Callable[[Any], list[Any]]
 
     def add(self, state: Any, element: TimestampedValue) -> None:
-        """Adds an element to the state, whose namespace is that of the window."""
+        """Adds an element to the state of the window."""
         state.add(element.value)
 
     def fire(
@@ -58,7 +58,7 @@ class WindowContents:
 
 @dataclass(frozen=True)
 class EvictedContents(WindowContents):
-    """The elements with their timestamps, some of which an evictor removes when a window fires."""
+    """Elements with their timestamps; an evictor removes some when a window fires."""
 
     evictor: Evictor
 

@@ -1,7 +1,7 @@
 """Flink's window operator, as a function over keyed rows.
 
-It is called for rows and for timers as any function is. The window is the namespace of its state,
-and its timers are those of windows, so that Flink goes on with what it leaves.
+Like any function it is called for rows and for timers. The window is the namespace of its state and
+timers, so Flink can continue with its state.
 
 | state                  | namespace | what it is                                                   |
 |------------------------|-----------|--------------------------------------------------------------|
@@ -9,7 +9,7 @@ and its timers are those of windows, so that Flink goes on with what it leaves.
 | ``merging-window-set`` | void      | of windows that merge: pairs of a window and that of its state |
 | ``window-timers``      | window    | timers of the trigger, and one that removes the window       |
 
-Before a row comes, timers fire that its watermark has reached. So windows of a key fire as in a
+Before a row comes, timers up to its watermark fire. So windows of a key fire as in a
 stream, and rows may be late.
 
 Flink: ``WindowOperator``, ``EvictingWindowOperator``.
@@ -62,7 +62,7 @@ class RowTimes:
 
     Without ``columns`` rows come in the order of their timestamps, and the watermark of each is
     ``out_of_orderness_ms`` and 1 ms behind. ``columns`` are the places of the columns with both, in
-    ms; rows then come in any order. ``in_stream`` says that rows bring no watermark.
+    ms; rows then come in any order. ``in_stream`` means that rows bring no watermark.
     """
 
     out_of_orderness_ms: int = 0
@@ -312,7 +312,7 @@ class WindowOperator(KeyedProcessFunction):
         return min(window.max_timestamp() + lateness, MAX_WATERMARK)
 
     def _set_cleanup(self, window: Window, *, is_deleted: bool = False) -> None:
-        """Registers, or deletes, the timer that removes a window; one that never ends has none."""
+        """Registers, or deletes, the timer that removes a window; an endless window has none."""
         time, timers = self._cleanup_time(window), self._at(window)
         if time == MAX_WATERMARK:
             return

@@ -1,9 +1,9 @@
 """Timers of windows, windows that merge, and the context that gives a trigger its timers and states.
 
-A timer is a number, its timestamp, that knows its window. So whatever fires timers of keys fires
-those of windows too. The timers of the current key are in memory; the state has them as well.
+A timer is a number, its timestamp, that knows its window. So timers of windows fire like timers of
+keys. The timers of the current key are in memory and in the state.
 
-When windows merge, state isn't moved to the merged window; it stays where that of the first was.
+When windows merge, state is not moved to the merged window; it stays under the first window.
 
 Flink: ``WindowOperator.Context``, ``MergingWindowSet``, ``TimeWindow.mergeWindows``.
 """
@@ -64,7 +64,7 @@ class MergingWindowSet:
             self._state.update((plain(window), plain(of_state)) for window, of_state in pairs)
 
     def add(self, new: Any) -> tuple[TimeWindow, MergedWindows | None]:
-        """The window that a new one becomes, and what was merged for that."""
+        """The window that a new one becomes, and the windows that were merged into it."""
         touching = [window for window in self._windows if _touch(window, new)]
         if not touching:
             self._windows[new] = new
@@ -130,7 +130,7 @@ class WindowTimer(int):
         return timer
 
     def __lt__(self, other: Any) -> bool:
-        """Timers of one time are in the order of their windows, so that every run has one order."""
+        """Timers of one time are in the order of their windows, which is the same in every run."""
         return self._order < (other._order if isinstance(other, WindowTimer) else (other,))
 
     @property
@@ -255,7 +255,7 @@ class TriggerContext:
         return state
 
     def merge_partitioned_state(self, descriptor: StateDescriptor) -> None:
-        """Moves a state of all merged windows into that of the window; only for ``on_merge``.
+        """Merges a state of all merged windows into the state of the window; only for ``on_merge``.
 
         Raises:
             TypeError: The state is a value or a map.

@@ -1,7 +1,7 @@
 """State of keys while a function runs, behind one interface: one key, a hash table, RocksDB.
 
-``backend`` says what each does; ``single_key``, ``heap`` and ``rocksdb`` do it. Timers are state,
-too. Operator state has no keys and is a store of its own.
+``backend`` is the interface; ``single_key``, ``heap`` and ``rocksdb`` implement it. Timers are
+state, too. Operator state has no keys and is a store of its own.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Kept(Protocol):
     """State of one descriptor in a backend: a value, a list or a map."""
 
     def set_current_namespace(self, namespace: Hashable) -> None:
-        """Shows the state of a namespace; that of None, the void one, at first."""
+        """Shows the state of a namespace; at first of None, the void namespace."""
 
     def snapshot(self) -> Any:
         """The state of the current key; see ``KeyedStateBackend.snapshot_current_key``."""
@@ -58,7 +58,7 @@ class KeyedStateBackend(ABC):
 
     Args:
         key: The layout of the keys.
-        clock: Gives the processing time, in ms; that of the machine by default.
+        clock: Gives the processing time, in ms; by default the machine's clock.
 
     Attributes:
         name: Its name in the option ``state.backend.type``.
@@ -95,7 +95,7 @@ class KeyedStateBackend(ABC):
     def state(self, descriptor: StateDescriptor, namespace: Layout | None = None) -> State:
         """The state of a descriptor; it is registered when it is first asked for.
 
-        ``namespace`` is the layout of its namespaces, None for the void one alone.
+        ``namespace`` is the layout of its namespaces, None for only the void one.
 
         Raises:
             ValueError: The descriptor lacks a type or a function; a state of the same name has
@@ -114,7 +114,7 @@ class KeyedStateBackend(ABC):
 
     @abstractmethod
     def set_current_key(self, key: Any, key_bytes: bytes) -> None:
-        """Makes the states show those of a key; keys with the same bytes are the same."""
+        """Makes the state objects show the state of a key; keys with the same bytes are the same."""
 
     def snapshot_current_key(self) -> Snapshot:
         """The contents of each state for the current key; None for nothing.
@@ -131,7 +131,7 @@ class KeyedStateBackend(ABC):
         return [kept.snapshot() for kept in self._kept.values()]
 
     def restore_current_key(self, snapshot: Snapshot) -> None:
-        """Gives the current key, which has no state yet, that of a snapshot."""
+        """Gives the current key, which has no state yet, the state of a snapshot."""
         for kept, contents in zip(self._kept.values(), snapshot, strict=True):
             if contents is not None:
                 kept.restore(contents)

@@ -286,7 +286,7 @@ class HeapBackend(SingleKeyBackend):
         self.current_key, self.key_bytes = key, key_bytes
 
     def keys(self) -> Iterator[tuple[Any, bytes]]:
-        """Each key with its bytes, in the order in which they came."""
+        """Each key with its bytes, in the order of arrival."""
         for key_bytes, key in list(self._keys.items()):
             yield key, key_bytes
 

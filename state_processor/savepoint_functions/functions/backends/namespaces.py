@@ -1,7 +1,7 @@
 """Namespaces as state backends keep them: hashable Python values.
 
-A window becomes the tuple of its start and end, the global window None, any other struct that of
-its fields. So a namespace is the same whether it comes from a function or from bytes.
+A window becomes the tuple of its start and end, the global window None, any other struct the tuple
+of its fields. So a namespace is the same whether it comes from a function or from bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def expect_namespaces(name: str, namespace: TypeInformation) -> None:
 
 
 def plain_namespace(state: State, namespace: Any, *, has_namespaces: bool) -> Hashable:
-    """The namespace as it is kept. Raises ``ValueError`` if the state has no namespaces."""
+    """The namespace in plain form; raises ``ValueError`` if the state has no namespaces."""
     if not has_namespaces and namespace is not None:
         raise ValueError(
             f"state {state.name!r} has no namespaces: give the type of them where the state is got,"
@@ -39,7 +39,7 @@ def plain_namespace(state: State, namespace: Any, *, has_namespaces: bool) -> Ha
 
 
 def plain(namespace: Any) -> Hashable:
-    """A namespace as it is kept."""
+    """A namespace in the form of state backends."""
     match namespace:
         case TimeWindow(start, end):
             return start, end

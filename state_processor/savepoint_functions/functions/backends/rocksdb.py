@@ -10,8 +10,8 @@ family of its own.
 | map   | prefix, the user key                | a flag of null, then the value             |
 
 The prefix is the key and then, if the state has namespaces, the namespace. A u32 with the size
-stands in front of both, so that the entries of two keys never begin alike. Adding an element needs
-no look at those before it, because numbers only grow.
+stands in front of both, so that the entries of two keys never begin alike. Adding an element does
+not read earlier elements, because numbers only grow.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class StoredState(State):
         raise NotImplementedError
 
     def _entries(self, prefix: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
-        """The entries behind a prefix, that of key and namespace by default."""
+        """The entries behind a prefix; by default behind the prefix of key and namespace."""
         lower = self._prefix if prefix is None else prefix
         options = ReadOptions()
         options.set_iterate_upper_bound(_behind(lower))

@@ -65,9 +65,9 @@ def timer_maps(
 class TimerService:
     """The timers of the current key, and the time. It is made before the first key.
 
-    Event time ``flows`` if timers fire between rows: it goes on from timer to timer, as it does in
-    Flink where rows of other keys come all the time. ``timers`` maps time domains to timers; by
-    default to those of process functions.
+    Event time ``flows`` if timers fire between rows: it advances from timer to timer, as in Flink
+    if rows of other keys come all the time. ``timers`` maps time domains to timers; by default to
+    those of process functions.
     """
 
     EVENT: Final = _STATES[EVENT_TIME]
@@ -163,9 +163,9 @@ class TimerService:
 
         Timers up to ``watermark`` and ``processing_time``, both in ms, fire: first those of event
         time in the order of their timestamps, then those of processing time. None fires no timers
-        of that domain. A timer that is registered meanwhile comes in its turn, and one that is
-        deleted does not come. At the end of time, unless event time flows, a timer that is
-        registered meanwhile is dropped, as in Flink's batch mode.
+        of that domain. A timer that is registered while timers fire comes in its turn; a deleted
+        timer does not fire. At the end of time, unless event time flows, newly registered timers
+        are dropped, as in Flink's batch mode.
 
         Raises:
             EndlessTimersError: Timers register each other without end.

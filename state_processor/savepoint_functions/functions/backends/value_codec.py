@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def shape_of(layout: Layout, name: str) -> Shape | None:
     """Gives values of a layout the form that functions take; None if they have it already.
 
-    ``name`` says in messages what they are. A value that doesn't fit raises ``UnencodableError``.
+    ``name`` names the values in messages. A value that doesn't fit raises ``UnencodableError``.
     """
     convert = shaped(arrow_type(layout))
     if convert is None:
@@ -41,7 +41,7 @@ def shape_of(layout: Layout, name: str) -> Shape | None:
 class ValueCodec:
     """Values of one layout, which may be a ``NullableRest`` as in maps of RocksDB.
 
-    ``name`` says in messages what they are.
+    ``name`` names the values in messages.
     """
 
     def __init__(self, layout: Layout, name: str) -> None:
