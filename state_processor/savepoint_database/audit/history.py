@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from savepoint_database.audit.key_state import html_rows, key_rows
 from savepoint_database.snapshot.retained import RetainedSnapshot, snapshots
-from savepoint_database.snapshot.snapshot import Snapshot
+from savepoint_database.snapshot.snapshot import Snapshot, opening_of
 from savepoint_formats.errors import (
     OperatorNotFoundError,
     SavepointError,
@@ -152,10 +152,12 @@ def history(  # noqa: PLR0913  # as Snapshot.open
     Example:
         >>> history("s3://jobs/checkpoints", "summarize.keyed_state", 42).to_arrow().to_pandas()
     """
+    opening = opening_of(locals())
     moments: list[KeyMoment] = []
     missing: OperatorNotFoundError | StateNotFoundError | None = None
     is_missing = True
-    snapshots_below = snapshots(directory, allow_paths=allow_paths, strict_paths=strict_paths)
+    allowed = opening["allow_paths"]
+    snapshots_below = snapshots(directory, allow_paths=allowed, strict_paths=strict_paths)
     for retained in reversed(snapshots_below):
         if not retained.is_complete:
             continue
@@ -163,16 +165,7 @@ def history(  # noqa: PLR0913  # as Snapshot.open
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UnknownUidWarning)
-                opened = Snapshot.open(
-                    retained.path,
-                    uids=uids,
-                    kryo_classes=kryo_classes,
-                    allow_paths=allow_paths,
-                    strict_paths=strict_paths,
-                    key_types=key_types,
-                    plan=plan,
-                    types=types,
-                )
+                opened = Snapshot.open(retained.path, **opening)
             in_table = key_rows(opened, table, key, undescribed_subclasses)
             is_missing = False
         except (OperatorNotFoundError, StateNotFoundError) as error:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from savepoint_database.privacy.value_search import ValueSearch
 from savepoint_database.snapshot.retained import snapshots
-from savepoint_database.snapshot.snapshot import Snapshot
+from savepoint_database.snapshot.snapshot import Snapshot, opening_of
 from savepoint_formats.errors import DescriptionError, SavepointError, UnknownUidWarning
 
 if TYPE_CHECKING:
@@ -184,23 +184,15 @@ def find(  # noqa: PLR0913  # as Snapshot.open
     Example:
         >>> find("s3://jobs/checkpoints", ["ada@example.com"]).keys()
     """
-    wanted, allowed = _texts(values), tuple(allow_paths)
+    opening = opening_of(locals())
+    wanted, allowed = _texts(values), opening["allow_paths"]
     searched: list[SearchedSnapshot] = []
     places: list[FoundPlace] = []
     for retained in snapshots(directory, allow_paths=allowed, strict_paths=strict_paths):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UnknownUidWarning)
-                opened = Snapshot.open(
-                    retained.path,
-                    uids=uids,
-                    kryo_classes=kryo_classes,
-                    allow_paths=allowed,
-                    strict_paths=strict_paths,
-                    key_types=key_types,
-                    plan=plan,
-                    types=types,
-                )
+                opened = Snapshot.open(retained.path, **opening)
             snapshot, of_snapshot = _searched(opened, wanted, contains=contains)
             if retained.problem:
                 problems = (retained.problem, *snapshot.problems)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
@@ -58,6 +59,15 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.tables.tables import Table
     from savepoint_formats.values.kinds.precise_times import Nanoseconds
+
+
+_OPENING = ("uids", "kryo_classes", "allow_paths", "strict_paths", "key_types", "plan", "types")
+
+
+def opening_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of ``Snapshot.open`` among the arguments of a call; they may open several snapshots."""
+    given = {name: arguments[name] for name in _OPENING}
+    return {name: tuple(it) if isinstance(it, Iterator) else it for name, it in given.items()}
 
 
 @dataclass(frozen=True, repr=False)

@@ -20,6 +20,7 @@ from savepoint_database.connectors.sink_state import (
 from savepoint_database.connectors.source_state import SourceState
 from savepoint_database.privacy.found_values import FoundValues, find_in
 from savepoint_database.privacy.suggestions import MaskSuggestions
+from savepoint_database.snapshot.snapshot import opening_of
 from savepoint_database.types.class_library import ClassLibrary
 from savepoint_spark.savepoint.changes import SavepointChanges
 from savepoint_spark.savepoint.writer import SavepointWriter
@@ -91,22 +92,13 @@ class Savepoint(AuditVerbs, SavepointChanges):
             >>> savepoint = Savepoint.load(spark, "sample_savepoints/currency-2.2.1-rocksdb-native")
             >>> savepoint.read_keyed_state("summarize").show()
         """
+        opening = opening_of(locals())
         from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint  # noqa: PLC0415  # Spark is slow
 
         expect_session(spark, "load(spark, path)")
         if path is None:
             raise TypeError("Savepoint.load(spark, path) has no path: name the savepoint")
-        opened = Savepoint.open(
-            path,
-            uids=uids,
-            kryo_classes=kryo_classes,
-            allow_paths=allow_paths,
-            strict_paths=strict_paths,
-            key_types=key_types,
-            plan=plan,
-            types=types,
-        )
-        return SparkSavepoint.of(spark, opened)
+        return SparkSavepoint.of(spark, Savepoint.open(path, **opening))
 
     @staticmethod
     def create(

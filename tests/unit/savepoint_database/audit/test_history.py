@@ -93,3 +93,11 @@ def test_uids_that_only_some_snapshots_have_are_no_matter(retained: Path, sample
     assert [one.rows is not None for one in found.moments].count(True) == 3
     found = history(str(retained), "stateful.keyed_state", "customer-001", **options)
     assert [one.rows is not None for one in found.moments].count(True) == 1
+
+
+def test_uids_that_can_be_read_once_count_for_all_snapshots(tmp_path: Path, samples: Path) -> None:
+    for name in ("first", "second"):
+        shutil.copytree(samples / "currency-1.20.5-hashmap-canonical", tmp_path / name)
+    found = history(tmp_path, "summarize.keyed_state", 1000, uids=iter(["summarize"]))
+    shown = [moment.key_rows.operator for moment in found.moments if moment.key_rows]
+    assert shown == ["summarize", "summarize"]
