@@ -197,12 +197,13 @@ def consumed(operator: Operator) -> list[tuple[int, KafkaSplit]]:
     known = replace(operator.kryo, classes=(*operator.kryo.classes, _TOPIC_PARTITION))
     offsets = []
     for subtask, element in element_values(replace(operator, kryo=known), LEGACY_STATE):
-        place, number = element["f0"], element["f1"]
-        if not isinstance(place, dict) or "topic" not in place:
-            reason = "an offset of an unknown class"
-            raise FormatError(reason, LEGACY_STATE, -1).within(f"operator {operator.name}")
-        split = KafkaSplit(place["topic"], place["partition"], next_offset(number))
-        offsets.append((subtask, split))
+        match element:
+            case {"f0": {"topic": str(topic), "partition": int(partition)}, "f1": int(number)}:
+                split = KafkaSplit(topic, partition, next_offset(number))
+                offsets.append((subtask, split))
+            case _:
+                reason = "an offset of an unknown class"
+                raise FormatError(reason, LEGACY_STATE, -1).within(f"operator {operator.name}")
     return offsets
 
 

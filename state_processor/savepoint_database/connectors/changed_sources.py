@@ -124,7 +124,7 @@ def _position(row: Mapping[str, Any]) -> tuple[str, str]:
     split = KafkaSplit(str(row["topic"]), int(row["partition"]), 0)
     position = {"offset": row["offset"], "stopping_offset": row.get("stopping_offset")}
     split.at(**position)
-    return kafka_facts(split).split, json.dumps(position)
+    return kafka_facts(split).split, json.dumps(position, default=str)
 
 
 def _sources(snapshot: Snapshot, operator: str | None) -> list[_Source]:

@@ -190,8 +190,9 @@ class ReaderSplit:
 
 def reader_splits(operator: Operator) -> Iterator[ReaderSplit]:
     """The splits of a source's readers, in the order of their elements."""
-    consumer = byte_elements(operator, [LEGACY_STATE], is_sized=False)
-    for element, (_, split) in zip(consumer, consumed(operator), strict=True):
+    splits = consumed(operator)
+    consumer = byte_elements(operator, [LEGACY_STATE] if splits else [], is_sized=False)
+    for element, (_, split) in zip(consumer, splits, strict=True):
         yield ReaderSplit(element, kafka_facts(split))
     for element in byte_elements(operator, [READER_STATE]):
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from support.commands import run
 from support.kafka_states import (
@@ -18,8 +19,8 @@ from support.kafka_states import (
     coordinator,
 )
 
-from savepoint_formats.errors import RefusedError, StateNotFoundError
-from savepoint_formats.kafka.source_state import KafkaSplit
+from savepoint_formats.errors import FormatError, RefusedError, StateNotFoundError
+from savepoint_formats.kafka.source_state import LEGACY_STATE, KafkaSplit
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -199,3 +200,17 @@ def test_the_consumer_of_before_goes_on_elsewhere_too(consumer: Path, tmp_path: 
         savepoint.set_kafka_offsets(stopping)
     with pytest.raises(RefusedError, match="orders-2"):
         savepoint.set_kafka_offsets([{**rows[0], "partition": 2}])
+
+
+def test_a_state_with_the_name_of_the_consumers_is_told(tmp_path: Path) -> None:
+    path = bytes_savepoint(tmp_path / "job", {"other": {LEGACY_STATE: [b"abc"]}})
+    savepoint = Savepoint.open(path)
+    for look in (savepoint.kafka, savepoint.sources):
+        with pytest.raises(FormatError, match="an offset of an unknown class"):
+            look()
+
+
+def test_offsets_may_be_numbers_of_numpy(consumer: Path, tmp_path: Path) -> None:
+    rows = [{"topic": "orders", "partition": np.int32(0), "offset": np.int64(7)}]
+    Savepoint.open(str(consumer)).set_kafka_offsets(rows).write(str(tmp_path / "moved"))
+    assert ("FlinkKafkaConsumer", "orders", 0, 7, "") in consumed(tmp_path / "moved")
