@@ -47,12 +47,6 @@ from savepoint_formats.printable import did_you_mean, printable, without_secrets
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    _Reduced = tuple[type["FormatError"], tuple[str | int, ...], dict[str, tuple[str, ...]]]
-
-
-READABLE = "a canonical savepoint of the job can be read"
-"""The way out if only RocksDB can read a table."""
-
 
 class SavepointError(Exception):
     """The root of all errors.
@@ -163,12 +157,6 @@ class OperatorNotFoundError(NotFoundError, UsageError):
 
 class AmbiguousOperatorError(RefusedError, UsageError, ValueError):
     """Several operators have hashes that begin with the given digits."""
-
-    @classmethod
-    def among(cls, path: str, digits: str, candidates: Iterable[str]) -> Self:
-        """The error that lists these operators."""
-        listed = ", ".join(candidates)
-        return cls(f"{path} has several operators whose hash begins with {digits}: {listed}")
 
 
 class JobNotFoundError(NotFoundError, UsageError):
@@ -345,7 +333,7 @@ class StateTypeError(DamagedError):
     """Subtasks differ in the type of a state, so no table can show it."""
 
 
-@dataclass
+@dataclass(eq=False)
 class FormatError(DamagedError):
     """The bytes of a file violate its format.
 
@@ -367,12 +355,6 @@ class FormatError(DamagedError):
         where = self.path if self.offset < 0 else f"{self.path} at byte {self.offset}"
         return self._placed(f"{where}: {self.message}")
 
-    # Dataclasses have no hash by default, but `raise from` needs one.
-    __hash__ = Exception.__hash__
-
-    def __reduce__(self) -> _Reduced:
-        return type(self), (self.message, self.path, self.offset), {"places": self.places}
-
 
 class TruncatedError(FormatError):
     """The bytes end in the middle of a structure."""
@@ -393,24 +375,16 @@ class UnsupportedVersionError(FormatError):
 class RocksDbError(FormatError):
     """A table of RocksDB has a feature that only RocksDB reads; Flink itself never writes it."""
 
-    @classmethod
-    def at(cls, message: str, path: str, offset: int) -> Self:
-        """The error with the way out."""
-        return cls(f"{message}; {READABLE}", path, offset)
+    def __init__(self, message: str, path: str, offset: int) -> None:
+        super().__init__(f"{message}; a canonical savepoint of the job can be read", path, offset)
 
 
 class UnknownSnapshotError(FormatError):
     """A serializer snapshot of an unknown class; its body begins at ``offset`` and its end is unknown."""
 
-    def __init__(
-        self, message: str, path: str, offset: int, class_name: str = "", version: int = 0
-    ) -> None:
+    def __init__(self, message: str, path: str, offset: int, class_name: str = "") -> None:
         super().__init__(message, path, offset)
-        self.class_name, self.version = class_name, version
-
-    def __reduce__(self) -> _Reduced:
-        facts = (self.message, self.path, self.offset, self.class_name, self.version)
-        return type(self), facts, {"places": self.places}
+        self.class_name = class_name
 
 
 class UndecodableError(FormatError):

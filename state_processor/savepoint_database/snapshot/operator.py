@@ -230,13 +230,18 @@ def id_called(name: str, uids: Uids, path: str) -> str:
             return operator_id
     meant = ids_beginning(name, uids)
     if len(meant) > 1:
-        raise AmbiguousOperatorError.among(
-            path, name, [_described(uids, candidate) for candidate in meant]
-        )
+        raise ambiguous(path, name, (_described(uids, candidate) for candidate in meant))
     if not meant:
         names = (uid or operator_id for operator_id, uid in uids.items())
         raise OperatorNotFoundError.among(path, name, names)
     return meant[0]
+
+
+def ambiguous(path: str, digits: str, candidates: Iterable[str]) -> AmbiguousOperatorError:
+    """The error that lists the operators whose hashes begin with these digits."""
+    listed = ", ".join(candidates)
+    message = f"{path} has several operators whose hash begins with {digits}: {listed}"
+    return AmbiguousOperatorError(message)
 
 
 def ids_beginning(digits: str, uids: Uids) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from savepoint_database.snapshot.operator import ids_beginning
+from savepoint_database.snapshot.operator import ambiguous, ids_beginning
 from savepoint_database.types.sql_names import double_quoted, plain_name, quoted, unquoted
 from savepoint_formats.errors import AmbiguousOperatorError, TableNotFoundError
 from savepoint_formats.printable import did_you_mean
@@ -154,7 +154,7 @@ class SqlTables:
         if len(owners := self.operators(operator)) > 1:
             ids = self._ids_beginning(unquoted(operator))
             if {owner.id for owner in owners} == set(ids):
-                return AmbiguousOperatorError.among(owners[0].directory.uri, operator, ids)
+                return ambiguous(owners[0].directory.uri, operator, ids)
             meant = (f"{double_quoted(it.name)} ({self.databases[it.name]})" for it in owners)
             return _ambiguous("operator", operator, meant)
         if not operator and (named := self.operators(table)):

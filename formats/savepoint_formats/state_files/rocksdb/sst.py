@@ -83,12 +83,12 @@ class Footer:
         """Raises ``FormatError`` if the bytes are no footer."""
         magic = data[45:]
         if magic == OLD_MAGIC:
-            raise RocksDbError.at("an SST file of format version 0", path, offset)
+            raise RocksDbError("an SST file of format version 0", path, offset)
         if magic != MAGIC:
             raise FormatError(f"no SST file: it ends with {magic.hex()}", path, offset)
         version = int.from_bytes(data[41:45], "little")
         if version not in FORMAT_VERSIONS:
-            raise RocksDbError.at(f"an SST file of format version {version}", path, offset)
+            raise RocksDbError(f"an SST file of format version {version}", path, offset)
         handles = np.frombuffer(data, np.uint8, 41)
         metaindex, position = BlockHandle.read(handles, 1)
         index, end = BlockHandle.read(handles, max(position, 0))
@@ -236,7 +236,7 @@ class Sst:
         }  # fmt: skip
         for reason, is_so in reasons.items():
             if is_so:
-                raise RocksDbError.at(f"an SST file with {reason}", self.table.path, 0)
+                raise RocksDbError(f"an SST file with {reason}", self.table.path, 0)
 
     @property
     def column_family(self) -> str:

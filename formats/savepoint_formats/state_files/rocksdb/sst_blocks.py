@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Self
 import cramjam
 import numpy as np
 
-from savepoint_formats.errors import READABLE, FormatError, RocksDbError, TruncatedError
+from savepoint_formats.errors import FormatError, RocksDbError, TruncatedError
 from savepoint_formats.state_files.rocksdb import sst_kernel
 from savepoint_formats.state_files.rocksdb.checksums import first_damaged
 from savepoint_formats.state_files.rocksdb.sst_kernel import BLOCK_TRAILER_SIZE, SLACK
@@ -185,7 +185,7 @@ class StoredBlocks:
         unknown = np.flatnonzero(~_IS_KNOWN[kinds])
         if len(unknown):
             message = f"a block of compression {kinds[unknown[0]]}"
-            raise self.error(int(unknown[0]), f"{message}; {READABLE}", RocksDbError)
+            raise self.error(int(unknown[0]), message, RocksDbError)
         return kinds
 
     def content_sizes(

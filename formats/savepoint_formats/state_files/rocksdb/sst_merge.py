@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.entries.entry_spans import EntrySpans
-from savepoint_formats.errors import READABLE, RocksDbError
+from savepoint_formats.errors import RocksDbError
 from savepoint_formats.program.kernel.memory import wrapped
 from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks
 from savepoint_formats.state_files.rocksdb.sst_kernel import OK, SLACK
@@ -92,7 +92,7 @@ def living_entries(
             # The number of a block, from 1.
             block = int(cursors[number, BLOCK // 8]) - 1
             if status == UNKNOWN:
-                message = f"an entry of type {end}, which is not read here; {READABLE}"
+                message = f"an entry of type {end}, which is not read here"
                 raise stored[number].error(block, message, RocksDbError)
             raise stored[number].error(block, "a damaged block")
         count, room = 2 * count, Room(2 * room.rest + size)

@@ -190,5 +190,5 @@ class SstScan:
                         message = f"a deletion of the keys {deletion.start.hex()} to "
                         message += f"{deletion.end.hex()}, of which a manifest that can't be read "
                         message += "or has no such table says how far it reaches"
-                        raise RocksDbError.at(message, table.sst.table.path, 0)
+                        raise RocksDbError(message, table.sst.table.path, 0)
                     yield deletion
