@@ -22,7 +22,7 @@ from savepoint_formats.entries.stored_entries import StoredEntries, runs
 from savepoint_formats.key_groups.operator_id import OperatorId
 from savepoint_formats.key_groups.ranges import KeyGroupRange, key_groups_of, prefix_size
 from savepoint_formats.metadata import CheckpointMetadata, OperatorState, RelativeFile, SubtaskState
-from savepoint_formats.program.spans import large_binary
+from savepoint_formats.program.byte_ranges import large_binary
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files.canonical_file import CanonicalFile
 from savepoint_formats.state_files.header import KeyedBackendHeader, KeyedStateType, StateMetaInfo

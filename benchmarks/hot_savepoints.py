@@ -35,7 +35,7 @@ from savepoint_formats.metadata import (
     RelativeFile,
     SubtaskState,
 )
-from savepoint_formats.program.spans import large_binary
+from savepoint_formats.program.byte_ranges import large_binary
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.state_files.canonical_file import CanonicalFile
 from savepoint_formats.state_files.header import KeyedBackendHeader, KeyedStateType, StateMetaInfo

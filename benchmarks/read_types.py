@@ -39,7 +39,7 @@ from rocksdict import Rdict, WriteBatch
 
 from savepoint_database.types.types import TypeInformation
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.entries.entry_spans import EntrySpans
+from savepoint_formats.entries.entry_ranges import EntryRanges
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import CheckpointMetadata, InlineStream, KeyGroupsHandle
@@ -253,15 +253,15 @@ def _shuffled(source: EntrySource, name: str) -> Iterator[tuple[list[bytes], lis
     pieces, parts, base = [], [], 0
     for chunk, by_state in source.blocks(frozenset([name]), ALL_GROUPS):
         pieces.append(chunk.data)
-        parts.extend(spans.moved(base) for spans in by_state.values())
+        parts.extend(ranges.moved(base) for ranges in by_state.values())
         base += len(chunk)
-    data, spans = np.concatenate(pieces), EntrySpans.joined(parts)
+    data, ranges = np.concatenate(pieces), EntryRanges.joined(parts)
     # The first bit says that an entry is its state's last, which RocksDB does not say.
-    data[spans.key_starts] &= 0x7F
-    order = np.random.default_rng(0).permutation(len(spans))
+    data[ranges.key_starts] &= 0x7F
+    order = np.random.default_rng(0).permutation(len(ranges))
     content = data.data
     for first, last in pairwise([*range(0, len(order), BATCH), len(order)]):
-        chosen = spans.chosen(order[first:last])
+        chosen = ranges.chosen(order[first:last])
         borders = [positions.tolist() for positions in chosen.arrays()]
         keys = [bytes(content[at:end]) for at, end in zip(*borders[:2], strict=True)]
         yield keys, [bytes(content[at:end]) for at, end in zip(*borders[2:], strict=True)]

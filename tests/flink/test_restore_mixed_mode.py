@@ -144,14 +144,14 @@ HOURLY = Operator(
 )
 
 
-def spans() -> ProcessWindowFunction:
+def ranges() -> ProcessWindowFunction:
     """Likewise."""
 
-    class Spans(ProcessWindowFunction):
+    class Ranges(ProcessWindowFunction):
         def process(self, key: Any, context: Any, elements: list[Any]) -> Iterator[Any]:
             yield key, context.window().start, *elements
 
-    return Spans()
+    return Ranges()
 
 
 def ended() -> list[tuple[str, int, int]]:
@@ -196,7 +196,7 @@ def test_windows_of_backlog_and_stream_fire_once(
     flink_restore: FlinkRestore, inputs: Keyed, tmp_path: Path
 ) -> None:
     windows = inputs[0].window(TumblingWindows(1000 * SIZE))
-    function = windows.reduce(max, Types.LONG(), "id", spans()).operator
+    function = windows.reduce(max, Types.LONG(), "id", ranges()).operator
     settings = OperatorSettings("hourly", "word STRING, start BIGINT, id BIGINT", parallelism=2)
     job = MixedModeJob.of(*inputs, function, settings, str(tmp_path / "job"))
     ours: list[tuple[Any, ...]] = []

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from savepoint_formats.entries.entry_spans import EntrySpans
+    from savepoint_formats.entries.entry_ranges import EntryRanges
     from savepoint_formats.layout import Layout
 
 _SST_FOOTER = 53
@@ -185,8 +185,8 @@ def tables_alone(inputs: Inputs) -> Target:
         index = table.read_index()
         entries = list(Blocks.of(table.read_blocks(index, 0, len(index.sizes))).plain_entries())
         scan = SstScan((ScannedSst(table, index),), 1)
-        living, spans = scan.read((b"", b"\xff" * 8))
-        return entries, [living[start:end].tobytes() for start, end in _places(spans)]
+        living, ranges = scan.read((b"", b"\xff" * 8))
+        return entries, [living[start:end].tobytes() for start, end in _places(ranges)]
 
     def seeds() -> Iterator[Seed]:
         for (_, name), data in _files(inputs, "rocksdb"):
@@ -198,11 +198,11 @@ def tables_alone(inputs: Inputs) -> Target:
     return Target("sst", list(seeds()), read)
 
 
-def _places(spans: EntrySpans) -> Iterator[tuple[int, int]]:
+def _places(ranges: EntryRanges) -> Iterator[tuple[int, int]]:
     """Borders of the keys and of the values."""
     for starts, ends in (
-        (spans.key_starts, spans.key_ends),
-        (spans.value_starts, spans.value_ends),
+        (ranges.key_starts, ranges.key_ends),
+        (ranges.value_starts, ranges.value_ends),
     ):
         yield from zip(starts.tolist(), ends.tolist(), strict=True)
 

@@ -102,7 +102,7 @@ def entries_in(runs: bytes) -> list[tuple[int, bytes, bytes]]:
     return [
         (state, bytes([data[start] & 0x7F]) + data[start + 1 : end], data[value:value_end])
         for state, (start, end, value, value_end) in zip(
-            ids.tolist(), frames.spans.T.tolist(), strict=True
+            ids.tolist(), frames.ranges.T.tolist(), strict=True
         )
     ]
 

@@ -22,7 +22,7 @@ from rocksdict import (
     ReadOptions,
 )
 
-from savepoint_formats.entries.entry_spans import key_group_prefix
+from savepoint_formats.entries.entry_ranges import key_group_prefix
 from savepoint_formats.key_groups.ranges import KeyGroupRange, prefix_size
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.metadata import (
@@ -64,8 +64,8 @@ class Files:
 def entries_of(chunks: Iterable[Living]) -> list[tuple[bytes, bytes]]:
     return [
         (data[key_start:key_end].tobytes(), data[start:end].tobytes())
-        for data, spans in chunks
-        for key_start, key_end, start, end in np.stack(spans.arrays(), axis=1).tolist()
+        for data, ranges in chunks
+        for key_start, key_end, start, end in np.stack(ranges.arrays(), axis=1).tolist()
     ]
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from savepoint_formats.checks.entry_faults import joined
 from savepoint_formats.entries.stored_entries import distinct_hashes
-from savepoint_formats.program.spans import Spans, bytes_of
+from savepoint_formats.program.byte_ranges import Ranges, bytes_of
 from savepoint_formats.sources.keyed_source import keyed_handles
 from savepoint_formats.sources.state_rows import EntryDecoder
 from savepoint_formats.state_files.state import StateKind, key_layout
@@ -240,9 +240,9 @@ class EntryDigests:
         decoder = self._decoders.get(state_chunk.state.name)
         if decoder is None:
             return keys
-        chunk, spans = joined(state_chunk.entries)
-        starts, ends = decoder.identities(chunk, spans)
-        hashes = np.unique(distinct_hashes(bytes_of(chunk, Spans(starts, ends))), axis=0)
+        chunk, ranges = joined(state_chunk.entries)
+        starts, ends = decoder.identities(chunk, ranges)
+        hashes = np.unique(distinct_hashes(bytes_of(chunk, Ranges(starts, ends))), axis=0)
         return np.asarray(hashes, np.uint64)
 
     def _pieces(self, key_groups: KeyGroupRange) -> Iterator[StateChunk]:

@@ -15,15 +15,15 @@ import numpy as np
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.checks.faults import Check, Fault, Severity
 from savepoint_formats.checks.odd_entries import expect_flags, expect_windows
-from savepoint_formats.entries.entry_spans import EntrySpans
+from savepoint_formats.entries.entry_ranges import EntryRanges
 from savepoint_formats.entries.stored_entries import StoredEntries, distinct_hashes
 from savepoint_formats.errors import FormatError, SavepointError, UnstableHashError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.layout import Boolean, Byte, Int, Long, Short, Text
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.program.assembly import program
+from savepoint_formats.program.byte_ranges import ranges_in
 from savepoint_formats.program.decode import decode
-from savepoint_formats.program.spans import spans_in
 from savepoint_formats.scan.operator_scan import OperatorStateSplit, read_operator_state
 from savepoint_formats.sources.state_rows import EntryDecoder
 from savepoint_formats.state_files.state import State, StateKind, key_layout
@@ -223,7 +223,7 @@ class EntryChecks:
         timer = program(state.stored, self._settings.kryo)
 
         def read(entries: StoredEntries) -> None:
-            data, keys = spans_in(entries.keys)
+            data, keys = ranges_in(entries.keys)
             chunk = Chunk(data, "a timer")
             expect_windows(decode(timer, chunk, keys.starts, keys.ends), chunk, keys.starts)
 
@@ -233,24 +233,24 @@ class EntryChecks:
         decoder = EntryDecoder(state, 0, self._settings.kryo)
 
         def read(entries: StoredEntries) -> None:
-            chunk, spans = joined(entries)
-            rows = decoder.rows(chunk, spans)
+            chunk, ranges = joined(entries)
+            rows = decoder.rows(chunk, ranges)
             identities = decode(decoder.identity, chunk, rows.starts, rows.ends)
             expect_windows(identities, chunk, rows.starts)
             if state.kind is StateKind.MAP:
-                expect_flags(chunk, spans.value_starts)
+                expect_flags(chunk, ranges.value_starts)
 
         return read
 
 
-def joined(entries: StoredEntries) -> tuple[Chunk, EntrySpans]:
+def joined(entries: StoredEntries) -> tuple[Chunk, EntryRanges]:
     """A chunk of keys and values, and their positions."""
-    key_data, keys = spans_in(entries.keys)
-    value_data, values = spans_in(entries.values)
+    key_data, keys = ranges_in(entries.keys)
+    value_data, values = ranges_in(entries.values)
     data = np.concatenate([key_data, value_data])
     base = len(key_data)
-    spans = EntrySpans(keys.starts, keys.ends, values.starts + base, values.ends + base)
-    return Chunk(data, "an entry"), spans
+    ranges = EntryRanges(keys.starts, keys.ends, values.starts + base, values.ends + base)
+    return Chunk(data, "an entry"), ranges
 
 
 def _errors(read: Decode, entries: StoredEntries) -> Iterator[tuple[int, FormatError, int]]:

@@ -61,7 +61,7 @@ class Frames:
     Attributes:
         run_states: State of each run of entries.
         run_starts: First entry of each run.
-        spans: Four rows: start and end of each key with its prefix, start and end of its value.
+        ranges: Four rows: start and end of each key with its prefix, start and end of its value.
         next: Start of the unread bytes of the last section; behind its end mark if all are read.
         is_end: Whether the end mark of the last section was found.
         wanted: How far the chunk must reach at least, if it ends within an entry.
@@ -70,14 +70,14 @@ class Frames:
 
     run_states: npt.NDArray[np.int32]
     run_starts: npt.NDArray[np.int64]
-    spans: npt.NDArray[np.int64]
+    ranges: npt.NDArray[np.int64]
     next: FramesStart
     is_end: bool
     wanted: int
     foreign: int
 
     def __len__(self) -> int:
-        return len(self.spans[0])
+        return len(self.ranges[0])
 
     def runs(self) -> Iterator[tuple[int, slice]]:
         """Id of the state and entries of each run."""
@@ -86,10 +86,10 @@ class Frames:
             yield state, slice(start, end)
 
     def by_state(self) -> dict[int, npt.NDArray[np.int64]]:
-        """Spans of each state that has entries, by its id."""
+        """Ranges of each state that has entries, by its id."""
         parts: dict[int, list[npt.NDArray[np.int64]]] = {}
         for state, entries in self.runs():
-            parts.setdefault(state, []).append(self.spans[:, entries])
+            parts.setdefault(state, []).append(self.ranges[:, entries])
         return {
             state: entries[0] if len(entries) == 1 else np.concatenate(entries, axis=1)
             for state, entries in parts.items()
@@ -109,7 +109,7 @@ class FramesTable:
         # One more than there can be, so that the end mark is seen.
         self._limit = len(chunk) // LEAST_FRAME_SIZE + 1
         self._count = self._runs = self._room = 0
-        self._spans = np.empty((4, 0), np.int64)
+        self._ranges = np.empty((4, 0), np.int64)
         self._run_states = np.empty(0, np.int32)
         self._run_starts = np.empty(0, np.int64)
         self._make_room(min(len(chunk) // EXPECTED_FRAME_SIZE + 1, self._limit))
@@ -140,10 +140,10 @@ class FramesTable:
             first_run=self._runs,
             run_states=self._run_states.ctypes.data,
             run_starts=self._run_starts.ctypes.data,
-            key_starts=self._spans[0].ctypes.data,
-            key_ends=self._spans[1].ctypes.data,
-            value_starts=self._spans[2].ctypes.data,
-            value_ends=self._spans[3].ctypes.data,
+            key_starts=self._ranges[0].ctypes.data,
+            key_ends=self._ranges[1].ctypes.data,
+            value_starts=self._ranges[2].ctypes.data,
+            value_ends=self._ranges[3].ctypes.data,
         )
         status, count, runs, position, state, wanted, foreign = find_frames(job)
         if status == FULL and self._room < self._limit:
@@ -163,7 +163,7 @@ class FramesTable:
         return Frames(
             run_states=self._run_states[: self._runs],
             run_starts=self._run_starts[: self._runs],
-            spans=self._spans[:, : self._count],
+            ranges=self._ranges[:, : self._count],
             next=FramesStart(position, state),
             is_end=status == DONE,
             wanted=wanted if status == CUT else 0,
@@ -171,12 +171,12 @@ class FramesTable:
         )
 
     def _make_room(self, room: int) -> None:
-        spans, states, starts = self._spans, self._run_states, self._run_starts
+        ranges, states, starts = self._ranges, self._run_states, self._run_starts
         self._room = room
-        self._spans = np.empty((4, room), np.int64)
+        self._ranges = np.empty((4, room), np.int64)
         self._run_states = np.empty(room, np.int32)
         self._run_starts = np.empty(room, np.int64)
-        self._spans[:, : self._count] = spans[:, : self._count]
+        self._ranges[:, : self._count] = ranges[:, : self._count]
         self._run_states[: self._runs] = states[: self._runs]
         self._run_starts[: self._runs] = starts[: self._runs]
 

@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
+from savepoint_formats.program.byte_ranges import ranges_in
 from savepoint_formats.program.kernel import (
     DONE,
     DistinctHashesJob,
@@ -32,14 +33,13 @@ from savepoint_formats.program.kernel import (
     size_runs,
     write_runs,
 )
-from savepoint_formats.program.spans import spans_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.program.spans import Spans
+    from savepoint_formats.program.byte_ranges import Ranges
 
 RUN_SCHEMA = pa.schema({"key_group": pa.int32(), "run": pa.large_binary()})
 """A sequence of runs of a key group of the new savepoint."""
@@ -57,9 +57,9 @@ class RunEntries:
     state_id: int
     key_groups: NDArray[np.uint16]
     key_data: NDArray[np.uint8]
-    keys: Spans
+    keys: Ranges
     value_data: NDArray[np.uint8]
-    values: Spans
+    values: Ranges
     skip: int = 0
 
     def __len__(self) -> int:
@@ -161,7 +161,7 @@ def runs(
         facts = f"{len(key_groups)} key groups of {prefix_size} bytes, {len(entries)} entries"
         raise ValueError(f"{facts}: expected as many, of 1 or 2 bytes")
     groups = np.ascontiguousarray(key_groups, np.uint16)
-    (key_data, keys), (value_data, values) = spans_in(entries.keys), spans_in(entries.values)
+    (key_data, keys), (value_data, values) = ranges_in(entries.keys), ranges_in(entries.values)
     placed = RunEntries(state_id, groups, key_data, keys, value_data, values)
     return joined_runs([placed], prefix_size, _GROUP_COUNTS[prefix_size])
 

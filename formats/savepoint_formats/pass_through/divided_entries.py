@@ -19,9 +19,9 @@ from savepoint_formats.errors import within
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM, prefix_size
 from savepoint_formats.pass_through.new_key_groups import KeyPlaces
 from savepoint_formats.program.assembly import program
+from savepoint_formats.program.byte_ranges import ranges_in
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.program.spans import spans_in
 from savepoint_formats.state_files.state import key_layout
 from savepoint_formats.tables.visible import visible_key
 
@@ -126,7 +126,7 @@ def encoded_keys(state_chunk: StateChunk, kryo: KryoDialect | None) -> pa.LargeB
 
 def decoded_keys(state_chunk: StateChunk, kryo: KryoDialect | None) -> pa.Array:
     """The keys of stored entries; errors as of ``encoded_keys``."""
-    data, entries = spans_in(state_chunk.entries.keys)
+    data, entries = ranges_in(state_chunk.entries.keys)
     chunk = Chunk(data, "stored keys")
     keys = KeyPlaces.of(state_chunk.state, kryo).keys(chunk, entries)
     return decode(program(key_layout(state_chunk.state), kryo), chunk, keys.starts, keys.ends)
@@ -226,7 +226,7 @@ def _joined(state_chunks: list[StateChunk]) -> StateChunk:
 
 def _timestamps(keys: pa.LargeBinaryArray) -> NDArray[np.int64]:
     """Timestamps in ms with which stored timers begin; their sign bits are flipped."""
-    data, spans = spans_in(keys)
-    words = data[spans.starts[:, None] + np.arange(_TIMESTAMP_SIZE)]
+    data, ranges = ranges_in(keys)
+    words = data[ranges.starts[:, None] + np.arange(_TIMESTAMP_SIZE)]
     flipped = np.ascontiguousarray(words).view(">u8")[:, 0].astype(np.uint64)
     return (flipped ^ _SIGN).view(np.int64)

@@ -28,8 +28,8 @@ from savepoint_formats.errors import MergeError, within
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.layout import Repeated, Ttl
 from savepoint_formats.pass_through.recoded_entries import decoded
+from savepoint_formats.program.byte_ranges import Ranges, bytes_of, large_binary, ranges_in
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.program.spans import Spans, bytes_of, large_binary, spans_in
 from savepoint_formats.scan.merged_columns import TimedMerge, instance_layout
 from savepoint_formats.state_files.canonical_file import END_OF_SECTION
 from savepoint_formats.state_files.state import State, StateKind
@@ -87,21 +87,21 @@ def _grouped(numbers: Positions, count: int) -> tuple[Positions, Positions]:
 def _joined_lists(
     values: pa.LargeBinaryArray, order: Positions, starts: Positions
 ) -> pa.LargeBinaryArray:
-    data, spans = spans_in(values)
+    data, ranges = ranges_in(values)
     comma = len(data)
     chunk = Chunk(np.append(data, np.uint8(DELIMITER)))
     is_first = np.zeros(len(order), np.bool_)
     is_first[starts[:-1]] = True
-    commas = Spans(np.full(len(order), comma), comma + (~is_first).astype(np.int64))
-    parts = bytes_of(chunk, commas, Spans(spans.starts[order], spans.ends[order]))
+    commas = Ranges(np.full(len(order), comma), comma + (~is_first).astype(np.int64))
+    parts = bytes_of(chunk, commas, Ranges(ranges.starts[order], ranges.ends[order]))
     return _as_one(parts, starts)
 
 
 def _joined_maps(
     values: pa.LargeBinaryArray, order: Positions, starts: Positions
 ) -> pa.LargeBinaryArray:
-    data, spans = spans_in(values)
-    begins, ends, firsts = spans.starts[order], spans.ends[order], starts[:-1]
+    data, ranges = ranges_in(values)
+    begins, ends, firsts = ranges.starts[order], ranges.ends[order], starts[:-1]
     is_null = data[begins].astype(np.bool_)
     sizes = np.add.reduceat(_sizes(data, np.where(is_null, 0, begins)) * ~is_null, firsts)
     heads = np.zeros((len(firsts), LIST_START), np.uint8)
@@ -111,8 +111,8 @@ def _joined_maps(
     head_starts, head_ends = np.full((2, len(order)), len(data))
     head_starts[firsts] += LIST_START * np.arange(len(firsts))
     head_ends[firsts] = head_starts[firsts] + np.where(heads[:, 0], _FLAG_SIZE, LIST_START)
-    elements = Spans(np.where(is_null, ends, begins + LIST_START), ends)
-    return _as_one(bytes_of(chunk, Spans(head_starts, head_ends), elements), starts)
+    elements = Ranges(np.where(is_null, ends, begins + LIST_START), ends)
+    return _as_one(bytes_of(chunk, Ranges(head_starts, head_ends), elements), starts)
 
 
 def _sizes(data: NDArray[np.uint8], starts: Positions) -> Positions:
@@ -125,8 +125,8 @@ def _sizes(data: NDArray[np.uint8], starts: Positions) -> Positions:
 
 def _as_one(parts: pa.LargeBinaryArray, starts: Positions) -> pa.LargeBinaryArray:
     """Joins adjacent values of each key."""
-    data, spans = spans_in(parts)
-    borders = np.append(spans.starts, spans.ends[-1:])[starts]
+    data, ranges = ranges_in(parts)
+    borders = np.append(ranges.starts, ranges.ends[-1:])[starts]
     return large_binary(np.ascontiguousarray(borders), data)
 
 
@@ -184,9 +184,9 @@ class MergedInstances:
 
 def _without_sizes(values: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
     """Removes the size from values that are a null flag and a list of one instance."""
-    data, spans = spans_in(values)
-    flags = Spans(spans.starts, spans.starts + 1)
-    instances = Spans(np.minimum(spans.starts + LIST_START, spans.ends), spans.ends)
+    data, ranges = ranges_in(values)
+    flags = Ranges(ranges.starts, ranges.starts + 1)
+    instances = Ranges(np.minimum(ranges.starts + LIST_START, ranges.ends), ranges.ends)
     return bytes_of(Chunk(np.ascontiguousarray(data)), flags, instances)
 
 
@@ -208,8 +208,8 @@ class LocalSections:
         by_state = section_frames(chunk, 0, len(self.states)).by_state()
         for state_id, (key_starts, key_ends, value_starts, value_ends) in sorted(by_state.items()):
             entries = StoredEntries(
-                bytes_of(chunk, Spans(key_starts + prefix, key_ends)),
-                bytes_of(chunk, Spans(value_starts, value_ends)),
+                bytes_of(chunk, Ranges(key_starts + prefix, key_ends)),
+                bytes_of(chunk, Ranges(value_starts, value_ends)),
             )
             entries = appended(entries, self.states[state_id].kind)
             if self.merged:

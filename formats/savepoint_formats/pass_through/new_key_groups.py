@@ -19,8 +19,8 @@ from savepoint_formats.hashing.scalar_hashes import framed_hashes
 from savepoint_formats.key_groups.ranges import key_groups_of
 from savepoint_formats.layout import VARIABLE, Layout, Opaque, nodes_of, serializer_length
 from savepoint_formats.program.assembly import program
+from savepoint_formats.program.byte_ranges import Ranges, bytes_of, ranges_in
 from savepoint_formats.program.decode import decode
-from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 from savepoint_formats.state_files.state import StateKind, key_layout, namespace_layout
 from savepoint_formats.tables.visible import visible_key
 from savepoint_formats.values.state_entries import Sized, Suffixed, entry_key, is_ambiguous
@@ -76,22 +76,22 @@ class NewKeyGroups:
         with within(f"state {state_chunk.state.name!r}"):
             return key_groups_of(self._hashed_chunk(state_chunk)[2], self._before)
 
-    def _hashed_chunk(self, state_chunk: StateChunk) -> tuple[Chunk, Spans, NDArray[np.int32]]:
+    def _hashed_chunk(self, state_chunk: StateChunk) -> tuple[Chunk, Ranges, NDArray[np.int32]]:
         """A chunk of the keys of entries, positions of keys in it, and their hash codes."""
-        data, entries = spans_in(state_chunk.entries.keys)
+        data, entries = ranges_in(state_chunk.entries.keys)
         chunk = Chunk(data, "stored keys")
         return chunk, *self._hashed(state_chunk.state, chunk, entries)
 
     def _hashed(
-        self, state: State, chunk: Chunk, entries: Spans
-    ) -> tuple[Spans, NDArray[np.int32]]:
+        self, state: State, chunk: Chunk, entries: Ranges
+    ) -> tuple[Ranges, NDArray[np.int32]]:
         """Positions of keys in entries without prefixes, and their hash codes."""
         if state.name not in self._places:
             self._places[state.name] = KeyPlaces.of(state, self._kryo)
         keys = self._places[state.name].keys(chunk, entries)
         return keys, self._hashes(key_layout(state), chunk, keys)
 
-    def _hashes(self, layout: Layout, chunk: Chunk, keys: Spans) -> NDArray[np.int32]:
+    def _hashes(self, layout: Layout, chunk: Chunk, keys: Ranges) -> NDArray[np.int32]:
         if self._hash_keys is None and _is_sql_row(layout):
             # The hash code of a row of SQL is that of its bytes.
             return framed_hashes(bytes_of(chunk, keys))
@@ -103,7 +103,11 @@ class NewKeyGroups:
         return given_hashes(self._hash_keys, visible_key(column))
 
     def _check(
-        self, groups: NDArray[np.integer[Any]], chunk: Chunk, keys: Spans, hashes: NDArray[np.int32]
+        self,
+        groups: NDArray[np.integer[Any]],
+        chunk: Chunk,
+        keys: Ranges,
+        hashes: NDArray[np.int32],
     ) -> None:
         """Raises ``UnstableHashError`` unless hash codes explain the old key groups."""
         expected = key_groups_of(hashes, self._before)
@@ -147,16 +151,16 @@ class KeyPlaces:
             whole = program(_whole(state), kryo)
         return cls(_TIMESTAMP_SIZE if is_timer else 0, size, behind, whole)
 
-    def keys(self, chunk: Chunk, entries: Spans) -> Spans:
+    def keys(self, chunk: Chunk, entries: Ranges) -> Ranges:
         """The key in each stored key without a prefix."""
         starts = entries.starts + self.before
         if self.whole is not None:
             sizes = decode(self.whole, chunk, entries.starts, entries.ends).field("key")
-            return Spans(starts, starts + np.asarray(sizes))
+            return Ranges(starts, starts + np.asarray(sizes))
         ends = starts + self.size if self.size != VARIABLE else entries.ends - self.behind
         if bool(np.any((ends < starts) | (ends > entries.ends))):
             raise FormatError("a stored key of too few bytes", chunk.path, 0)
-        return Spans(starts, ends)
+        return Ranges(starts, ends)
 
 
 def _is_sql_row(layout: Layout) -> bool:

@@ -19,9 +19,9 @@ from savepoint_formats.errors import within
 from savepoint_formats.layout import MapOf, Nullable, Repeated
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.program.assembly import program
+from savepoint_formats.program.byte_ranges import ranges_in
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.recoded_columns import BulkRecoding
-from savepoint_formats.program.spans import spans_in
 from savepoint_formats.state_files.state import StateKind, key_layout, namespace_layout
 from savepoint_formats.values.named_values import Renaming, may_name_classes, with_new_names
 from savepoint_formats.values.recoding import Recoding, holds_kryo
@@ -54,9 +54,9 @@ def entry_layouts(state: State) -> tuple[Layout, Layout | None]:
 
 def decoded(data: pa.LargeBinaryArray, layout: Layout, kryo: KryoDialect | None) -> pa.Array:
     """The column of stored values; errors as of ``decode``."""
-    held, spans = spans_in(data)
+    held, ranges = ranges_in(data)
     chunk = Chunk(held, "stored values")
-    return decode(program(layout, kryo), chunk, spans.starts, spans.ends)
+    return decode(program(layout, kryo), chunk, ranges.starts, ranges.ends)
 
 
 @dataclass(frozen=True)

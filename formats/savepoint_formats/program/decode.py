@@ -81,12 +81,12 @@ def decode(
         UndecodableError: A value hides where it ends, and so the values behind it.
         ValueError: A record lies outside of the chunk.
     """
-    spans = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(ends, np.int64)
-    if spans[0].shape != spans[1].shape:
+    ranges = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(ends, np.int64)
+    if ranges[0].shape != ranges[1].shape:
         raise ValueError(f"{len(starts)} starts and {len(ends)} ends")
-    count = len(spans[0])
-    size = int((spans[1] - spans[0]).sum())
-    return _Decoding(program, chunk, count, spans=spans, along=along).run(max(size, 0))
+    count = len(ranges[0])
+    size = int((ranges[1] - ranges[0]).sum())
+    return _Decoding(program, chunk, count, ranges=ranges, along=along).run(max(size, 0))
 
 
 def decode_what_fits(
@@ -97,9 +97,9 @@ def decode_what_fits(
     Raises:
         ValueError: A record lies outside of the chunk.
     """
-    spans = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(ends, np.int64)
-    decoding = _Decoding(program, chunk, len(starts), spans=spans, leaves=True)
-    array = decoding.run(max(int((spans[1] - spans[0]).sum()), 0))
+    ranges = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(ends, np.int64)
+    decoding = _Decoding(program, chunk, len(starts), ranges=ranges, leaves=True)
+    array = decoding.run(max(int((ranges[1] - ranges[0]).sum()), 0))
     return array, np.delete(np.arange(len(starts)), decoding.refused)
 
 
@@ -142,7 +142,7 @@ class _Decoding:
         chunk: Chunk,
         count: int,
         *,
-        spans: tuple[Positions, Positions] | None = None,
+        ranges: tuple[Positions, Positions] | None = None,
         position: int = 0,
         along: str = "",
         leaves: bool = False,
@@ -151,7 +151,7 @@ class _Decoding:
         self.leaves = leaves
         self.chunk = chunk
         self.count = count
-        self.spans = spans
+        self.ranges = ranges
         self.along = along
         self.record = 0
         self.position = position
@@ -162,7 +162,7 @@ class _Decoding:
 
     def run(self, size: int) -> pa.Array:
         """Decodes all records, which have ``size`` bytes at most."""
-        has_no_end = self.spans is None and self.program.needs_end
+        has_no_end = self.ranges is None and self.program.needs_end
         kernel = walk if self._graphs is None else walk_kryo
         if has_no_end or kernel.is_spared(size + _RECORD_WORK * self.count):
             while self.record < self.count:
@@ -210,8 +210,8 @@ class _Decoding:
             registers=buffers.registers.ctypes.data,
             data=data,
             data_end=data + len(self.chunk),
-            starts=self.spans[0].ctypes.data if self.spans else 0,
-            ends=self.spans[1].ctypes.data if self.spans else 0,
+            starts=self.ranges[0].ctypes.data if self.ranges else 0,
+            ends=self.ranges[1].ctypes.data if self.ranges else 0,
             total=self.count,
             rows=buffers.rows,
             record=self.record,
@@ -226,15 +226,15 @@ class _Decoding:
             self.record += 1
             return
         start, end = self.position, len(self.chunk)
-        if self.spans:
-            start, end = int(self.spans[0][self.record]), int(self.spans[1][self.record])
+        if self.ranges:
+            start, end = int(self.ranges[0][self.record]), int(self.ranges[1][self.record])
             if not 0 <= start <= end <= len(self.chunk):
                 error = f"record {self.record} from {start} to {end}, outside of the chunk"
                 raise ValueError(f"{error} of {len(self.chunk)} bytes")
         view = self.chunk.view(start, end)
         try:
             reader, value = self._read(self.program.layout, view, end)
-            if not self.spans and reader.is_lost:
+            if not self.ranges and reader.is_lost:
                 view.position = 0
                 raise view.error(reader.reason, UndecodableError)
         except FormatError as error:
@@ -253,7 +253,7 @@ class _Decoding:
         self, layout: Layout, view: DataInputView, end: int, *, is_whole: bool = False
     ) -> tuple[EntryReader, Any]:
         """A value. A description is not believed if the bytes behind its object do not fit."""
-        has_end = self.spans is not None or is_whole
+        has_end = self.ranges is not None or is_whole
         distrusted = set[int]()
         while True:
             reader = EntryReader(view, self.program.kryo)
@@ -269,7 +269,7 @@ class _Decoding:
                     raise
                 distrusted.add(last.view.base + last.start)
                 view.position = 0
-        has_along = self.spans is not None and end == self.spans[1][-1] and bool(self.along)
+        has_along = self.ranges is not None and end == self.ranges[1][-1] and bool(self.along)
         if has_along and reader.is_lost:
             reader.take_along(self.along, are_elements=True)
         if not has_end or not (reader.hides or reader.is_ambiguous):
@@ -309,8 +309,8 @@ class _Decoding:
         inner = program_of(column.layout, self.program.kryo, reads_graphs=False)
         if inner.columns[0].storage != Storage.PIECES:
             return self._inner_records(inner, starts, ends)
-        spans = zip(starts.tolist(), ends.tolist(), strict=True)
-        values = [self._piece(column.layout, *span) if span[1] >= 0 else None for span in spans]
+        ranges = zip(starts.tolist(), ends.tolist(), strict=True)
+        values = [self._piece(column.layout, *each) if each[1] >= 0 else None for each in ranges]
         return pa.array(values, column.type)
 
     def _inner_records(self, inner: Program, starts: Positions, ends: Positions) -> pa.Array:
@@ -319,7 +319,7 @@ class _Decoding:
         try:
             values = decode(inner, self.chunk, starts[rows], ends[rows])
         except FormatError as error:
-            if self.spans:
+            if self.ranges:
                 self._is_in_record(error, int(starts[rows[error.record]]))
             raise
         if len(rows) == len(ends):
@@ -333,15 +333,15 @@ class _Decoding:
         try:
             _, value = self._read(layout, view, end, is_whole=True)
         except FormatError as error:
-            if self.spans:
+            if self.ranges:
                 self._is_in_record(error, start)
             raise
         return value
 
     def _is_in_record(self, error: FormatError, position: int) -> None:
         """Adds the record at this position to an error."""
-        assert self.spans is not None
-        is_around = (self.spans[0] <= position) & (position <= self.spans[1])
+        assert self.ranges is not None
+        is_around = (self.ranges[0] <= position) & (position <= self.ranges[1])
         error.record = int(np.flatnonzero(is_around)[-1])
         error.message += f", in record {error.record}"
 

@@ -16,6 +16,7 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import ColumnTypeError, FormatError, NullValueError, UnencodableError
 from savepoint_formats.program.assembly import program, written_program
+from savepoint_formats.program.byte_ranges import large_binary
 from savepoint_formats.program.capacity import capacity
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.graph_tables import TableMemory
@@ -30,7 +31,6 @@ from savepoint_formats.program.kernel import (
 )
 from savepoint_formats.program.program import Storage
 from savepoint_formats.program.source_columns import SourceColumns
-from savepoint_formats.program.spans import large_binary
 from savepoint_formats.values.element_rows import Collections
 from savepoint_formats.values.kinds.codec import NullError
 from savepoint_formats.values.kryo.dialect import written_dialect

@@ -31,9 +31,9 @@ from savepoint_formats.layout import (
     with_kryo_classes,
 )
 from savepoint_formats.program.assembly import program, written_program
+from savepoint_formats.program.byte_ranges import ranges_in
 from savepoint_formats.program.decode import decode_what_fits
 from savepoint_formats.program.encode import encode_what_fits
-from savepoint_formats.program.spans import spans_in
 from savepoint_formats.values.kryo_values import CLASSES_OF_LAYOUTS
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ class BulkRecoding:
         self, data: pa.LargeBinaryArray
     ) -> tuple[NDArray[np.int64], pa.LargeBinaryArray]:
         """The rows that decoding does not change, and their new bytes."""
-        held, spans = spans_in(data)
-        column, rows = decode_what_fits(self.reads, Chunk(held), spans.starts, spans.ends)
+        held, ranges = ranges_in(data)
+        column, rows = decode_what_fits(self.reads, Chunk(held), ranges.starts, ranges.ends)
         for target, stored in ((self.writes, data.take(pa.array(rows))), (self.anew, None)):
             written, refused = encode_what_fits(target, column)
             is_kept = np.ones(len(rows), np.bool_)
@@ -117,8 +117,8 @@ def _ranges(data: pa.LargeBinaryArray) -> list[tuple[int, int]]:
     """Ranges of values that are in memory at once."""
     if not len(data):
         return []
-    _, spans = spans_in(data)
-    borders = np.flatnonzero(np.diff((spans.ends - spans.starts[0]) // _LARGE)) + 1
+    _, ranges = ranges_in(data)
+    borders = np.flatnonzero(np.diff((ranges.ends - ranges.starts[0]) // _LARGE)) + 1
     edges = [0, *borders.tolist(), len(data)]
     return list(itertools.pairwise(edges))
 

@@ -12,6 +12,7 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.program.assembly import Assembly
 from savepoint_formats.program.buffers import Buffers
+from savepoint_formats.program.byte_ranges import Ranges, bytes_of, ranges_in
 from savepoint_formats.program.graph_tables import GraphTables, TableMemory, is_unknown
 from savepoint_formats.program.kernel import (
     GRAPH_SIZE,
@@ -20,7 +21,6 @@ from savepoint_formats.program.kernel import (
     Walk,
     walk_kryo,
 )
-from savepoint_formats.program.spans import Spans, bytes_of, spans_in
 from savepoint_formats.values.kryo.input import KryoInput
 from savepoint_formats.values.recoding import unknown_class
 
@@ -49,9 +49,9 @@ def unknown_classes(layout: Layout, data: pa.LargeBinaryArray, reads: KryoDialec
     program = survey_program(layout, reads, tables) if len(data) > _FEW else None
     rows = np.arange(len(data))
     if program is not None and tables.known:
-        held, spans = spans_in(data)
+        held, ranges = ranges_in(data)
         chunk = Chunk(held)
-        ended = _ended(program, tables, chunk, spans)
+        ended = _ended(program, tables, chunk, ranges)
         counts, is_told = _names(chunk, ended, tables)
         rows = np.flatnonzero(~is_told)
     for value in data.take(pa.array(rows)).to_pylist():
@@ -61,14 +61,16 @@ def unknown_classes(layout: Layout, data: pa.LargeBinaryArray, reads: KryoDialec
     return counts
 
 
-def _ended(program: Program, tables: GraphTables, chunk: Chunk, spans: Spans) -> NDArray[np.int64]:
+def _ended(
+    program: Program, tables: GraphTables, chunk: Chunk, ranges: Ranges
+) -> NDArray[np.int64]:
     """The end of each record: see ``note_end``."""
-    starts, ends = (np.ascontiguousarray(part, np.int64) for part in (spans.starts, spans.ends))
-    ended = np.zeros((len(spans), 2), np.int64)
+    starts, ends = (np.ascontiguousarray(part, np.int64) for part in (ranges.starts, ranges.ends))
+    ended = np.zeros((len(ranges), 2), np.int64)
     classes = tables.finished()
     assert classes is not None  # there are graphs
     held, memory = TableMemory(classes.tables), np.empty(GRAPH_SIZE, np.uint8)
-    buffers = Buffers(program, 1, int(spans.sizes.max(initial=0)))
+    buffers = Buffers(program, 1, int(ranges.sizes.max(initial=0)))
     job = Walk(
         ops=program.ops.ctypes.data,
         columns=buffers.table.ctypes.data,
@@ -77,7 +79,7 @@ def _ended(program: Program, tables: GraphTables, chunk: Chunk, spans: Spans) ->
         data_end=chunk.address + len(chunk),
         starts=starts.ctypes.data,
         ends=ends.ctypes.data,
-        total=len(spans),
+        total=len(ranges),
         rows=1,
         record=0,
         row=0,
@@ -101,7 +103,7 @@ def _names(
                 is_told |= rows == index
     (named,) = np.nonzero(ended[:, 0] < _NO_CLASS)
     starts, sizes = ended[named, 1], -2 - ended[named, 0]
-    encoded = bytes_of(chunk, Spans(starts, starts + sizes)).dictionary_encode()
+    encoded = bytes_of(chunk, Ranges(starts, starts + sizes)).dictionary_encode()
     of_records = encoded.indices.to_numpy()
     for index, data in enumerate(encoded.dictionary.to_pylist()):
         name = KryoInput(DataInputView(data), is_little_endian=True).read_text() or ""

@@ -17,8 +17,8 @@ from savepoint_formats.errors import within
 from savepoint_formats.layout import Layout, Repeated, Struct
 from savepoint_formats.metadata.references import COORDINATOR
 from savepoint_formats.program.assembly import program
+from savepoint_formats.program.byte_ranges import bytes_of
 from savepoint_formats.program.decode import decode
-from savepoint_formats.program.spans import bytes_of
 from savepoint_formats.sources.raw_keyed_source import RawKeyedSource
 from savepoint_formats.state_files.operator_state import read_elements, stored_elements
 from savepoint_formats.state_files.raw_timers import raw_file
@@ -68,8 +68,8 @@ def read_operator_state(
     """
     decoder = program(_stored(state), kryo, hides=hides)
     with within(f"state {state.name!r}"):
-        for chunk, spans in stored_elements(directory, split.handle, state.name):
-            values = decode(decoder, chunk, spans.starts, spans.ends)
+        for chunk, ranges in stored_elements(directory, split.handle, state.name):
+            values = decode(decoder, chunk, ranges.starts, ranges.ends)
             if state.kind is StateKind.BROADCAST:
                 yield pc.list_flatten(values).flatten()
             else:
@@ -169,5 +169,5 @@ def _raw_partitions(
 ) -> Iterator[dict[str, pa.Array]]:
     file = raw_file(directory, handle.stream)
     for state in handle.states:
-        for chunk, spans in read_elements(file, handle, state.name, is_compressed=False):
-            yield {"value": bytes_of(chunk, spans).cast(pa.binary())}
+        for chunk, ranges in read_elements(file, handle, state.name, is_compressed=False):
+            yield {"value": bytes_of(chunk, ranges).cast(pa.binary())}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.entry_spans import EntrySpans, key_group_prefix
+from savepoint_formats.entries.entry_ranges import EntryRanges, key_group_prefix
 from savepoint_formats.layout import Byte, Framed, Opaque
 from savepoint_formats.sources.keyed_batch import KeyRows, row_numbers
 from savepoint_formats.state_files.state import State, StateKind, key_layout
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from savepoint_formats.entries.entry_spans import Part
+    from savepoint_formats.entries.entry_ranges import Part
     from savepoint_formats.sources.key_group_changes import KeyGroupChanges
     from savepoint_formats.sources.state_rows import EntryDecoders
 
@@ -42,8 +42,8 @@ class ChangedPart:
     """
 
     chunk: Chunk
-    untouched: dict[str, EntrySpans]
-    changed: dict[str, EntrySpans]
+    untouched: dict[str, EntryRanges]
+    changed: dict[str, EntryRanges]
     values: Mapping[str, pa.Array] = field(default_factory=dict)
 
 
@@ -63,7 +63,7 @@ def changed_part(
     untouched = {name: numbered.taken_from(name) for name in part[1]}
     changed = _with_entries(
         part[0],
-        {name: spans for name, spans in untouched.items() if len(spans)},
+        {name: ranges for name, ranges in untouched.items() if len(ranges)},
         numbered.applied(),
     )
     return replace(changed, values=values)
@@ -107,7 +107,7 @@ class _NumberedPart:
     ) -> None:
         self._decoders = decoders
         self._waiting = [(group, identity) for group in changes for identity in group.waiting]
-        chunk, spans = part
+        chunk, ranges = part
         prefix = decoders.prefix_size
         keys = [
             key_group_prefix(group.key_group, prefix) + identity
@@ -116,12 +116,12 @@ class _NumberedPart:
         self._chunk, waiting = _laid_behind(chunk, [(key, b"") for key in keys])
         rows = KeyRows(self._chunk, prefix)
         rows.rows(waiting.key_starts + prefix, waiting.key_ends)
-        self._spans = spans
+        self._ranges = ranges
         self._identities = {
             name: (of_state.key_starts + prefix, of_state.key_ends)
             if name in keys_only
             else decoders.identities(name, self._chunk, of_state)
-            for name, of_state in spans.items()
+            for name, of_state in ranges.items()
         }
         self._numbers = {
             name: row_numbers(rows.rows(*identities))
@@ -131,9 +131,13 @@ class _NumberedPart:
         for numbers in self._numbers.values():
             self._is_found[numbers] = True
 
-    def taken_from(self, name: str) -> EntrySpans:
+    def taken_from(self, name: str) -> EntryRanges:
         """Hands changed entries of a state to their changes; returns the others."""
-        state, spans, numbers = self._decoders.states[name], self._spans[name], self._numbers[name]
+        state, ranges, numbers = (
+            self._decoders.states[name],
+            self._ranges[name],
+            self._numbers[name],
+        )
         is_taken = np.zeros(len(self._is_found), np.bool_)
         for number, (group, identity) in enumerate(self._waiting):
             is_taken[number] = self._is_found[number] and group.takes(name, identity)
@@ -146,14 +150,14 @@ class _NumberedPart:
         for number, identity_end, *places in zip(
             numbers[taken].tolist(),
             ends[taken].tolist(),
-            *(positions[taken].tolist() for positions in spans.arrays()[1:]),
+            *(positions[taken].tolist() for positions in ranges.arrays()[1:]),
             strict=True,
         ):
             key_end, value_start, value_end = places
             group, identity = self._waiting[number]
             user_key = data[identity_end:key_end].tobytes()
             group.put(state, identity, user_key, data[value_start:value_end].tobytes())
-        return spans.chosen(~of_entries) if len(taken) else spans
+        return ranges.chosen(~of_entries) if len(taken) else ranges
 
     def applied(self) -> Entries:
         """Entries after the changes of the identities that are in the chunk."""
@@ -176,24 +180,24 @@ def _add(
         entries.setdefault(name, []).extend((prefix + key, value) for key, value in changed)
 
 
-def _with_entries(chunk: Chunk, untouched: dict[str, EntrySpans], entries: Entries) -> ChangedPart:
-    changed: dict[str, EntrySpans] = {}
+def _with_entries(chunk: Chunk, untouched: dict[str, EntryRanges], entries: Entries) -> ChangedPart:
+    changed: dict[str, EntryRanges] = {}
     whole = [item for items in entries.values() for item in items]
     if whole:
-        chunk, spans = _laid_behind(chunk, whole)
+        chunk, ranges = _laid_behind(chunk, whole)
         first = 0
         for name, of_state in entries.items():
-            changed[name] = spans.chosen(slice(first, first + len(of_state)))
+            changed[name] = ranges.chosen(slice(first, first + len(of_state)))
             first += len(of_state)
     return ChangedPart(chunk, untouched, changed)
 
 
-def _laid_behind(chunk: Chunk, entries: Sequence[tuple[bytes, bytes]]) -> tuple[Chunk, EntrySpans]:
+def _laid_behind(chunk: Chunk, entries: Sequence[tuple[bytes, bytes]]) -> tuple[Chunk, EntryRanges]:
     """Chunk with entries behind it, and their borders."""
     data = b"".join(part for entry in entries for part in entry)
     sizes = np.array([(len(key), len(value)) for key, value in entries], np.int64).reshape(-1, 2)
     ends = len(chunk) + np.cumsum(sizes).reshape(-1, 2)
     starts: NDArray[np.int64] = ends - sizes
     whole = np.concatenate([chunk.data, np.frombuffer(data, np.uint8)])
-    spans = EntrySpans(starts[:, 0], ends[:, 0], starts[:, 1], ends[:, 1])
-    return Chunk(whole, chunk.path, chunk.base), spans
+    ranges = EntryRanges(starts[:, 0], ends[:, 0], starts[:, 1], ends[:, 1])
+    return Chunk(whole, chunk.path, chunk.base), ranges

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.entries.entry_spans import key_groups_at
+from savepoint_formats.entries.entry_ranges import key_groups_at
 from savepoint_formats.key_groups.ranges import KeyGroupRange, prefix_size
 from savepoint_formats.layout import Framed, Opaque, nodes_of
 from savepoint_formats.sources.changed_part import (
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from savepoint_formats.entries.entry_spans import Part
+    from savepoint_formats.entries.entry_ranges import Part
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import ChangelogHandle
@@ -213,7 +213,7 @@ class ChangelogSource:
         self, base: BaseSource, part: Part, values: Mapping[str, pa.Array], waiting: WaitingChanges
     ) -> ChangedPart:
         chunk, by_state = part
-        starts = [spans.key_starts for spans in by_state.values() if len(spans)]
+        starts = [ranges.key_starts for ranges in by_state.values() if len(ranges)]
         groups = np.unique(
             key_groups_at(chunk, np.concatenate(starts), self._prefix_size) if starts else []
         )
@@ -223,11 +223,11 @@ class ChangelogSource:
         return ChangedPart(chunk, by_state, {}, values)
 
     def _untouched_rows(self, base: BaseSource, part: ChangedPart) -> dict[str, StateRows]:
-        whole = {name: spans for name, spans in part.untouched.items() if name not in part.values}
+        whole = {name: ranges for name, ranges in part.untouched.items() if name not in part.values}
         rows = base.decoders.rows((part.chunk, whole))
         for name, values in part.values.items():
-            spans = part.untouched[name]
-            rows[name] = StateRows(spans.key_starts + self._prefix_size, spans.key_ends, values)
+            ranges = part.untouched[name]
+            rows[name] = StateRows(ranges.key_starts + self._prefix_size, ranges.key_ends, values)
         return rows
 
     def _remaining(self, waiting: WaitingChanges) -> Iterator[ChangedPart]:

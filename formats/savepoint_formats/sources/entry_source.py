@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.entry_spans import EntrySpans
+from savepoint_formats.entries.entry_ranges import EntryRanges
 from savepoint_formats.errors import within
 from savepoint_formats.key_groups.ranges import CHUNK_SIZE, WHOLE, GroupSplit
 from savepoint_formats.sources.large_key_groups import GATHERED_SIZE, chunks_of_key_group
@@ -23,7 +23,7 @@ from savepoint_formats.state_files.state_chunk import state_chunks_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from savepoint_formats.entries.entry_spans import Part
+    from savepoint_formats.entries.entry_ranges import Part
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import IncrementalHandle
@@ -243,8 +243,8 @@ class RocksDbSource(EntrySource):
                 chunks = self._files.chunks(
                     name, key_groups, chunk_size=size, room=room, group_split=group_split
                 )
-                for data, spans in chunks:
-                    yield Chunk(data, self._path), {name: spans}
+                for data, ranges in chunks:
+                    yield Chunk(data, self._path), {name: ranges}
 
 
 def _one_chunk(blocks: Sequence[Part], room: Room, path: str) -> Part:
@@ -257,12 +257,12 @@ def _one_chunk(blocks: Sequence[Part], room: Room, path: str) -> Part:
             data[start:end] = chunk.data
     else:
         data = room.data[: room.used]
-    states: dict[str, list[EntrySpans]] = {}
+    states: dict[str, list[EntryRanges]] = {}
     for (_, by_state), position in zip(blocks, positions, strict=True):
-        for name, spans in by_state.items():
-            if len(spans):
-                states.setdefault(name, []).append(spans.moved(position) if position else spans)
+        for name, ranges in by_state.items():
+            if len(ranges):
+                states.setdefault(name, []).append(ranges.moved(position) if position else ranges)
     return Chunk(data, path), {
-        name: parts[0] if len(parts) == 1 else EntrySpans.joined(parts)
+        name: parts[0] if len(parts) == 1 else EntryRanges.joined(parts)
         for name, parts in states.items()
     }

@@ -29,8 +29,8 @@ from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import UndecodableError, UndescribedSubclassError, within
 from savepoint_formats.layout import MapOf, Nullable, Repeated
 from savepoint_formats.program.assembly import program
+from savepoint_formats.program.byte_ranges import Ranges, bytes_of, large_binary, ranges_in
 from savepoint_formats.program.decode import decode
-from savepoint_formats.program.spans import Spans, bytes_of, large_binary, spans_in
 from savepoint_formats.sources.keyed_batch import KeyedBatch
 from savepoint_formats.sources.state_rows import EntryDecoders, HeapDecoder
 from savepoint_formats.state_files.heap_records import BackToBack
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.entries.entry_spans import Part
+    from savepoint_formats.entries.entry_ranges import Part
     from savepoint_formats.key_groups.ranges import KeyGroupRange
     from savepoint_formats.sources.entry_source import SourceSettings
     from savepoint_formats.state_files.heap_entries import HeapEntries, HeapFile
@@ -115,12 +115,12 @@ class CanonicalForm:
             return bytes_of(chunk, keys, namespaces)
         extended, first = _extended(chunk, _suffixes(keys), _suffixes(namespaces))
         second = first + _SUFFIX_SIZE * len(keys)
-        suffixes = (_suffix_spans(first, keys), _suffix_spans(second, namespaces))
+        suffixes = (_suffix_ranges(first, keys), _suffix_ranges(second, namespaces))
         return bytes_of(extended, keys, suffixes[0], namespaces, suffixes[1])
 
 
 def _entries_of_lists(
-    items: Chunk, elements: Spans, counts: NDArray[np.int64], keys: pa.LargeBinaryArray
+    items: Chunk, elements: Ranges, counts: NDArray[np.int64], keys: pa.LargeBinaryArray
 ) -> StoredEntries:
     """An entry per list that has elements."""
     is_empty = counts == 0
@@ -128,14 +128,17 @@ def _entries_of_lists(
     with_comma, comma = _extended(items, np.array([DELIMITER], np.uint8))
     sizes = np.ones(len(elements), np.int64)
     sizes[ends - 1] = 0
-    commas = Spans(np.full(len(elements), comma), comma + sizes)
-    data, joined = spans_in(bytes_of(with_comma, elements, commas))
+    commas = Ranges(np.full(len(elements), comma), comma + sizes)
+    data, joined = ranges_in(bytes_of(with_comma, elements, commas))
     offsets = np.append(0, joined.ends[ends - 1])
     return StoredEntries(keys.filter(pa.array(~is_empty)), large_binary(offsets, data))
 
 
 def _entries_of_maps(
-    items: Chunk, places: tuple[Spans, Spans], counts: NDArray[np.int64], keys: pa.LargeBinaryArray
+    items: Chunk,
+    places: tuple[Ranges, Ranges],
+    counts: NDArray[np.int64],
+    keys: pa.LargeBinaryArray,
 ) -> StoredEntries:
     """An entry per entry of a map."""
     rows = pa.array(np.repeat(np.arange(len(counts)), counts))
@@ -149,16 +152,16 @@ def nothings(count: int) -> pa.LargeBinaryArray:
     return large_binary(np.zeros(count + 1, np.int64), np.empty(0, np.uint8))
 
 
-def _suffixes(values: Spans) -> NDArray[np.uint8]:
+def _suffixes(values: Ranges) -> NDArray[np.uint8]:
     """Sizes, little endian, in more bytes than they may need."""
     return values.sizes.astype("<i8").view(np.uint8)
 
 
-def _suffix_spans(start: int, values: Spans) -> Spans:
+def _suffix_ranges(start: int, values: Ranges) -> Ranges:
     """The bytes that each of ``_suffixes`` needs, at least one."""
     starts = start + _SUFFIX_SIZE * np.arange(len(values))
     needed = sum(values.sizes >> bits != 0 for bits in range(8, 8 * _SUFFIX_SIZE, 8))
-    return Spans(starts, starts + 1 + needed)
+    return Ranges(starts, starts + 1 + needed)
 
 
 def _extended(chunk: Chunk, *parts: NDArray[np.uint8]) -> tuple[Chunk, int]:
@@ -166,12 +169,12 @@ def _extended(chunk: Chunk, *parts: NDArray[np.uint8]) -> tuple[Chunk, int]:
     return Chunk(np.concatenate([chunk.data, *parts]), chunk.path, chunk.base), len(chunk)
 
 
-def _collected(chunk: Chunk, values: Spans) -> tuple[Chunk, Spans, NDArray[np.int64]]:
+def _collected(chunk: Chunk, values: Ranges) -> tuple[Chunk, Ranges, NDArray[np.int64]]:
     """Items of all collections back to back, borders of each collection, and counts of items."""
     places = values.starts[:, np.newaxis] + np.arange(_COUNT_SIZE)
     counts = chunk.data[places].view(">i4").ravel().astype(np.int64)
-    data, spans = spans_in(bytes_of(chunk, Spans(values.starts + _COUNT_SIZE, values.ends)))
-    return Chunk(data, chunk.path, chunk.base), spans, counts
+    data, ranges = ranges_in(bytes_of(chunk, Ranges(values.starts + _COUNT_SIZE, values.ends)))
+    return Chunk(data, chunk.path, chunk.base), ranges, counts
 
 
 class HeapSource:
@@ -211,13 +214,13 @@ class HeapSource:
         }
         for key_group, by_state in self._file.sections(key_groups, decoders):
             for state_id, entries in by_state.items():
-                name, spans = self.states[state_id].name, entries.values
+                name, ranges = self.states[state_id].name, entries.values
                 along = f"{entries.hidden} more timers of the key group" if entries.hidden else ""
                 with within(f"key group {key_group}"), within(f"state {name!r}"):
                     if self._settings.hides != "all":
                         entries.expect_all(hidden_advice("rest"))
                     timers = decode(
-                        decoders[state_id], entries.chunk, spans.starts, spans.ends, along=along
+                        decoders[state_id], entries.chunk, ranges.starts, ranges.ends, along=along
                     )
                 yield TimerRows.of_key_group(name, timers, key_group)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.entries.entry_spans import key_groups_at
+from savepoint_formats.entries.entry_ranges import key_groups_at
 from savepoint_formats.errors import FormatError, StateTypeError
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.kernel import DONE, EMPTY, FULL, REFUSED, KeyRowsJob, assign_rows

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.entry_spans import EntrySpans
+from savepoint_formats.entries.entry_ranges import EntryRanges
 from savepoint_formats.program.kernel import DONE, ChunksJob, copy_chunks, find_chunks
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.entries.entry_spans import Part
+    from savepoint_formats.entries.entry_ranges import Part
 
     Positions = NDArray[np.int64]
-    Identities = Callable[[str, Chunk, EntrySpans], tuple[Positions, Positions]]
+    Identities = Callable[[str, Chunk, EntryRanges], tuple[Positions, Positions]]
     Sizes = NDArray[np.int32]
 
 GATHERED_SIZE = 96 << 20
@@ -63,15 +63,15 @@ class CopiedEntries:
 
 
 def divided(
-    chunk: Chunk, spans: tuple[Positions, ...], count: int, wanted: range, memory: Memory
+    chunk: Chunk, ranges: tuple[Positions, ...], count: int, wanted: range, memory: Memory
 ) -> list[CopiedEntries]:
     """Copies the entries of the wanted chunks into memory.
 
-    ``spans`` are start and end of each entry's identity, key and value.
+    ``ranges`` are start and end of each entry's identity, key and value.
     Raises ``ValueError`` if an entry lies outside of the chunk.
     """
-    spans = tuple(np.ascontiguousarray(span, np.int64) for span in spans)
-    starts, ends, key_starts, key_ends, value_starts, value_ends = spans
+    ranges = tuple(np.ascontiguousarray(each, np.int64) for each in ranges)
+    starts, ends, key_starts, key_ends, value_starts, value_ends = ranges
     chunks = np.empty(len(starts), np.int32)
     entries, sizes = np.zeros((2, count), np.int64)
     job = ChunksJob(
@@ -142,9 +142,9 @@ def chunks_of_key_group(
         gathered: list[dict[str, list[CopiedEntries]]] = [{} for _ in wanted]
         memory = Memory(size * len(wanted) // count)
         for chunk, by_state in blocks():
-            for name, spans in by_state.items():
-                own = identities(name, chunk, spans)
-                parts = divided(chunk, (*own, *spans.arrays()), count, wanted, memory)
+            for name, ranges in by_state.items():
+                own = identities(name, chunk, ranges)
+                parts = divided(chunk, (*own, *ranges.arrays()), count, wanted, memory)
                 for copies, entries in zip(gathered, parts, strict=True):
                     if len(entries):
                         copies.setdefault(name, []).append(entries)
@@ -156,7 +156,7 @@ def chunks_of_key_group(
 def _joined(by_state: dict[str, list[CopiedEntries]], path: str) -> Part:
     """Copied entries in one chunk, state behind state."""
     base = 0
-    spans: dict[str, EntrySpans] = {}
+    ranges: dict[str, EntryRanges] = {}
     for name, copies in by_state.items():
         key_sizes = np.concatenate([entries.key_sizes for entries in copies])
         sizes = np.concatenate([entries.value_sizes for entries in copies]).astype(np.int64)
@@ -164,7 +164,7 @@ def _joined(by_state: dict[str, list[CopiedEntries]], path: str) -> Part:
         ends = np.cumsum(sizes) + base
         starts = np.subtract(ends, sizes, out=sizes)
         key_ends = starts + key_sizes
-        spans[name] = EntrySpans(starts, key_ends, key_ends, ends)
+        ranges[name] = EntryRanges(starts, key_ends, key_ends, ends)
         base = int(ends[-1])
     data = [entries.data for copies in by_state.values() for entries in copies]
-    return Chunk(np.concatenate([np.empty(0, np.uint8), *data]), path), spans
+    return Chunk(np.concatenate([np.empty(0, np.uint8), *data]), path), ranges

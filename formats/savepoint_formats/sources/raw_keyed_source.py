@@ -30,8 +30,8 @@ from savepoint_formats.errors import (
 from savepoint_formats.hashing.key_hash import key_hashes
 from savepoint_formats.key_groups.ranges import key_groups_of
 from savepoint_formats.program.assembly import program
+from savepoint_formats.program.byte_ranges import bytes_of
 from savepoint_formats.program.decode import decode
-from savepoint_formats.program.spans import bytes_of
 from savepoint_formats.sources.heap_source import nothings
 from savepoint_formats.state_files.canonical_file import (
     NOTHING_WRITTEN_RAW,
@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from savepoint_formats.layout import Layout
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import KeyGroupsHandle
+    from savepoint_formats.program.byte_ranges import Ranges
     from savepoint_formats.program.program import Program
-    from savepoint_formats.program.spans import Spans
     from savepoint_formats.snapshots import SnapshotView
     from savepoint_formats.state_files.raw_timers import TimerService
     from savepoint_formats.state_files.state import StateNames
@@ -240,16 +240,16 @@ class RawKeyedSource:
 
     def _queues(
         self, chunk: Chunk, section: Section
-    ) -> Iterator[tuple[TimerService, str, list[Spans]]]:
+    ) -> Iterator[tuple[TimerService, str, list[Ranges]]]:
         """Borders of key, namespace and timestamp of the timers of each queue."""
 
-        def read(service: TimerService, view: SnapshotView, count: int) -> list[Spans]:
+        def read(service: TimerService, view: SnapshotView, count: int) -> list[Ranges]:
             if service.timer not in self._records:
                 self._records[service.timer] = BackToBack(service.timer.fields, self._kryo)
             with within(f"timers {service.name!r}"):
                 records = self._records[service.timer]
-                spans, view.position = records.spans(chunk, view.position, count)
-            return spans
+                ranges, view.position = records.ranges(chunk, view.position, count)
+            return ranges
 
         data = chunk.data.tobytes()
         for queue in read_timers(data, self._file.path, section, read, self._kryo):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.entries.entry_spans import key_groups_at
+from savepoint_formats.entries.entry_ranges import key_groups_at
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.key_groups.ranges import prefix_size
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Struct
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from savepoint_formats.bytes.chunk import Chunk
-    from savepoint_formats.entries.entry_spans import EntrySpans, Part
+    from savepoint_formats.entries.entry_ranges import EntryRanges, Part
     from savepoint_formats.program.program import Program
     from savepoint_formats.sources.entry_source import SourceSettings
     from savepoint_formats.state_files.heap_entries import HeapEntries
@@ -111,7 +111,7 @@ class EntryDecoder:
             # Hidden fields have no size; ``_identity_ends`` raises an error for them.
             self._map_keys = program(Struct(names, sizes), kryo, hides="all")
 
-    def rows(self, chunk: Chunk, entries: EntrySpans) -> StateRows:
+    def rows(self, chunk: Chunk, entries: EntryRanges) -> StateRows:
         """Decodes everything but the identities."""
         if self._is_hidden:
             values = pa.nulls(len(entries.key_starts), self._values.type)
@@ -125,7 +125,7 @@ class EntryDecoder:
         return StateRows(starts, ends, values, keys.field("user_key"))
 
     def identities(
-        self, chunk: Chunk, entries: EntrySpans
+        self, chunk: Chunk, entries: EntryRanges
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Start and end of each entry's identity."""
         starts = entries.key_starts + self._prefix_size
@@ -201,17 +201,19 @@ class EntryDecoders:
         self._decoders: dict[str, EntryDecoder] = {}
         self._timers: dict[str, Program] = {}
 
-    def identities(self, name: str, chunk: Chunk, spans: EntrySpans) -> tuple[Positions, Positions]:
+    def identities(
+        self, name: str, chunk: Chunk, ranges: EntryRanges
+    ) -> tuple[Positions, Positions]:
         """Start and end of each entry's identity."""
-        return self._decoder(name).identities(chunk, spans)
+        return self._decoder(name).identities(chunk, ranges)
 
     def rows(self, part: Part) -> dict[str, StateRows]:
         """Decoded entries of each state."""
         chunk, by_state = part
         rows: dict[str, StateRows] = {}
-        for name, spans in by_state.items():
-            with self._in_entries(name, chunk, spans):
-                rows[name] = self._decoder(name).rows(chunk, spans)
+        for name, ranges in by_state.items():
+            with self._in_entries(name, chunk, ranges):
+                rows[name] = self._decoder(name).rows(chunk, ranges)
         return rows
 
     def batch(self, chunk: Chunk, rows: dict[str, StateRows]) -> KeyedBatch:
@@ -221,10 +223,10 @@ class EntryDecoders:
 
     def timers(self, part: Part) -> Iterator[TimerRows]:
         chunk, by_state = part
-        for name, spans in by_state.items():
-            with self._in_entries(name, chunk, spans):
-                entries = decode(self._timer(name), chunk, spans.key_starts, spans.key_ends)
-            groups = key_groups_at(chunk, spans.key_starts, self.prefix_size)
+        for name, ranges in by_state.items():
+            with self._in_entries(name, chunk, ranges):
+                entries = decode(self._timer(name), chunk, ranges.key_starts, ranges.key_ends)
+            groups = key_groups_at(chunk, ranges.key_starts, self.prefix_size)
             yield TimerRows(name, entries.field("timer"), groups)
 
     def _decoder(self, name: str) -> EntryDecoder:
@@ -247,14 +249,14 @@ class EntryDecoders:
         return self._timers[name]
 
     @contextmanager
-    def _in_entries(self, state: str, chunk: Chunk, spans: EntrySpans) -> Iterator[None]:
+    def _in_entries(self, state: str, chunk: Chunk, ranges: EntryRanges) -> Iterator[None]:
         """Adds state and key group to errors in entries."""
         try:
             yield
         except FormatError as error:
             error.within(f"state {state!r}")
             if error.record >= 0:
-                start = spans.key_starts[error.record : error.record + 1]
+                start = ranges.key_starts[error.record : error.record + 1]
                 (key_group,) = key_groups_at(chunk, start, self.prefix_size)
                 error.within(f"key group {key_group}")
             raise

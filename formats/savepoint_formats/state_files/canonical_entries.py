@@ -17,7 +17,7 @@ import numpy as np
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.snappy import decompress
-from savepoint_formats.entries.entry_spans import EntrySpans, key_groups_at
+from savepoint_formats.entries.entry_ranges import EntryRanges, key_groups_at
 from savepoint_formats.entries.frames import (
     Frames,
     FramesStart,
@@ -42,7 +42,7 @@ from savepoint_formats.state_files.canonical_file import (
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
-    from savepoint_formats.entries.entry_spans import Part
+    from savepoint_formats.entries.entry_ranges import Part
     from savepoint_formats.key_groups.ranges import GroupSplit, KeyGroupRange
     from savepoint_formats.metadata import KeyGroupsHandle
     from savepoint_formats.state_files.header import KeyedBackendHeader
@@ -63,12 +63,12 @@ class EntryBlock:
 
     def part(self, names: Sequence[str], wanted: Container[str]) -> Part:
         """Entries of the wanted states; ``names`` are all states of the file, by id."""
-        spans = {
-            names[state_id]: EntrySpans(*spans)
-            for state_id, spans in sorted(self.frames.by_state().items())
+        ranges = {
+            names[state_id]: EntryRanges(*ranges)
+            for state_id, ranges in sorted(self.frames.by_state().items())
             if names[state_id] in wanted
         }
-        return self.chunk, spans
+        return self.chunk, ranges
 
 
 class CanonicalEntries:
@@ -159,7 +159,7 @@ class CanonicalEntries:
             with self._in_section(section):
                 read_frames = table.add_section(start, end, section.key_group)
         if read_frames.foreign != NONE_FOREIGN:
-            place = int(read_frames.spans[0, read_frames.foreign])
+            place = int(read_frames.ranges[0, read_frames.foreign])
             displaced = next(section for section, _, end in sections if place < end)
             with self._in_section(displaced):
                 raise self._foreign(chunk, read_frames)
@@ -181,10 +181,10 @@ class CanonicalEntries:
     def _foreign(self, chunk: Chunk, read_frames: Frames) -> FormatError:
         """Error about the first entry of another key group."""
         entry = read_frames.foreign
-        start, end = read_frames.spans[:2, entry].tolist()
+        start, end = read_frames.ranges[:2, entry].tolist()
         message = f"a key of {end - start} bytes, without its key group"
         if end - start >= self._prefix_size:
-            (group,) = key_groups_at(chunk, read_frames.spans[0, [entry]], self._prefix_size)
+            (group,) = key_groups_at(chunk, read_frames.ranges[0, [entry]], self._prefix_size)
             message = f"a key of key group {group}"
         error = chunk.error(message, start, FormatError)
         run = int(np.searchsorted(read_frames.run_starts, entry, "right")) - 1

@@ -27,7 +27,7 @@ from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.bytes.snappy import decompress
 from savepoint_formats.errors import FormatError, TruncatedError, UndecodableError, within
 from savepoint_formats.layout import Opaque, nodes_of
-from savepoint_formats.program.spans import Spans
+from savepoint_formats.program.byte_ranges import Ranges
 from savepoint_formats.state_files.canonical_file import read_ahead, read_sections, sections_of
 from savepoint_formats.state_files.heap_borders import DoubtfulStates, identity_parts
 from savepoint_formats.state_files.heap_records import BackToBack
@@ -56,9 +56,9 @@ class HeapEntries:
     """
 
     chunk: Chunk
-    namespaces: Spans
-    keys: Spans
-    values: Spans
+    namespaces: Ranges
+    keys: Ranges
+    values: Ranges
     hidden: int = 0
 
     def __len__(self) -> int:
@@ -87,17 +87,17 @@ class StateRecords:
 
     def read(self, chunk: Chunk, position: int, count: int) -> tuple[HeapEntries, int]:
         """Finds ``count`` entries from a position on; returns their end, too."""
-        parts, end = self._records.spans(chunk, position, count)
+        parts, end = self._records.ranges(chunk, position, count)
         return self._entries(chunk, parts), end
 
-    def between(self, chunk: Chunk, borders: Spans, hidden: int) -> HeapEntries:
+    def between(self, chunk: Chunk, borders: Ranges, hidden: int) -> HeapEntries:
         """Entries with these borders; only their keys and namespaces are decoded."""
-        return self._entries(chunk, self._borders.spans_between(chunk, borders), hidden)
+        return self._entries(chunk, self._borders.ranges_between(chunk, borders), hidden)
 
-    def _entries(self, chunk: Chunk, parts: list[Spans], hidden: int = 0) -> HeapEntries:
+    def _entries(self, chunk: Chunk, parts: list[Ranges], hidden: int = 0) -> HeapEntries:
         if self._is_timers:
             starts = parts[0].starts
-            nothing = Spans(starts, starts)
+            nothing = Ranges(starts, starts)
             return HeapEntries(chunk, nothing, nothing, parts[0], hidden)
         namespaces, keys, values = parts
         return HeapEntries(chunk, namespaces, keys, values, hidden)
@@ -204,16 +204,16 @@ class HeapFile:
         """Entries of a state whose end is known."""
         records = self._records[state.id]
         try:
-            spans, end = records.read(chunk, state.start, state.count)
+            ranges, end = records.read(chunk, state.start, state.count)
             if end == state.end:
-                return spans
+                return ranges
         except FormatError:
             if state.id not in self._doubtful:
                 raise
         starts = [state.start]
         if self._states[state.id].kind is not StateKind.TIMERS:
             starts = self._doubtful.starts(chunk, state, key_group, partial(self._end, chunk))
-        borders = Spans(np.array(starts, np.int64), np.array([*starts[1:], state.end], np.int64))
+        borders = Ranges(np.array(starts, np.int64), np.array([*starts[1:], state.end], np.int64))
         return records.between(chunk, borders, state.count - len(starts))
 
     def _check(self, section: Section, cause: FormatError) -> None:

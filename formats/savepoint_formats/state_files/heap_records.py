@@ -13,8 +13,8 @@ import numpy as np
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.layout import Layout, Struct
 from savepoint_formats.program.assembly import program
+from savepoint_formats.program.byte_ranges import Ranges
 from savepoint_formats.program.decode import decode, decode_sequence
-from savepoint_formats.program.spans import Spans
 from savepoint_formats.values.separation import starts_of_entries
 from savepoint_formats.values.state_entries import EntryReader, Sized
 
@@ -37,7 +37,7 @@ class BackToBack:
         self._kryo = kryo
         self._program = program(Struct(names, tuple(map(Sized, parts))), kryo)
 
-    def spans(self, chunk: Chunk, position: int, count: int) -> tuple[list[Spans], int]:
+    def ranges(self, chunk: Chunk, position: int, count: int) -> tuple[list[Ranges], int]:
         """Borders of each field of ``count`` records, and the end of the last record."""
         where, end = decode_sequence(self._program, chunk, position, count)
         sizes = _sizes(where)
@@ -45,22 +45,24 @@ class BackToBack:
         starts = ends - sizes
         return _columns(starts, ends), end
 
-    def spans_between(self, chunk: Chunk, borders: Spans) -> list[Spans]:
+    def ranges_between(self, chunk: Chunk, borders: Ranges) -> list[Ranges]:
         """Borders of each field of records with these borders."""
         sizes = _sizes(decode(self._program, chunk, borders.starts, borders.ends))
         ends = borders.starts[:, np.newaxis] + np.cumsum(sizes, axis=1)
         starts = ends - sizes
         return _columns(starts, ends)
 
-    def items_of(self, chunk: Chunk, collections: Spans, counts: NDArray[np.int64]) -> list[Spans]:
+    def items_of(
+        self, chunk: Chunk, collections: Ranges, counts: NDArray[np.int64]
+    ) -> list[Ranges]:
         """Borders of each field of each item of some collections, which fill a chunk.
 
         Raises ``UndecodableError`` if an item with an unknown end has others behind it.
         """
         try:
-            spans, end = self.spans(chunk, 0, int(counts.sum()))
+            ranges, end = self.ranges(chunk, 0, int(counts.sum()))
             if end == len(chunk):
-                return spans
+                return ranges
         except UndecodableError:
             pass  # the last item of a collection ends with it
         borders = [
@@ -138,5 +140,5 @@ def _sizes(collections: pa.StructArray) -> NDArray[np.int64]:
     return np.stack([np.asarray(field, np.int64) for field in collections.flatten()], axis=1)
 
 
-def _columns(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> list[Spans]:
-    return [Spans(*borders) for borders in zip(starts.T, ends.T, strict=True)]
+def _columns(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> list[Ranges]:
+    return [Ranges(*borders) for borders in zip(starts.T, ends.T, strict=True)]

@@ -33,7 +33,7 @@ from savepoint_formats.metadata import (
     OperatorStateHandle,
     OperatorStateOffsets,
 )
-from savepoint_formats.program.spans import Spans, bytes_of
+from savepoint_formats.program.byte_ranges import Ranges, bytes_of
 from savepoint_formats.state_files.header import OperatorBackendHeader, StateMetaInfo
 
 if TYPE_CHECKING:
@@ -101,13 +101,13 @@ def element_arrays(
 
     Raises ``SavepointError`` if the file can't be read.
     """
-    for chunk, spans in stored_elements(directory, handle, state):
-        yield bytes_of(chunk, spans)
+    for chunk, ranges in stored_elements(directory, handle, state):
+        yield bytes_of(chunk, ranges)
 
 
 def stored_elements(
     directory: SnapshotDirectory, handle: OperatorStateHandle, state: str
-) -> Iterator[tuple[Chunk, Spans]]:
+) -> Iterator[tuple[Chunk, Ranges]]:
     """Places of the elements of a state; errors as of ``element_arrays``."""
     is_compressed = OperatorBackendHeader.of_handle(directory, handle).is_compressed
     file = directory.file(handle.stream)
@@ -121,26 +121,26 @@ def read_elements(
     *,
     is_compressed: bool,
     size: int = CHUNK_SIZE,
-) -> Iterator[tuple[Chunk, Spans]]:
+) -> Iterator[tuple[Chunk, Ranges]]:
     """Places of the elements of a state, about ``size`` bytes of the file at a time.
 
     Raises ``FormatError`` for impossible offsets, and if the file is longer than its handle says.
     """
-    for spans in _ranges(_spans(file, handle, state), size):
-        base, end = spans[0][0], spans[-1][1]
+    for ranges in _neighbours(_ranges(file, handle, state), size):
+        base, end = ranges[0][0], ranges[-1][1]
         data = file.read(base, end)
         if len(data) != end - base:
             message = f"{len(data)} bytes of the {end - base} that elements have"
             raise TruncatedError(message, file.path, base + len(data))
         if is_compressed:
-            yield _decompressed(data, spans, file)
+            yield _decompressed(data, ranges, file)
         else:
-            starts, ends = np.array(spans, np.int64).T - base
+            starts, ends = np.array(ranges, np.int64).T - base
             chunk = Chunk(np.frombuffer(data, np.uint8), file.path, base)
-            yield chunk, Spans(np.ascontiguousarray(starts), np.ascontiguousarray(ends))
+            yield chunk, Ranges(np.ascontiguousarray(starts), np.ascontiguousarray(ends))
 
 
-def _spans(file: StateFile, handle: OperatorStateHandle, state: str) -> list[tuple[int, int]]:
+def _ranges(file: StateFile, handle: OperatorStateHandle, state: str) -> list[tuple[int, int]]:
     """Begin and end of each element, in the order of the handle.
 
     States lie one behind the other in a file, and the elements of each in their order.
@@ -162,10 +162,10 @@ def _spans(file: StateFile, handle: OperatorStateHandle, state: str) -> list[tup
     return list(pairwise(borders[first : first + len(wanted) + 1]))
 
 
-def _ranges(spans: list[tuple[int, int]], size: int) -> Iterator[list[tuple[int, int]]]:
+def _neighbours(ranges: list[tuple[int, int]], size: int) -> Iterator[list[tuple[int, int]]]:
     """Groups neighbouring elements to about ``size`` bytes."""
     group: list[tuple[int, int]] = []
-    for start, end in spans:
+    for start, end in ranges:
         if group and (start != group[-1][1] or end - group[0][0] > size):
             yield group
             group = []
@@ -175,13 +175,13 @@ def _ranges(spans: list[tuple[int, int]], size: int) -> Iterator[list[tuple[int,
 
 
 def _decompressed(
-    data: bytes, spans: list[tuple[int, int]], file: StateFile
-) -> tuple[Chunk, Spans]:
-    base = spans[0][0]
-    parts = [decompress(data[start - base : end - base], file.path, start) for start, end in spans]
+    data: bytes, ranges: list[tuple[int, int]], file: StateFile
+) -> tuple[Chunk, Ranges]:
+    base = ranges[0][0]
+    parts = [decompress(data[start - base : end - base], file.path, start) for start, end in ranges]
     ends = np.fromiter(accumulate(map(len, parts)), np.int64, len(parts))
     starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
-    return Chunk(np.frombuffer(b"".join(parts), np.uint8), file.path), Spans(starts, ends)
+    return Chunk(np.frombuffer(b"".join(parts), np.uint8), file.path), Ranges(starts, ends)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

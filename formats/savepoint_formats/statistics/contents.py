@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from savepoint_formats.errors import TruncatedError
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Ttl, serializer_length
 from savepoint_formats.program.assembly import program
+from savepoint_formats.program.byte_ranges import Ranges
 from savepoint_formats.program.decode import decode
-from savepoint_formats.program.spans import Spans
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.statistics.distribution import SizeCounts, TimeCounts
 from savepoint_formats.values.element_rows import Collections
@@ -84,7 +84,7 @@ class ContentsReader:
                 self._value = NullableRest(value)
         self.contents.problem = "; ".join(dict.fromkeys(notes(self._element or self._value)))
 
-    def add(self, chunk: Chunk, values: Spans) -> None:
+    def add(self, chunk: Chunk, values: Ranges) -> None:
         """Counts values. Raises ``FormatError`` if a value is damaged."""
         if not len(values):
             return
@@ -95,16 +95,16 @@ class ContentsReader:
         if isinstance(layout, NullableRest) and isinstance(layout.inner, Ttl):
             is_there = numbers_at(chunk, values, 1) == 0
             self.contents.nulls += int(np.count_nonzero(~is_there))
-            values = Spans(values.starts[is_there] + 1, values.ends[is_there])
+            values = Ranges(values.starts[is_there] + 1, values.ends[is_there])
             layout = layout.inner
         if isinstance(layout, Ttl):
             self._add_times(numbers_at(chunk, values, _TIME_SIZE))
-            values = Spans(values.starts + _TIME_SIZE, values.ends)
+            values = Ranges(values.starts + _TIME_SIZE, values.ends)
             layout = layout.value
         if not self.contents.problem:
             self._add_values(chunk, layout, values)
 
-    def _add_values(self, chunk: Chunk, layout: Layout, values: Spans) -> None:
+    def _add_values(self, chunk: Chunk, layout: Layout, values: Ranges) -> None:
         column = decode(program(layout, self._kryo), chunk, values.starts, values.ends)
         self.contents.nulls += column.null_count
         column, kind = column.drop_null(), column.type
@@ -118,7 +118,7 @@ class ContentsReader:
         if isinstance(layout, Repeated | MapOf):
             self.contents.items.add(sizes)
 
-    def _add_lists(self, chunk: Chunk, values: Spans, element: Layout) -> None:
+    def _add_lists(self, chunk: Chunk, values: Ranges, element: Layout) -> None:
         """Counts lists in entries: elements with commas between them."""
         size = serializer_length(element)
         has_times = isinstance(element, Ttl)
@@ -143,7 +143,7 @@ class ContentsReader:
             self.contents.expired = (self.contents.expired or 0) + expired
 
 
-def numbers_at(chunk: Chunk, values: Spans, size: int) -> NDArray[np.int64]:
+def numbers_at(chunk: Chunk, values: Ranges, size: int) -> NDArray[np.int64]:
     """The number of ``size`` bytes that each value begins with."""
     (short,) = np.nonzero(values.sizes < size)
     if len(short):

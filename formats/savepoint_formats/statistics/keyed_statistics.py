@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.entry_spans import EntrySpans
+from savepoint_formats.entries.entry_ranges import EntryRanges
 from savepoint_formats.entries.stored_entries import distinct_hashes
 from savepoint_formats.errors import within
 from savepoint_formats.layout import VARIABLE, Struct, serializer_length
 from savepoint_formats.pass_through.new_key_groups import KeyPlaces, stored_size
-from savepoint_formats.program.spans import Spans, bytes_of, spans_in
+from savepoint_formats.program.byte_ranges import Ranges, bytes_of, ranges_in
 from savepoint_formats.sources.state_rows import EntryDecoder
 from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
 from savepoint_formats.statistics.contents import Contents, ContentsReader, numbers_at
@@ -156,8 +156,8 @@ class KeyedCounts:
 
     def _add_chunk(self, state_chunk: StateChunk, packed: _Packed) -> None:
         counts, entries = self.states[state_chunk.state.name], state_chunk.entries
-        data, values = spans_in(entries.values)
-        key_data, keys = spans_in(entries.keys)
+        data, values = ranges_in(entries.values)
+        key_data, keys = ranges_in(entries.keys)
         sizes = keys.sizes + values.sizes
         counts.entries += len(entries)
         self.entries += np.bincount(state_chunk.key_groups, minlength=len(self.entries))
@@ -177,11 +177,11 @@ class KeyedCounts:
         packed.sizes.append(sizes)
         packed.groups.append(state_chunk.key_groups)
         if state_chunk.state.kind is StateKind.MAP:
-            spans = EntrySpans(keys.starts, keys.ends, keys.ends, keys.ends)
-            rows = Spans(*self._maps[state_chunk.state.name].identities(chunk, spans))
+            ranges = EntryRanges(keys.starts, keys.ends, keys.ends, keys.ends)
+            rows = Ranges(*self._maps[state_chunk.state.name].identities(chunk, ranges))
             packed.rows.append(distinct_hashes(bytes_of(chunk, rows)))
 
-    def _add_times(self, counts: StateCounts, chunk: Chunk, timers: Spans) -> None:
+    def _add_times(self, counts: StateCounts, chunk: Chunk, timers: Ranges) -> None:
         """Counts the times of timers, whose sign bits are flipped; skips timers of unknown form."""
         if counts.state.name in self.problems:
             return

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.locations.file_io import SnapshotDirectory
     from savepoint_formats.metadata import OperatorState
-    from savepoint_formats.program.spans import Spans
+    from savepoint_formats.program.byte_ranges import Ranges
     from savepoint_formats.tables.tables import Table
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
@@ -138,7 +138,7 @@ class WeighedOperator:
             return
 
     def _add_map(
-        self, counts: StateCounts, reader: ContentsReader, chunk: Chunk, maps: Spans
+        self, counts: StateCounts, reader: ContentsReader, chunk: Chunk, maps: Ranges
     ) -> None:
         state, start = counts.state, int(maps.starts[0])
         count = chunk.view(start, int(maps.ends[0])).read_int()
@@ -147,11 +147,11 @@ class WeighedOperator:
         if any(True for part in parts for _ in notes(part)):
             counts.sizes.add(maps.sizes)
             return
-        keys, values = BackToBack(parts, self.kryo).spans(chunk, start + _COUNT_SIZE, count)[0]
+        keys, values = BackToBack(parts, self.kryo).ranges(chunk, start + _COUNT_SIZE, count)[0]
         counts.sizes.add(keys.sizes + values.sizes)
         reader.add(chunk, values)
 
-    def _elements(self, state: str) -> Iterator[tuple[Chunk, Spans]]:
+    def _elements(self, state: str) -> Iterator[tuple[Chunk, Ranges]]:
         """The elements of an operator state, subtask by subtask."""
         for split in operator_splits(self.operator):
             with within(f"state {state!r}", f"subtask {split.subtask}"):

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.entries.entry_spans import Part
+    from savepoint_formats.entries.entry_ranges import Part
     from savepoint_formats.layout import Layout
     from savepoint_formats.pass_through.divided_entries import DividedEntries
     from savepoint_formats.pass_through.stored_states import StoredStates

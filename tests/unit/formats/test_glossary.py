@@ -9,7 +9,7 @@ import pytest
 
 GLOSSARY = Path(__file__).parents[3] / "docs" / "glossary.md"
 
-OURS = ("chunk", "identity", "layout", "packet", "room", "run", "span", "split", "visit")
+OURS = ("chunk", "identity", "layout", "packet", "room", "run", "split", "visit")
 """Words that this project gave a meaning, or took from a field for one of its meanings."""
 
 

@@ -12,9 +12,9 @@ from savepoint_formats.program.kernel.columns import ENTRY_SIZE, SLACK
 from savepoint_formats.program.kernel.distinct_hashes import DistinctHashesJob, hash_distinctly
 from savepoint_formats.program.kernel.entry_chunks import (
     ChunksJob,
-    SpansJob,
+    RangesJob,
     copy_chunks,
-    copy_spans,
+    copy_ranges,
     find_chunks,
 )
 from savepoint_formats.program.kernel.hash_codes import HashJob, hash_bytes, hash_lists, hash_texts

@@ -15,11 +15,11 @@ from savepoint_formats.program.kernel.memory import (
 )
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 
-_SPAN_WORK = 32
+_RANGE_WORK = 32
 """Bytes whose work equals that of a range."""
 
 
-class SpansJob(NamedTuple):
+class RangesJob(NamedTuple):
     """Ranges to copy; all but the numbers are addresses."""
 
     data: int  # the bytes
@@ -32,8 +32,8 @@ class SpansJob(NamedTuple):
     offsets: int  # i64 per range: where its copy ends in the target
 
 
-@light_entry(lambda job: _SPAN_WORK * job.total)
-def copy_spans(job: SpansJob) -> tuple[int, int]:
+@light_entry(lambda job: _RANGE_WORK * job.total)
+def copy_ranges(job: RangesJob) -> tuple[int, int]:
     """Copies ranges; returns the status and its range, REFUSED if that lies outside of the bytes."""
     position = 0
     for index in range(job.total):
@@ -77,9 +77,9 @@ def find_chunks(job: ChunksJob) -> tuple[int, int]:
     Returns the status and the next entry: REFUSED if an entry is not within the data.
     """
     for index in range(job.total):
-        start, size = _span(job.starts, job.ends, index)
-        key_start, key_size = _span(job.key_starts, job.key_ends, index)
-        value_start, value_size = _span(job.value_starts, job.value_ends, index)
+        start, size = _range(job.starts, job.ends, index)
+        key_start, key_size = _range(job.key_starts, job.key_ends, index)
+        value_start, value_size = _range(job.value_starts, job.value_ends, index)
         if not (
             0 <= start <= start + size <= job.size
             and 0 <= key_start <= key_start + key_size <= job.size
@@ -101,8 +101,8 @@ def copy_chunks(job: ChunksJob) -> tuple[int, int]:
         chunk = load_native_int(job.chunks + 4 * index)
         number = load_native_long(job.entries + 8 * chunk)
         if number >= 0:
-            key_start, key_size = _span(job.key_starts, job.key_ends, index)
-            value_start, value_size = _span(job.value_starts, job.value_ends, index)
+            key_start, key_size = _range(job.key_starts, job.key_ends, index)
+            value_start, value_size = _range(job.value_starts, job.value_ends, index)
             target = job.target + load_native_long(job.sizes + 8 * chunk)
             copy(target, job.data + key_start, key_size)
             copy(target + key_size, job.data + value_start, value_size)
@@ -114,7 +114,7 @@ def copy_chunks(job: ChunksJob) -> tuple[int, int]:
 
 
 @part
-def _span(starts: int, ends: int, index: int) -> tuple[int, int]:
+def _range(starts: int, ends: int, index: int) -> tuple[int, int]:
     """Start and size of an entry's range."""
     start = load_native_long(starts + 8 * index)
     return start, load_native_long(ends + 8 * index) - start

@@ -51,7 +51,7 @@ def hash_texts(job: HashJob) -> tuple[int, int]:
     Returns the status and its item: REFUSED if the item is no text within the data.
     """
     for item in range(job.total):
-        position, end = _span(job, item)
+        position, end = _range(job, item)
         if position == REFUSED:
             return REFUSED, item
         state = job.start
@@ -71,7 +71,7 @@ def hash_texts(job: HashJob) -> tuple[int, int]:
 
 
 @part
-def _span(job: HashJob, item: int) -> tuple[int, int]:
+def _range(job: HashJob, item: int) -> tuple[int, int]:
     """The addresses where an item begins and ends; REFUSED if it is not within the data."""
     start = load_native_long(job.offsets + 8 * item)
     end = load_native_long(job.offsets + 8 * item + 8)
@@ -122,7 +122,7 @@ def hash_bytes(job: HashJob) -> tuple[int, int]:
     Returns the status and its item: REFUSED if the item is not within the data.
     """
     for item in range(job.total):
-        position, end = _span(job, item)
+        position, end = _range(job, item)
         if position == REFUSED:
             return REFUSED, item
         size, state = end - position, job.start

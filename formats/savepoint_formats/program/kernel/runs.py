@@ -60,11 +60,11 @@ def size_runs(job: RunsJob) -> tuple[int, int]:
     """
     for index in range(job.total):
         key_group = load_native_unsigned_short(job.key_groups + 2 * index)
-        start, end = _span(job.key_starts, job.key_ends, index)
+        start, end = _range(job.key_starts, job.key_ends, index)
         key_size = job.prefix_size + end - start - job.skip
         if not 0 <= start <= start + job.skip <= end <= job.keys_size:
             return REFUSED, index
-        start, end = _span(job.value_starts, job.value_ends, index)
+        start, end = _range(job.value_starts, job.value_ends, index)
         value_size = end - start
         if not 0 <= start <= end <= job.values_size:
             return REFUSED, index
@@ -90,7 +90,7 @@ def write_runs(job: RunsJob) -> tuple[int, int]:
         key_group = load_native_unsigned_short(job.key_groups + 2 * index)
         place = job.positions + 8 * key_group
         position = load_native_long(place)
-        start, end = _span(job.key_starts, job.key_ends, index)
+        start, end = _range(job.key_starts, job.key_ends, index)
         start += job.skip
         size = end - start
         store_big_int(position, job.prefix_size + size)
@@ -103,7 +103,7 @@ def write_runs(job: RunsJob) -> tuple[int, int]:
         position += job.prefix_size
         copy(position, job.keys + start, size)
         position += size
-        start, end = _span(job.value_starts, job.value_ends, index)
+        start, end = _range(job.value_starts, job.value_ends, index)
         size = end - start
         store_big_int(position, size)
         position += 4
@@ -117,6 +117,6 @@ def write_runs(job: RunsJob) -> tuple[int, int]:
 
 
 @part
-def _span(starts: int, ends: int, index: int) -> tuple[int, int]:
+def _range(starts: int, ends: int, index: int) -> tuple[int, int]:
     """Where a key or value begins and ends."""
     return load_native_long(starts + 8 * index), load_native_long(ends + 8 * index)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.entries.entry_spans import EntrySpans
+from savepoint_formats.entries.entry_ranges import EntryRanges
 from savepoint_formats.errors import RocksDbError
 from savepoint_formats.program.kernel.memory import wrapped
 from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks
@@ -59,7 +59,7 @@ def living_entries(
     room: Room,
     count: int,
     oldest: int = 0,
-) -> tuple[NDArray[np.uint8], EntrySpans]:
+) -> tuple[NDArray[np.uint8], EntryRanges]:
     """Entries between two bounds that have a value, in ``room`` as far as it suffices.
 
     There are about ``count``. Those with sequence numbers below ``oldest`` were deleted together
@@ -97,9 +97,9 @@ def living_entries(
             raise stored[number].error(block, "a damaged block")
         count, room = 2 * count, Room(2 * room.rest + size)
     values = middles[:number]
-    spans = EntrySpans(starts[:number], values, values, starts[1 : number + 1])
+    byte_ranges = EntryRanges(starts[:number], values, values, starts[1 : number + 1])
     room.used = end
-    return room.data[:end], spans
+    return room.data[:end], byte_ranges
 
 
 def _cursors(

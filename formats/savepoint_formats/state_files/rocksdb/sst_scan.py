@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from savepoint_formats.entries.entry_spans import (
-    EntrySpans,
+from savepoint_formats.entries.entry_ranges import (
+    EntryRanges,
     key_group_bounds,
     key_group_of,
     key_group_prefix,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Bounds = tuple[bytes, bytes]
     """The least key, and the least that is too great."""
 
-    Living = tuple[NDArray[np.uint8], EntrySpans]
+    Living = tuple[NDArray[np.uint8], EntryRanges]
     """Data, and where living entries lie in it."""
 
 _SPARE = 1 << 10
@@ -149,8 +149,11 @@ class SstScan:
         if len(parts) == 1:
             return parts[0]
         borders = np.cumsum([0, *(len(data) for data, _ in parts)]).tolist()
-        spans = [spans.moved(start) for (_, spans), start in zip(parts, borders, strict=False)]
-        return np.concatenate([data for data, _ in parts]), EntrySpans.joined(spans)
+        byte_ranges = [
+            byte_ranges.moved(start)
+            for (_, byte_ranges), start in zip(parts, borders, strict=False)
+        ]
+        return np.concatenate([data for data, _ in parts]), EntryRanges.joined(byte_ranges)
 
     def _living(self, lower: bytes, upper: bytes, oldest: int, room: Room | None) -> Living:
         """Living entries between the bounds; sequence numbers before ``oldest`` are deleted."""

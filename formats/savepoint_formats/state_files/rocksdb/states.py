@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from savepoint_formats.entries.entry_spans import key_behind, key_group_bounds, key_group_prefix
+from savepoint_formats.entries.entry_ranges import key_behind, key_group_bounds, key_group_prefix
 from savepoint_formats.errors import FormatError, SavepointError
 from savepoint_formats.key_groups.ranges import WHOLE, KeyGroupRange, prefix_size
 from savepoint_formats.state_files.rocksdb.manifest import live_tables

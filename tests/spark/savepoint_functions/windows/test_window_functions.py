@@ -55,13 +55,13 @@ def sales(spark: SparkSession) -> DataFrame:
     )
 
 
-def spans() -> ProcessWindowFunction:
-    class Spans(ProcessWindowFunction):
+def ranges() -> ProcessWindowFunction:
+    class Ranges(ProcessWindowFunction):
         def process(self, key: Any, context: Any, elements: list[Any]) -> Iterator[Any]:
             window = context.window()
             yield window.start, window.end, float(sum(elements))
 
-    return Spans()
+    return Ranges()
 
 
 def mean() -> Any:
@@ -98,8 +98,8 @@ def test_windows_of_partitions_merge_into_those_of_keys(
     sales: DataFrame, assigner: WindowAssigner, columns: tuple[str, ...]
 ) -> None:
     rows = OperatorTransformation.bootstrap_with(sales).assign_timestamps("at")
-    local = rows.local_key_by(*columns).window(assigner).aggregate(mean(), PAIR, "cents", spans())
-    windows = rows.key_by(*columns).window(assigner).aggregate(mean(), PAIR, "cents", spans())
+    local = rows.local_key_by(*columns).window(assigner).aggregate(mean(), PAIR, "cents", ranges())
+    windows = rows.key_by(*columns).window(assigner).aggregate(mean(), PAIR, "cents", ranges())
     expected = sorted(windows.rows(SCHEMA).collect())
     assert len(expected) > 40
     assert sorted(local.merged().rows(SCHEMA).collect()) == expected
@@ -154,7 +154,7 @@ def test_operators_that_follow_each_other_have_one_savepoint(
         keyed = OperatorTransformation.bootstrap_with(half).assign_timestamps("at").key_by("shop")
         initial = before.operator if before else {}.get
         summed = keyed.window(TumblingWindows(100)).reduce(
-            lambda one, other: one + other, LONG, "cents", spans()
+            lambda one, other: one + other, LONG, "cents", ranges()
         )
         hourly = summed.run(SCHEMA, initial=initial("hourly"), watermark=watermark)
         most = keyed.window(TumblingWindows(500)).reduce(max, LONG, "cents")
@@ -187,7 +187,7 @@ def test_operators_that_follow_each_other_have_one_savepoint(
 
 
 def test_a_backlog_has_windows(keyed: KeyedStateTransformation, tmp_path: Path) -> None:
-    windows = keyed.window(TumblingWindows(100)).process(spans(), LONG, "cents")
+    windows = keyed.window(TumblingWindows(100)).process(ranges(), LONG, "cents")
     result = Backlog.of(keyed, windows.operator, SCHEMA).run(str(tmp_path), "hourly")
     fired = windows.run(SCHEMA, watermark=result.watermark)
     assert sorted(result.output.collect()) == sorted(fired.output.collect()) != []

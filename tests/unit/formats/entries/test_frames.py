@@ -55,7 +55,7 @@ def entries_of(found: Frames, data: bytes) -> list[Entry]:
     return [
         (state, bytes([data[a] & 0x7F]) + data[a + 1 : b], data[c:d])
         for state, run in found.runs()
-        for a, b, c, d in found.spans[:, run].T.tolist()
+        for a, b, c, d in found.ranges[:, run].T.tolist()
     ]
 
 
@@ -82,7 +82,7 @@ def test_reads_what_flink_wrote() -> None:
         (1, 2, 4),
         (2, 4, 6),
     ]
-    key_starts, key_ends, value_starts, value_ends = found.spans
+    key_starts, key_ends, value_starts, value_ends = found.ranges
     assert (key_ends - key_starts).tolist() == [17, 17, 25, 25, 25, 25]
     assert (value_ends - value_starts).tolist() == [8, 8, 0, 0, 0, 0]
     assert entries_of(found, GOLDEN)[0] == (0, b"\2" + GOLDEN[7:23], GOLDEN[27:35])
@@ -145,7 +145,7 @@ def test_a_section_can_be_read_block_by_block(entries: list[Entry], block_size: 
     while True:
         # What lies behind the end is not looked at.
         piece = FramesTable(chunk_of(data), states=4).add(start, end)
-        assert np.all(piece.spans <= end)
+        assert np.all(piece.ranges <= end)
         found += entries_of(piece, data)
         start = piece.next
         if piece.is_end:

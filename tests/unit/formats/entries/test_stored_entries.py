@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.entries.entry_spans import key_groups_at
+from savepoint_formats.entries.entry_ranges import key_groups_at
 from savepoint_formats.entries.frames import section_frames
 from savepoint_formats.entries.stored_entries import (
     RunEntries,
@@ -21,7 +21,7 @@ from savepoint_formats.entries.stored_entries import (
     joined_runs,
     runs,
 )
-from savepoint_formats.program.spans import Spans
+from savepoint_formats.program.byte_ranges import Ranges
 
 OFTEN = settings(max_examples=100, suppress_health_check=list(HealthCheck))
 END = b"\xff\xff"
@@ -182,17 +182,17 @@ def in_one_chunk(states: dict[int, list[Entry]]) -> list[RunEntries]:
     """All entries one behind the other, with gaps between them."""
     data, places = bytearray(), []
     for number, entries in states.items():
-        spans = np.zeros((4, len(entries)), np.int64)
+        ranges = np.zeros((4, len(entries)), np.int64)
         for index, (_, key, value) in enumerate(entries):
             data += b"gap" + OLD_PREFIX + key
-            spans[:2, index] = len(data) - len(key) - len(OLD_PREFIX), len(data)
+            ranges[:2, index] = len(data) - len(key) - len(OLD_PREFIX), len(data)
             data += b"gap" + value
-            spans[2:, index] = len(data) - len(value), len(data)
-        places.append((number, np.array([one[0] for one in entries], np.uint16), spans))
+            ranges[2:, index] = len(data) - len(value), len(data)
+        places.append((number, np.array([one[0] for one in entries], np.uint16), ranges))
     whole = np.frombuffer(bytes(data), np.uint8)
     return [
-        RunEntries(number, groups, whole, Spans(*spans[:2]), whole, Spans(*spans[2:]), 2)
-        for number, groups, spans in places
+        RunEntries(number, groups, whole, Ranges(*ranges[:2]), whole, Ranges(*ranges[2:]), 2)
+        for number, groups, ranges in places
     ]
 
 
@@ -211,9 +211,9 @@ def test_each_key_group_gets_its_entries_of_all_states(
     for row in rows.to_pylist():
         data = row["run"] + b"\xff\xff"
         chunk = Chunk(np.frombuffer(data, np.uint8))
-        for number, spans in section_frames(chunk, 0, 6).by_state().items():
-            assert set(key_groups_at(chunk, spans[0], prefix).tolist()) == {row["key_group"]}
-            for start, end, value_start, value_end in spans.T.tolist():
+        for number, ranges in section_frames(chunk, 0, 6).by_state().items():
+            assert set(key_groups_at(chunk, ranges[0], prefix).tolist()) == {row["key_group"]}
+            for start, end, value_start, value_end in ranges.T.tolist():
                 entry = row["key_group"], data[start + prefix : end], data[value_start:value_end]
                 found[number].append(entry)
     by_group = {

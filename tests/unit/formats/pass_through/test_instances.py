@@ -16,9 +16,9 @@ from savepoint_formats.errors import MergeError
 from savepoint_formats.layout import Layout, Long, MapOf, Nullable, Repeated, Text, Ttl
 from savepoint_formats.pass_through.merged_instances import MergedInstances, appended
 from savepoint_formats.program.assembly import program
+from savepoint_formats.program.byte_ranges import ranges_in
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.program.spans import spans_in
 from savepoint_formats.scan.merged_columns import merge_rule
 from savepoint_formats.state_files.state import State, StateKind
 from savepoint_formats.values.state_entries import Delimited, NullableRest
@@ -34,8 +34,8 @@ def encoded(layout: Layout, keys: list[bytes], values: list[Any]) -> StoredEntri
 
 
 def decoded(layout: Layout, entries: StoredEntries) -> dict[bytes, Any]:
-    data, spans = spans_in(entries.values)
-    found = decode(program(layout), Chunk(data.copy()), spans.starts, spans.ends).to_pylist()
+    data, ranges = ranges_in(entries.values)
+    found = decode(program(layout), Chunk(data.copy()), ranges.starts, ranges.ends).to_pylist()
     keys = entries.keys.to_pylist()
     assert len(set(keys)) == len(keys)
     return dict(zip(keys, found, strict=True))

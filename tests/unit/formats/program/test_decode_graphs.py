@@ -149,7 +149,7 @@ def refused(layout: Kryo, records: list[bytes], dialect: KryoDialect) -> list[in
     starts = ends - [len(one) for one in records]
     chunk = Chunk(np.frombuffer(b"".join(records), np.uint8))
     spans = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
-    decoding = _Decoding(program(layout, dialect), chunk, len(records), spans=spans)
+    decoding = _Decoding(program(layout, dialect), chunk, len(records), ranges=spans)
     decoding.run(len(chunk))
     return decoding.refused
 

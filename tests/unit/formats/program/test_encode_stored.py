@@ -17,9 +17,9 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Struct, VoidNamespace
 from savepoint_formats.locations.file_io import SnapshotDirectory
 from savepoint_formats.program.assembly import program
+from savepoint_formats.program.byte_ranges import ranges_in
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.program.spans import spans_in
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.state_files.state import StateKind
@@ -91,8 +91,8 @@ def entry_layouts(state: State) -> tuple[Layout, Layout | None]:
 
 
 def decoded(layout: Layout, stored: pa.LargeBinaryArray) -> pa.Array:
-    data, spans = spans_in(stored)
-    return decode(program(layout), Chunk(data), spans.starts, spans.ends)
+    data, ranges = ranges_in(stored)
+    return decode(program(layout), Chunk(data), ranges.starts, ranges.ends)
 
 
 @pytest.mark.parametrize("sample", fast_few(samples()), ids=str)

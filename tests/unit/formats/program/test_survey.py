@@ -20,9 +20,9 @@ from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.errors import FormatError
 from savepoint_formats.layout import Kryo, Layout, Pojo
 from savepoint_formats.program import survey
+from savepoint_formats.program.byte_ranges import Ranges
 from savepoint_formats.program.graph_tables import GraphTables
 from savepoint_formats.program.kernel import PASSED
-from savepoint_formats.program.spans import Spans
 from savepoint_formats.program.survey import survey_program, unknown_classes
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.recoding import unknown_class
@@ -108,6 +108,6 @@ def test_most_values_are_never_looked_at_one_by_one() -> None:
         program = survey_program(layout_of(vector["snapshot"]), reads, tables)
         assert program is not None
         chunk = Chunk(np.frombuffer(data, np.uint8))
-        spans = Spans(np.array([0]), np.array([len(data)]))
-        passed += int(survey._ended(program, tables, chunk, spans)[0, 0] == PASSED)
+        ranges = Ranges(np.array([0]), np.array([len(data)]))
+        passed += int(survey._ended(program, tables, chunk, ranges)[0, 0] == PASSED)
     assert passed >= 0.8 * len(VECTORS)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.entry_spans import EntrySpans
+from savepoint_formats.entries.entry_ranges import EntryRanges
 from savepoint_formats.scan import splits as split_plan
 from savepoint_formats.scan.splits import KeyedSplit
 from savepoint_formats.sources.large_key_groups import Memory, chunks_of_key_group, divided
@@ -103,13 +103,13 @@ def of_splits(scan: TableScan, splits: Iterable[Split]) -> list[str]:
     return sorted(repr(row) for batch in batches for row in batch.to_pylist())
 
 
-def spans_of(entries: list[tuple[bytes, bytes]]) -> tuple[Chunk, EntrySpans]:
+def ranges_of(entries: list[tuple[bytes, bytes]]) -> tuple[Chunk, EntryRanges]:
     """Entries one behind the other."""
     sizes = np.array([len(part) for entry in entries for part in entry], np.int64)
     ends = np.cumsum(sizes)
     starts = ends - sizes
     data = np.frombuffer(b"".join(part for entry in entries for part in entry), np.uint8)
-    return Chunk(data), EntrySpans(starts[::2], ends[::2], starts[1::2], ends[1::2])
+    return Chunk(data), EntryRanges(starts[::2], ends[::2], starts[1::2], ends[1::2])
 
 
 @given(
@@ -120,11 +120,11 @@ def spans_of(entries: list[tuple[bytes, bytes]]) -> tuple[Chunk, EntrySpans]:
 def test_every_entry_is_in_one_chunk_with_all_of_its_key(
     entries: list[tuple[bytes, bytes]], count: int, at_once: int
 ) -> None:
-    chunk, spans = spans_of(entries)
+    chunk, ranges = ranges_of(entries)
     found: list[tuple[bytes, bytes]] = []
     seen: set[bytes] = set()
     for part, states in chunks_of_key_group(
-        lambda: iter([(chunk, {"state": spans})]),
+        lambda: iter([(chunk, {"state": ranges})]),
         len(chunk),
         count,
         range(count),
@@ -151,9 +151,9 @@ def test_chunks_of_keys_that_differ_at_either_end_are_even() -> None:
         [number.to_bytes(8, "big") for number in range(10_000)],
         [f"{number:06}-of-all-the-customers-there-are".encode() for number in range(10_000)],
     ):
-        chunk, spans = spans_of([(key, b"") for key in keys])
+        chunk, ranges = ranges_of([(key, b"") for key in keys])
         size = 5 * len(keys)  # less than there is
-        places = (spans.key_starts, spans.key_ends, *spans.arrays())
+        places = (ranges.key_starts, ranges.key_ends, *ranges.arrays())
         sizes = [len(one) for one in divided(chunk, places, 10, range(10), Memory(size))]
         assert sum(sizes) == len(keys)
         assert max(sizes) < 1.2 * min(sizes)

@@ -22,7 +22,7 @@ from savepoint_formats.metadata import (
     OperatorStateHandle,
     SubtaskState,
 )
-from savepoint_formats.program.spans import bytes_of
+from savepoint_formats.program.byte_ranges import bytes_of
 from savepoint_formats.snapshots import TypeSerializerSnapshot, constructed
 from savepoint_formats.state_files.header import (
     DISTRIBUTION_MODE,
@@ -71,14 +71,14 @@ class Source:
         """The bytes of each element of a state."""
         return [
             element
-            for chunk, spans in read_elements(
+            for chunk, ranges in read_elements(
                 self.directory.file(self.handle.stream),
                 self.handle,
                 state,
                 is_compressed=self.header.is_compressed,
                 size=1 << 10,
             )
-            for element in bytes_of(chunk, spans).to_pylist()
+            for element in bytes_of(chunk, ranges).to_pylist()
         ]
 
     def states(self) -> dict[str, list[bytes]]:

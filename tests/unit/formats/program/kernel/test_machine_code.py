@@ -33,8 +33,8 @@ from savepoint_formats.state_files.rocksdb.stream_kernel import kind_of as kerne
 tell(kernel, 1, 0)
 from savepoint_formats.state_files.rocksdb.sst_kernel import read_varint as kernel
 tell(kernel, np.arange(4, dtype=np.uint8).ctypes.data, 0, 4)
-from savepoint_formats.program.kernel.entry_chunks import SpansJob, copy_spans
-tell(copy_spans.function, SpansJob(*[0] * len(SpansJob._fields)))
+from savepoint_formats.program.kernel.entry_chunks import RangesJob, copy_ranges
+tell(copy_ranges.function, RangesJob(*[0] * len(RangesJob._fields)))
 """
 TELL = """
 import numpy as np
@@ -46,12 +46,12 @@ def tell(function, *arguments):
 
 KEPT = """
 from savepoint_formats.program.kernel.machine_code import KERNELS, load_kernels
-from savepoint_formats.program.kernel.entry_chunks import SpansJob, copy_spans
+from savepoint_formats.program.kernel.entry_chunks import RangesJob, copy_ranges
 load_kernels()
 loaded = [kernel.function.__name__ for kernel in KERNELS if not kernel.is_spared(0)]
-if not copy_spans.machine.is_ready:
-    copy_spans.machine.compile([SpansJob(*[0] * len(SpansJob._fields))])
-print(loaded, copy_spans.machine.was_compiled)
+if not copy_ranges.machine.is_ready:
+    copy_ranges.machine.compile([RangesJob(*[0] * len(RangesJob._fields))])
+print(loaded, copy_ranges.machine.was_compiled)
 """
 
 
@@ -110,7 +110,7 @@ def test_what_is_kept_is_loaded_without_a_call(tmp_path: Path) -> None:
         subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout
         for _ in range(2)
     ]
-    assert printed == [b"[] True\n", b"['copy_spans'] False\n"]
+    assert printed == [b"[] True\n", b"['copy_ranges'] False\n"]
 
 
 def test_the_revision_is_that_of_all_that_is_compiled() -> None:

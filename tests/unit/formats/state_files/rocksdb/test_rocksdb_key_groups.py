@@ -22,7 +22,7 @@ from support.rocksdb_databases import (
 )
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.entry_spans import key_groups_at
+from savepoint_formats.entries.entry_ranges import key_groups_at
 from savepoint_formats.errors import RocksDbError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.state_files.rocksdb.states import RocksDbState
@@ -157,8 +157,8 @@ def test_many_empty_key_groups_are_one_chunk(tmp_path: Path) -> None:
     files = replace(files, max_parallelism=32768).of_groups(0, 32767)
     state = RocksDbState(files.directory, files.handle, 32768)
     (chunk,) = state.chunks(STATE)
-    data, spans = chunk
-    assert key_groups_at(Chunk(data), spans.key_starts, 2).tolist() == [7, 7, 20_000, 20_000]
+    data, byte_ranges = chunk
+    assert key_groups_at(Chunk(data), byte_ranges.key_starts, 2).tolist() == [7, 7, 20_000, 20_000]
 
 
 @pytest.mark.parametrize("size", [1, 1000, 5000, 1 << 30])

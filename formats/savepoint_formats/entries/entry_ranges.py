@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from savepoint_formats.bytes.chunk import Chunk
     from savepoint_formats.key_groups.ranges import KeyGroupRange
 
-    Part = tuple[Chunk, dict[str, "EntrySpans"]]
+    Part = tuple[Chunk, dict[str, "EntryRanges"]]
     """A chunk, and the borders of the entries in it by the name of their state."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EntrySpans:
+class EntryRanges:
     """Borders of a state's entries in a chunk; a key begins with its key-group prefix."""
 
     key_starts: NDArray[np.int64]
@@ -36,18 +36,18 @@ class EntrySpans:
         """Returns the four arrays in their order."""
         return self.key_starts, self.key_ends, self.value_starts, self.value_ends
 
-    def moved(self, distance: int) -> EntrySpans:
+    def moved(self, distance: int) -> EntryRanges:
         """Borders of the same entries if their chunk begins ``distance`` bytes further on."""
-        return EntrySpans(*(positions + distance for positions in self.arrays()))
+        return EntryRanges(*(positions + distance for positions in self.arrays()))
 
-    def chosen(self, wanted: NDArray[np.bool_] | slice) -> EntrySpans:
+    def chosen(self, wanted: NDArray[np.bool_] | slice) -> EntryRanges:
         """Borders of some entries."""
-        return EntrySpans(*(positions[wanted] for positions in self.arrays()))
+        return EntryRanges(*(positions[wanted] for positions in self.arrays()))
 
     @classmethod
-    def joined(cls, several: Iterable[EntrySpans]) -> Self:
+    def joined(cls, several: Iterable[EntryRanges]) -> Self:
         """Borders of all entries of at least one of these."""
-        arrays = zip(*(spans.arrays() for spans in several), strict=True)
+        arrays = zip(*(ranges.arrays() for ranges in several), strict=True)
         return cls(*(np.concatenate(positions) for positions in arrays))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from savepoint_formats.program.kernel import DONE, SpansJob, copy_spans
+from savepoint_formats.program.kernel import DONE, RangesJob, copy_ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spans:
+class Ranges:
     """Starts and ends of values in a chunk."""
 
     starts: Positions
@@ -34,7 +34,7 @@ class Spans:
         return self.ends - self.starts
 
 
-def bytes_of(chunk: Chunk, *parts: Spans) -> pa.LargeBinaryArray:
+def bytes_of(chunk: Chunk, *parts: Ranges) -> pa.LargeBinaryArray:
     """The bytes of each value, joined from one range of each of ``parts``.
 
     Raises:
@@ -44,7 +44,7 @@ def bytes_of(chunk: Chunk, *parts: Spans) -> pa.LargeBinaryArray:
     ends = np.stack([part.ends for part in parts], axis=1).astype(np.int64, copy=False)
     data = np.empty(int(np.maximum(ends - starts, 0).sum()), np.uint8)
     offsets = np.zeros(starts.size + 1, np.int64)
-    job = SpansJob(
+    job = RangesJob(
         data=chunk.address,
         size=len(chunk),
         starts=starts.ctypes.data,
@@ -54,10 +54,10 @@ def bytes_of(chunk: Chunk, *parts: Spans) -> pa.LargeBinaryArray:
         capacity=len(data),
         offsets=offsets[1:].ctypes.data,
     )
-    status, index = copy_spans(job)
+    status, index = copy_ranges(job)
     if status != DONE:
-        span = f"bytes {starts.flat[index]} to {ends.flat[index]}"
-        raise ValueError(f"{span}, outside of the chunk of {len(chunk)} bytes")
+        place = f"bytes {starts.flat[index]} to {ends.flat[index]}"
+        raise ValueError(f"{place}, outside of the chunk of {len(chunk)} bytes")
     borders = np.ascontiguousarray(offsets[:: len(parts)])
     return large_binary(borders, data)
 
@@ -68,9 +68,9 @@ def large_binary(offsets: Positions, data: NDArray[np.uint8]) -> pa.LargeBinaryA
     return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
 
 
-def spans_in(values: pa.LargeBinaryArray) -> tuple[NDArray[np.uint8], Spans]:
+def ranges_in(values: pa.LargeBinaryArray) -> tuple[NDArray[np.uint8], Ranges]:
     """The bytes of values without nulls, and the range of each value."""
     _, offsets, data = values.buffers()
     borders = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
     held = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
-    return held, Spans(borders[:-1], borders[1:])
+    return held, Ranges(borders[:-1], borders[1:])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.program.spans import Spans, bytes_of, spans_in
+from savepoint_formats.program.byte_ranges import Ranges, bytes_of, ranges_in
 
 pytestmark = pytest.mark.usefixtures("both_ways")
 
@@ -21,14 +21,14 @@ ROWS = st.integers(1, 4).flatmap(
 )
 
 
-def spans_of(rows: list[tuple[list[int], ...]], part: int) -> Spans:
+def ranges_of(rows: list[tuple[list[int], ...]], part: int) -> Ranges:
     starts, ends = zip(*(row[part] for row in rows), strict=True)
-    return Spans(np.array(starts, np.int64), np.array(ends, np.int64))
+    return Ranges(np.array(starts, np.int64), np.array(ends, np.int64))
 
 
 @given(ROWS)
 def test_the_parts_of_a_value_are_put_together(rows: list[tuple[list[int], ...]]) -> None:
-    parts = [spans_of(rows, part) for part in range(len(rows[0]))]
+    parts = [ranges_of(rows, part) for part in range(len(rows[0]))]
     found = bytes_of(CHUNK, *parts)
     found.validate(full=True)
     assert found.to_pylist() == [b"".join(DATA[start:end] for start, end in row) for row in rows]
@@ -36,19 +36,21 @@ def test_the_parts_of_a_value_are_put_together(rows: list[tuple[list[int], ...]]
 
 @given(ROWS)
 def test_where_values_lie_is_told_of_slices_too(rows: list[tuple[list[int], ...]]) -> None:
-    values = bytes_of(CHUNK, spans_of(rows, 0))[1:]
-    data, spans = spans_in(values)
-    found = [data[start:end].tobytes() for start, end in zip(spans.starts, spans.ends, strict=True)]
+    values = bytes_of(CHUNK, ranges_of(rows, 0))[1:]
+    data, ranges = ranges_in(values)
+    found = [
+        data[start:end].tobytes() for start, end in zip(ranges.starts, ranges.ends, strict=True)
+    ]
     assert found == values.to_pylist()
-    assert spans.sizes.tolist() == [len(one) for one in found]
+    assert ranges.sizes.tolist() == [len(one) for one in found]
 
 
 def test_there_may_be_no_values() -> None:
-    nothing = Spans(np.empty(0, np.int64), np.empty(0, np.int64))
+    nothing = Ranges(np.empty(0, np.int64), np.empty(0, np.int64))
     assert bytes_of(CHUNK, nothing, nothing).to_pylist() == []
 
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 5), (99, 101), (5, 4)])
 def test_bytes_outside_of_the_chunk_are_an_error(start: int, end: int) -> None:
     with pytest.raises(ValueError, match=f"bytes {start} to {end}, outside of the chunk of 100"):
-        bytes_of(CHUNK, Spans(np.array([0, start]), np.array([1, end])))
+        bytes_of(CHUNK, Ranges(np.array([0, start]), np.array([1, end])))
