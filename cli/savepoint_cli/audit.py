@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -44,14 +43,6 @@ def _age(text: str) -> timedelta:
         # Without a unit it would be milliseconds, and young files would be deleted.
         raise click.BadParameter(f"{text!r} has no unit, expected such as 7d or 12h")
     return options.duration(text)
-
-
-@dataclass(frozen=True)
-class WrittenPage:
-    """A written page of HTML. ``size`` is in bytes."""
-
-    path: str
-    size: int
 
 
 @options.inspection()
@@ -109,7 +100,7 @@ def stats(
         text = page(report, savepoint.describe()).encode()
         with whole_file(html_file, is_overwritten=True) as file:
             file.write(text)
-        output.page(WrittenPage(html_file, len(text)))
+        output.page({"path": html_file, "size": len(text)})
     if report.problems:
         click.get_current_context().exit(1)
 

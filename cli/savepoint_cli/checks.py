@@ -6,8 +6,8 @@ A command ends with 1 if something is wrong with a savepoint, and with 3 if two 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,7 +24,7 @@ from savepoint_formats.plans.plan_diff import PlanVerdict
 if TYPE_CHECKING:
     from savepoint_cli.options import Opening
     from savepoint_cli.terminal.output import Output
-    from savepoint_database.checks.savepoint_diff import Difference, SavepointDiff, TableChanges
+    from savepoint_database.checks.savepoint_diff import SavepointDiff
     from savepoint_database.checks.verification import Depth
     from savepoint_formats.checks.faults import Fault
 
@@ -58,21 +58,9 @@ def verify(output: Output, opening: Opening, engine: Engine, is_quick: bool) -> 
         verification = engine.open(opening).verify(depth)
     except DamagedError as error:
         verification = checks.Verification.of_unreadable(opening.path, depth, error)
-    output.page(verification, ("Faults", [FaultLine.of(fault) for fault in verification.faults]))
+    output.page(verification, ("Faults", list(map(fault_row, verification.faults))))
     if not verification.is_whole:
         click.get_current_context().exit(DAMAGED)
-
-
-@dataclass(frozen=True)
-class DiffPage:
-    """The answer of ``diff`` without rows."""
-
-    before: str
-    after: str
-    result: str
-    is_equal: bool
-    differences: tuple[Difference, ...]
-    tables: tuple[TableChanges, ...]
 
 
 @options.inspection()
@@ -116,17 +104,16 @@ def diff(
     if is_feed:
         is_equal = _feed(output, comparison)
     else:
-        result = "equal" if comparison.is_equal else "different"
-        page = DiffPage(
-            opening.path,
-            other,
-            result,
-            comparison.is_equal,
-            comparison.differences,
-            comparison.tables,
-        )
-        output.page(page, ("Differences", page.differences), ("Tables", page.tables))
-        is_equal = page.is_equal
+        is_equal, differences = comparison.is_equal, comparison.differences
+        page = {
+            "before": opening.path,
+            "after": other,
+            "result": "equal" if is_equal else "different",
+            "is_equal": is_equal,
+            "differences": differences,
+            "tables": comparison.tables,
+        }
+        output.page(page, ("Differences", differences), ("Tables", comparison.tables))
         if output.format is OutputFormat.TEXT:
             _show_samples(output, comparison, rows)
     if not is_equal:
@@ -154,29 +141,23 @@ def _feed(output: Output, diff: SavepointDiff) -> bool:
     return is_equal
 
 
-@dataclass(frozen=True)
-class FaultLine:
+def fault_row(fault: Fault) -> dict[str, Any]:
     """A fault in few columns, for people."""
-
-    severity: str
-    check: str
-    where: tuple[str, ...]
-    problem: str
-    cost: str
-
-    @classmethod
-    def of(cls, fault: Fault) -> Self:
-        subtask = "" if fault.subtask is None else str(fault.subtask)
-        offset = "" if fault.offset is None else f" at byte {fault.offset}"
-        parts = {
-            "operator ": fault.operator,
-            "subtask ": subtask,
-            "state ": fault.state,
-            "key group ": fault.key_group,
-            "": fault.file and f"{fault.file}{offset}",
-        }
-        where = tuple(f"{name}{part}" for name, part in parts.items() if part)
-        return cls(fault.severity, fault.check, where, fault.problem, fault.cost)
+    offset = "" if fault.offset is None else f" at byte {fault.offset}"
+    places = {
+        "operator ": fault.operator,
+        "subtask ": "" if fault.subtask is None else str(fault.subtask),
+        "state ": fault.state,
+        "key group ": fault.key_group,
+        "": fault.file and f"{fault.file}{offset}",
+    }
+    return {
+        "severity": fault.severity,
+        "check": fault.check,
+        "where": tuple(f"{name}{place}" for name, place in places.items() if place),
+        "problem": fault.problem,
+        "cost": fault.cost,
+    }
 
 
 _LOST = (PlanVerdict.REBUILT, PlanVerdict.LOST)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -100,36 +100,15 @@ def doctor(
     if output.explains:
         output.page(
             compatibility,
-            ("States", state_lines(compatibility)),
+            ("States", state_rows(compatibility)),
             digest=[("Operators", _operators(compatibility))],
         )
         for rule in rules:
             output.explain(rule.title, rule.lines())
     else:
-        output.page(compatibility, ("States", state_lines(compatibility)), ("Rules", rules))
+        output.page(compatibility, ("States", state_rows(compatibility)), ("Rules", rules))
     if not compatibility.is_restorable:
         click.get_current_context().exit(NOT_RESTORABLE)
-
-
-@dataclass(frozen=True)
-class StateLine:
-    """A state for people, or the findings of its operator as a whole."""
-
-    operator: str
-    state: str
-    verdict: str
-    rules: tuple[str, ...]
-    kind: str
-
-
-@dataclass(frozen=True)
-class OperatorLine:
-    """An operator with all its states, for people."""
-
-    operator: str
-    states: int
-    verdict: str
-    rules: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -181,33 +160,43 @@ def rule_lines(compatibility: Compatibility) -> list[RuleLine]:
     ]
 
 
-def state_lines(compatibility: Compatibility) -> list[StateLine]:
-    """A line per state, the worst operators first."""
-    lines = []
-    for operator in _sorted(compatibility.operators):
-        if operator.findings:
-            verdict, rules = worst(each.verdict for each in operator.findings), operator.findings
-            lines.append(StateLine(operator.operator, "", verdict, _names(rules), "operator"))
-        lines += [
-            StateLine(
-                state.operator, state.state, state.verdict, _names(state.findings), state.kind
-            )
-            for state in operator.states
-        ]
-    return lines
+def state_rows(compatibility: Compatibility) -> list[dict[str, Any]]:
+    """A row per state, and one for findings of an operator as a whole; the worst operators first."""
+    return [
+        {
+            "operator": operator.operator,
+            "state": name,
+            "verdict": verdict,
+            "rules": _names(findings),
+            "kind": kind,
+        }
+        for operator in _sorted(compatibility.operators)
+        for name, verdict, findings, kind in _judged(operator)
+    ]
 
 
-def _operators(compatibility: Compatibility) -> list[OperatorLine]:
-    """A line per operator that has states or findings, the worst first."""
-    lines = []
-    for operator in _sorted(compatibility.operators):
-        findings = [each for state in operator.states for each in state.findings]
-        rules = _names((*operator.findings, *findings))
-        if operator.states or operator.findings:
-            lines.append(
-                OperatorLine(operator.operator, len(operator.states), operator.verdict, rules)
-            )
-    return lines
+def _judged(
+    operator: OperatorCompatibility,
+) -> Iterator[tuple[str, Verdict, tuple[Finding, ...], str]]:
+    if operator.findings:
+        verdict = worst(each.verdict for each in operator.findings)
+        yield "", verdict, operator.findings, "operator"
+    for state in operator.states:
+        yield state.state, state.verdict, state.findings, state.kind
+
+
+def _operators(compatibility: Compatibility) -> list[dict[str, Any]]:
+    """A row per operator that has states or findings, the worst first."""
+    return [
+        {
+            "operator": operator.operator,
+            "states": len(operator.states),
+            "verdict": operator.verdict,
+            "rules": _names(each for _, _, findings, _ in _judged(operator) for each in findings),
+        }
+        for operator in _sorted(compatibility.operators)
+        if operator.states or operator.findings
+    ]
 
 
 def _sorted(judged: Iterable[JudgedT]) -> list[JudgedT]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -48,35 +48,25 @@ def describe(output: Output, opening: Opening) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _OperatorLine:
-    """An operator on one line. ``size`` is in bytes."""
-
-    operator: str
-    size: int
-    states: tuple[str, ...]
-    problems: tuple[str, ...]
-
-    @classmethod
-    def of(cls, operator: OperatorDescription) -> Self:
-        # The names of stored timers are long and add nothing.
-        names = (
-            "timers" if state.kind.endswith("timers") else state.state for state in operator.states
-        )
-        return cls(
-            operator.uid or operator.hash,
-            operator.keyed_size + operator.operator_size,
-            tuple(dict.fromkeys(names)),
-            operator.problems,
-        )
-
-
-def _digest(operators: Sequence[OperatorDescription]) -> tuple[str, Sequence[_OperatorLine]]:
+def _digest(operators: Sequence[OperatorDescription]) -> tuple[str, Sequence[Any]]:
     """One line per operator with state, for a screen without room for more."""
-    lines = [
-        _OperatorLine.of(operator) for operator in operators if operator.states or operator.problems
+    rows = [
+        {
+            "operator": operator.uid or operator.hash,
+            "size": operator.keyed_size + operator.operator_size,
+            # The names of stored timers are long and add nothing.
+            "states": tuple(
+                dict.fromkeys(
+                    "timers" if state.kind.endswith("timers") else state.state
+                    for state in operator.states
+                )
+            ),
+            "problems": operator.problems,
+        }
+        for operator in operators
+        if operator.states or operator.problems
     ]
-    return f"Operators with state ({len(lines)} of {len(operators)})", lines
+    return f"Operators with state ({len(rows)} of {len(operators)})", rows
 
 
 @options.inspection("list")

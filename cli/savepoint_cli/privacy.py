@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -171,20 +170,14 @@ def find_values(
         click.get_current_context().exit(3)
 
 
-@dataclass(frozen=True, slots=True)
-class _SearchedRow:
-    path: str
-    checkpoint_id: int | None
-    entries: int
-    files: int
-    problems: tuple[str, ...]
-
-
-def _searched(snapshot: SearchedSnapshot) -> _SearchedRow:
-    files = len(snapshot.files)
-    return _SearchedRow(
-        snapshot.path, snapshot.checkpoint_id, snapshot.entries, files, snapshot.problems
-    )
+def _searched(snapshot: SearchedSnapshot) -> dict[str, Any]:
+    return {
+        "path": snapshot.path,
+        "checkpoint_id": snapshot.checkpoint_id,
+        "entries": snapshot.entries,
+        "files": len(snapshot.files),
+        "problems": snapshot.problems,
+    }
 
 
 def _lines(path: str | None) -> tuple[str, ...]:

@@ -108,6 +108,13 @@ def field_text(value: object, name: str = "") -> str:
             return str(value)
 
 
+def fields_of(record: Any) -> dict[str, Any]:
+    """Names and values of a record: a dict, or an instance of a dataclass."""
+    if isinstance(record, dict):
+        return record
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
 def is_of_records(value: object) -> bool:
     """Whether a field holds records."""
     return isinstance(value, tuple) and any(map(is_dataclass, value))

@@ -25,7 +25,13 @@ from savepoint_cli.terminal.cells import (
 )
 from savepoint_cli.terminal.folded_table import TextTable, folded, vertical
 from savepoint_cli.terminal.help import common_option
-from savepoint_formats.printable import json_printable, printable, without_secrets
+from savepoint_formats.printable import (
+    fields_of,
+    is_of_records,
+    json_printable,
+    printable,
+    without_secrets,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,7 +52,7 @@ class OutputFormat(StrEnum):
 
 
 class Output:
-    """Prints records: frozen dataclasses of plain values, or of more such records.
+    """Prints records: frozen dataclasses or dicts of plain values, or of more such records.
 
     Text is a table that fits a terminal; in a pipe or a file it is lines with tabs. A terminal shows
     one screen of a page, unless ``is_whole``.
@@ -67,7 +73,7 @@ class Output:
         """Prints a row, or a JSON line, per record; fields in ``whole`` are useless if they are cut."""
         if self.format is OutputFormat.JSON:
             for record in records:
-                _echo_json(asdict(record))
+                _echo_json(_plain(record))
         else:
             self._print_records(title, records, len(records), whole)
 
@@ -83,7 +89,7 @@ class Output:
         ``digest`` replace tables that don't fit; without a digest, their first rows are shown.
         """
         if self.format is OutputFormat.JSON:
-            _echo_json(asdict(record))
+            _echo_json(_plain(record))
             return
         lines = self._field_lines(record)
         _echo_all(lines)
@@ -203,8 +209,9 @@ class Output:
 
     def _field_lines(self, record: Any) -> list[str]:
         """A line per plain field that is not empty."""
+        values = fields_of(record)
         cells = {
-            name.replace("_", " "): self._field(name, getattr(record, name))
+            name.replace("_", " "): self._field(name, values[name])
             for name in _plain_fields([record])
         }
         said = {label: cell for label, cell in cells.items() if cell}
@@ -234,19 +241,16 @@ class Output:
         if not records:
             click.echo(printable(without_secrets(f"{title}: none")))
             return
+        rows = list(map(fields_of, records))
         names = [
             name
             for name in _plain_fields(records)
-            if not self.is_for_people
-            or any(self._field(name, getattr(record, name)) for record in records)
+            if not self.is_for_people or any(self._field(name, row[name]) for row in rows)
         ]
-        cells = [
-            [self._field(name, getattr(record, name)) for name in names]
-            for record in records[:limit]
-        ]
+        cells = [[self._field(name, row[name]) for name in names] for row in rows[:limit]]
         if self.explains and names[:1] == ["operator"]:
             _leave_out_repeated(cells)
-        numbers = _numbers([getattr(record, name) for record in records] for name in names)
+        numbers = _numbers([row[name] for row in rows] for name in names)
         headings = (name.replace("_", " ") for name in names)
         uncut = frozenset(names.index(name) for name in whole if name in names)
         self._print_table(title, TextTable(tuple(headings), cells, numbers, uncut))
@@ -349,13 +353,23 @@ def _leave_out_repeated(rows: list[list[str]]) -> None:
         row[0], above = "" if row[0] == above else row[0], row[0]
 
 
+def _plain(record: Any) -> dict[str, Any]:
+    """A record, and those in it, as dicts."""
+    if is_dataclass(record) and not isinstance(record, type):
+        return asdict(record)
+    fields_in = fields_of(record).items()
+    return {name: list(map(_plain, it)) if is_of_records(it) else it for name, it in fields_in}
+
+
 def _plain_fields(records: Sequence[Any]) -> Iterable[str]:
     """The names of fields that hold no records."""
-    for field in fields(records[0]):
-        values = [getattr(record, field.name) for record in records]
-        inner = (item for value in values if isinstance(value, tuple) for item in value)
-        if not any(map(is_dataclass, (*inner, *values))) and not _is_of_records(field.type):
-            yield field.name
+    first = records[0]
+    declared = {field.name: field.type for field in fields(first)} if is_dataclass(first) else {}
+    for name in fields_of(first):
+        values = [fields_of(record)[name] for record in records]
+        is_plain = not any(is_dataclass(value) or is_of_records(value) for value in values)
+        if is_plain and not _is_of_records(declared.get(name)):
+            yield name
 
 
 def _is_of_records(declared: object) -> bool:

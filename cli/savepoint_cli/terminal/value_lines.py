@@ -6,7 +6,7 @@ costs no more than its visible elements.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 from savepoint_cli.terminal.cells import person_cell, person_field, shortened
 from savepoint_database.types.spark_values import PRINTABLE
 from savepoint_database.types.timer_dates import for_people
-from savepoint_formats.printable import is_of_records, printable
+from savepoint_formats.printable import fields_of, is_of_records, printable
 from savepoint_formats.scan.splits import REASON
 from savepoint_formats.values.kryo.structs import UNDECODED
 
@@ -156,10 +156,9 @@ def _is_bytes(data_type: pa.DataType) -> bool:
 
 def record_lines(record: Any, depth: int = 0) -> Iterator[Line]:
     """All fields of the description of an operator or a state."""
-    for field in fields(record):
-        value, name = getattr(record, field.name), field.name.replace("_", " ")
-        if text := person_field(value, field.name):
-            yield Line(depth, name, text)
+    for name, value in fields_of(record).items():
+        if text := person_field(value, name):
+            yield Line(depth, name.replace("_", " "), text)
         if is_of_records(value):
             for inner in value:
                 yield from record_lines(inner, depth + 1)
@@ -192,12 +191,12 @@ def record_cells(
     records: Sequence[Any], short_ids: Mapping[str, str]
 ) -> tuple[list[str], list[tuple[str, ...]]]:
     """Names of columns and a row of cells per record, without columns that are empty in all records."""
+    rows = list(map(fields_of, records))
     cells = {
-        field.name.replace("_", " "): [
-            cut(shortened(person_field(getattr(record, field.name), field.name), short_ids))
-            for record in records
+        name.replace("_", " "): [
+            cut(shortened(person_field(row[name], name), short_ids)) for row in rows
         ]
-        for field in (fields(records[0]) if records else ())
+        for name in (rows[0] if rows else ())
     }
     filled = {name: texts for name, texts in cells.items() if any(texts)}
     return list(filled), list(zip(*filled.values(), strict=True))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from savepoint_cli.checks import FaultLine
-from savepoint_cli.doctor import rule_lines, state_lines
+from savepoint_cli.checks import fault_row
+from savepoint_cli.doctor import rule_lines, state_rows
 from savepoint_cli.terminal.value_lines import bounded, key_lines, record_cells
 from savepoint_cli.web.table_rows import PAGE_ROWS, TableRows, Wanted
 from savepoint_database.audit.key_state import key_texts
@@ -14,6 +14,7 @@ from savepoint_database.audit.statistics_views import statistics_tables
 from savepoint_database.snapshot.sql_tables import SqlTables
 from savepoint_formats.compatibility.rules import TARGETS, release_text
 from savepoint_formats.errors import SavepointError
+from savepoint_formats.printable import fields_of
 from savepoint_formats.quantities import ByteCount
 from savepoint_formats.tables.tables import KEY
 
@@ -53,7 +54,7 @@ class RecordsTable:
     def of(
         cls, title: str, records: Sequence[Any], short_ids: Mapping[str, str], size: str = ""
     ) -> RecordsTable:
-        bars = _bars([getattr(record, size) for record in records]) if size else []
+        bars = _bars([fields_of(record)[size] for record in records]) if size else []
         return cls(title, *record_cells(records, short_ids), bars)
 
 
@@ -131,8 +132,8 @@ def verify(served: Served, given: QueryParams) -> Values:
     if depth not in ("deep", "quick"):
         return {}
     verification = served.savepoint.verify("deep" if depth == "deep" else "quick")
-    lines = [FaultLine.of(fault) for fault in verification.faults]
-    return {"depth": depth, "answer": verification, "faults": _records(served, "Faults", lines)}
+    rows = list(map(fault_row, verification.faults))
+    return {"depth": depth, "answer": verification, "faults": _records(served, "Faults", rows)}
 
 
 def doctor(served: Served, given: QueryParams) -> Values:
@@ -147,7 +148,7 @@ def doctor(served: Served, given: QueryParams) -> Values:
         "target": target,
         "answer": compatibility,
         "rules": rule_lines(compatibility),
-        "states": _records(served, "States", state_lines(compatibility)),
+        "states": _records(served, "States", state_rows(compatibility)),
     }
 
 
@@ -234,4 +235,4 @@ def _bars(sizes: Sequence[int]) -> list[float]:
 
 
 def _size_field(record: Any) -> str:
-    return next((name for name in ("total_size", "size") if hasattr(record, name)), "")
+    return next((name for name in ("total_size", "size") if name in fields_of(record)), "")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from savepoint_database.audit.plots import plots
 from savepoint_formats.errors import MissingPackageError
-from savepoint_formats.printable import field_text, html_printable
+from savepoint_formats.printable import field_text, fields_of, html_printable
 from savepoint_formats.quantities import ByteCount, Share
 
 if TYPE_CHECKING:
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
     from savepoint_database.audit.statistics import SavepointStatistics, StateStatistics
     from savepoint_database.snapshot.description import SavepointDescription
     from savepoint_formats.statistics.distribution import Distribution
+
+    Row = dict[str, Any]
 
 # Notebooks style tables by three selectors; ours need more to take precedence.
 _OF_REPORT = ".savepoint-report" * 4
@@ -59,83 +60,60 @@ _PAGE = """<!DOCTYPE html>
 """
 
 
-@dataclass(frozen=True, slots=True)
-class StateSizes:
+def _sizes(state: StateStatistics, total: int) -> Row:
     """Numbers of keys and entries of a state, and the bytes of its rows."""
-
-    operator: str
-    state: str
-    kind: str
-    total_size: int
-    share: float
-    keys: int | None
-    rows: int | None
-    entries: int
-    min_size: int | None
-    mean_size: int | None
-    p50_size: int | None
-    p99_size: int | None
-    max_size: int | None
-
-    @classmethod
-    def of(cls, state: StateStatistics, total: int) -> Self:
-        counts = (state.keys, state.rows, state.entries)
-        sizes = (None if size is None else ByteCount(size) for size in _five(state.sizes))
-        share = Share(state.size / total if total else 0)
-        named = (state.operator, state.state, state.kind)
-        return cls(*named, ByteCount(state.size), share, *counts, *sizes)
+    least, mean, p50, p99, most = (
+        None if size is None else ByteCount(size) for size in _five(state.sizes)
+    )
+    return {
+        "operator": state.operator,
+        "state": state.state,
+        "kind": state.kind,
+        "total_size": ByteCount(state.size),
+        "share": Share(state.size / total if total else 0),
+        "keys": state.keys,
+        "rows": state.rows,
+        "entries": state.entries,
+        "min_size": least,
+        "mean_size": mean,
+        "p50_size": p50,
+        "p99_size": p99,
+        "max_size": most,
+    }
 
 
-@dataclass(frozen=True, slots=True)
-class StateContents:
+def _contents(state: StateStatistics) -> Row:
     """Values of a state; shares are in percent."""
+    least, mean, p50, p99, most = _five(state.items)
+    return {
+        "operator": state.operator,
+        "state": state.state,
+        "null": _share(state.nulls, state.null_share),
+        "empty": _share(state.empties, state.empty_share),
+        "min_items": least,
+        "mean_items": mean,
+        "p50_items": p50,
+        "p99_items": p99,
+        "max_items": most,
+        "first_access": state.first_access,
+        "last_access": state.last_access,
+        "expired": _share(state.expired, state.expired_share),
+        "problem": state.problem,
+    }
 
-    operator: str
-    state: str
-    null: str
-    empty: str
-    min_items: int | None
-    mean_items: float | None
-    p50_items: int | None
-    p99_items: int | None
-    max_items: int | None
-    first_access: str | None
-    last_access: str | None
-    expired: str
-    problem: str
 
-    @classmethod
-    def of(cls, state: StateStatistics) -> Self:
-        least, mean, p50, p99, most = _five(state.items)
-        return cls(
-            state.operator,
-            state.state,
-            _share(state.nulls, state.null_share),
-            _share(state.empties, state.empty_share),
-            least,
-            mean,
-            p50,
-            p99,
-            most,
-            state.first_access,
-            state.last_access,
-            _share(state.expired, state.expired_share),
-            state.problem,
-        )
-
-    def tells_something(self) -> bool:
-        return any((self.null, self.empty, self.min_items, self.first_access, self.problem))
+_TELLING = ("null", "empty", "min_items", "first_access", "problem")
 
 
 def statistics_tables(
     report: SavepointStatistics, *, with_key_groups: bool = False
 ) -> list[tuple[str, Sequence[Any]]]:
     """Titles and rows of the tables for people."""
-    contents = [StateContents.of(state) for state in report.states]
+    contents = map(_contents, report.states)
     states, largest_keys = _largest_tables(report)
     tables: list[tuple[str, Sequence[Any]]] = [
         states,
-        ("Values: nulls, empties, items", [state for state in contents if state.tells_something()]),
+        ("Values: nulls, empties, items", [row for row in contents if any(map(row.get, _TELLING))]),
         ("Timers", report.timers),
         ("Skew", report.skew),
         ("Subtasks", report.subtasks),
@@ -152,7 +130,7 @@ def largest_tables(report: SavepointStatistics) -> list[tuple[str, Sequence[Any]
 
 
 def _largest_tables(report: SavepointStatistics) -> list[tuple[str, Sequence[Any]]]:
-    states = [StateSizes.of(state, report.size) for state in report.states]
+    states = [_sizes(state, report.size) for state in report.states]
     return [
         ("States: bytes, keys, entries, bytes of a row", states),
         ("Largest keys", report.largest_keys),
@@ -198,7 +176,7 @@ def html_page(
     facts: dict[str, str],
     tables: Iterable[tuple[str, Sequence[Any]]],
 ) -> str:
-    """A page of tables in the style of ``page``, without plots; rows are dataclasses."""
+    """A page of tables in the style of ``page``, without plots; rows are records."""
     parts = [
         f'<div class="savepoint-report"><style>{_STYLE}</style>',
         f"<h1>{html_printable(title)}</h1>",
@@ -254,25 +232,23 @@ def _facts(facts: dict[str, str]) -> list[str]:
     return ['<div class="facts">', *shown, "</div>"]
 
 
-def _table(title: str, rows: Sequence[Any]) -> str:
-    names = [field.name for field in fields(rows[0])] if rows else []
-    filled = [name for name in names if any(_cell(name, getattr(row, name)) for row in rows)]
-    kinds = {name: _kind(rows, name) for name in filled}
+def _table(title: str, records: Sequence[Any]) -> str:
+    rows = list(map(fields_of, records))
+    names = rows[0] if rows else ()
+    filled = [name for name in names if any(_cell(name, row[name]) for row in rows)]
+    kinds = {name: _kind(row[name] for row in rows) for name in filled}
     head = "".join(
         f"<th{kinds[name]}>{html_printable(name.replace('_', ' '))}</th>" for name in filled
     )
     body = "\n".join(
-        "<tr>"
-        + "".join(f"<td{kinds[name]}>{_cell(name, getattr(row, name))}</td>" for name in filled)
-        + "</tr>"
+        f"<tr>{''.join(f'<td{kinds[name]}>{_cell(name, row[name])}</td>' for name in filled)}</tr>"
         for row in rows
     )
     table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
     return f'<h2>{html_printable(title)}</h2>\n<div class="wide">{table}</div>'
 
 
-def _kind(rows: Sequence[Any], name: str) -> str:
-    values = [getattr(row, name) for row in rows]
+def _kind(values: Iterable[Any]) -> str:
     is_number = any(isinstance(value, int | float) and value is not True for value in values)
     return ' class="number"' if is_number else ""
 

@@ -149,13 +149,8 @@ class ErasureCertificate:
         return html_page("Erasure of values", verdict, facts, shown)
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    text: str
-
-
-def _lines(texts: Sequence[str]) -> list[_Line]:
-    return [_Line(text) for text in texts]
+def _lines(texts: Sequence[str]) -> list[dict[str, str]]:
+    return [{"text": text} for text in texts]
 
 
 def _places(places: Sequence[FoundPlace]) -> tuple[CertifiedPlace, ...]:
