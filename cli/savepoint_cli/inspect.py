@@ -13,6 +13,7 @@ from savepoint_cli import options
 from savepoint_cli.terminal.help import command
 from savepoint_cli.terminal.output import output_option
 from savepoint_database.rows.rows import first_rows
+from savepoint_database.snapshot.key_types import described_job_types
 from savepoint_formats.extras import imported
 
 if TYPE_CHECKING:
@@ -129,8 +130,6 @@ def state_types(output: Output, job: str) -> None:
     \b
     savepoint types orders.py
     """
-    from savepoint_database.snapshot.key_types import described_job_types  # noqa: PLC0415  # YAML is slow
-
     with click.open_file(job, "rb") as file:
         source = options.utf8_text(file.read(), file.name)
     output.text({"job": job}, described_job_types(source, job))

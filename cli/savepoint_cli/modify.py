@@ -16,7 +16,7 @@ import click
 from savepoint_cli import completion, options
 from savepoint_cli.engine import started_session
 from savepoint_cli.terminal import progress
-from savepoint_database.types.class_library import ClassLibrary
+from savepoint_database.types.class_library import ClassLibrary, class_descriptions_text
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_formats.printable import printable
 from savepoint_formats.snapshots.from_scala import ScalaTarget
@@ -295,8 +295,6 @@ def classes(
     savepoint classes s3://jobs/flink-1.20 --jar app.jar
     savepoint classes s3://jobs/flink-1.20 --source src/main/java
     """
-    from savepoint_database.types.class_library import class_descriptions_text  # noqa: PLC0415  # YAML is slow
-
     savepoint, reason = opening.open(), None
     with progress.counting(f"Looking for classes in {opening.path}", "values") as on_progress:
         if jars or sources:

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import state_processor
 from savepoint_cli import completion
 from savepoint_cli.terminal import progress
 from savepoint_cli.terminal.help import Command, common_option
 from savepoint_cli.terminal.output import Output, output_option
+from savepoint_database.snapshot.key_types import types_of_text
 from savepoint_database.snapshot.kubernetes_snapshots import kubernetes_snapshot
+from savepoint_database.types.class_library import described_classes
 from savepoint_database.types.flink_units import milliseconds
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.printable import printable
@@ -137,10 +140,8 @@ class Opening:
         """
         path = self.path
         if self.trigger or self.trigger_into:
-            from state_processor import take_savepoint  # noqa: PLC0415  # HTTP is slow to import
-
             with usage_errors():
-                path = take_savepoint(path, self.trigger_into, on_progress=_note)
+                path = state_processor.take_savepoint(path, self.trigger_into, on_progress=_note)
             _note(f"{path} is complete, and stays")
         savepoint = Savepoint.open(path, **self.settings)
         shown = click.get_current_context().params.get("output")
@@ -170,15 +171,11 @@ def _uids(path: Path) -> list[str]:
 
 
 def _classes(path: str) -> tuple[KryoClass, ...]:
-    from savepoint_database.types.class_library import described_classes  # noqa: PLC0415  # YAML is slow
-
     with click.open_file(path, "rb") as file:
         return described_classes(utf8_text(file.read(), file.name), file.name)
 
 
 def _types(path: str) -> dict[str, dict[str, str]]:
-    from savepoint_database.snapshot.key_types import types_of_text  # noqa: PLC0415  # YAML is slow
-
     with click.open_file(path, "rb") as file:
         return types_of_text(utf8_text(file.read(), file.name), file.name)
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import yaml
+
 from savepoint_database.snapshot.planned_operators import compiled_plan
 from savepoint_database.snapshot.snapshot import Snapshot
 from savepoint_formats.errors import PlanError
@@ -72,8 +74,6 @@ def given_matches(
 
 
 def _matches(path: PathText) -> dict[int, int | None]:
-    import yaml  # noqa: PLC0415  # slow
-
     try:
         pairs = yaml.safe_load(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:

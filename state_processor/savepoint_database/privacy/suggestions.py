@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import yaml
 
 from savepoint_database.privacy.field_walk import FieldWalk
 from savepoint_database.privacy.mask_methods import FieldType
@@ -121,8 +122,6 @@ class MaskSuggestions:
 
     def to_yaml(self) -> str:
         """The rules as a file, with the counts in comments."""
-        import yaml  # noqa: PLC0415  # YAML is slow
-
         lines = ["# Read each rule: names and forms of texts are all that was looked at.", "rules:"]
         for known in self.fields:
             is_text = known.type == FieldType.TEXT

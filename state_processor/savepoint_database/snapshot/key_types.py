@@ -24,9 +24,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import yaml
+
 from savepoint_database.snapshot.operator import id_called
 from savepoint_database.types.type_names import parse_type
 from savepoint_database.types.types import TypeInformation
+from savepoint_database.types.yaml_section import YamlSection
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.errors import DescriptionError, KeyTypeError
 from savepoint_formats.key_groups.operator_id import OperatorId
@@ -144,8 +147,6 @@ def types_of_file(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
 
 def types_of_text(text: str, file: str) -> dict[str, dict[str, str]]:
     """Types in the content of a file; see ``types_of_file``."""
-    from savepoint_database.types.yaml_section import YamlSection  # noqa: PLC0415  # YAML is slow
-
     whole = YamlSection.of_text(text, file)
     return {
         uid: {state: section.text(state) for state in section.fields}
@@ -170,8 +171,6 @@ def described_job_types(source: str, file: str) -> str:
 
     Raises ``DescriptionError`` if the source is no Python, or names no state.
     """
-    import yaml  # noqa: PLC0415  # it is slow
-
     return str(
         yaml.safe_dump(job_types(source, file), sort_keys=False, allow_unicode=True, width=1000)
     )

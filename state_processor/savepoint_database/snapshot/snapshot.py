@@ -29,6 +29,7 @@ from savepoint_database.snapshot.planned_operators import (
 )
 from savepoint_database.snapshot.retained import read_newest
 from savepoint_database.snapshot.sql_tables import SqlTables
+from savepoint_database.types.class_library import class_descriptions
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.errors import (
     OperatorNotFoundError,
@@ -397,7 +398,5 @@ def _kryo(metadata: CheckpointMetadata, classes: tuple[KryoClass, ...]) -> KryoD
 
 def _described(classes: DescribedClasses) -> tuple[KryoClass, ...]:
     if isinstance(classes, str | os.PathLike):
-        from savepoint_database.types.class_library import class_descriptions  # noqa: PLC0415  # YAML is slow
-
         return class_descriptions(classes)
     return tuple(classes)

@@ -354,7 +354,7 @@ class StateChanges:
             >>> old = Savepoint.load(spark, "s3://jobs/orders/savepoint-1a2b", plan="orders-v1.json")
             >>> old.sql_migrate("orders-v2.json").write("s3://jobs/orders/for-v2")
         """
-        from savepoint_spark.savepoint.sql_migration import SqlMigration  # noqa: PLC0415  # a ring
+        from savepoint_spark.savepoint.sql_migration import SqlMigration  # noqa: PLC0415  # comparing plans is slow to import
 
         return SqlMigration.of(self.writer(), new_plan, matches).migrated(allow_loss=allow_loss)
 
