@@ -18,6 +18,7 @@ from savepoint_cli.terminal.help import Command, common_option
 from savepoint_cli.terminal.output import Output, output_option
 from savepoint_database.snapshot.key_types import types_of_text
 from savepoint_database.snapshot.kubernetes_snapshots import kubernetes_snapshot
+from savepoint_database.snapshot.snapshot import opening_of
 from savepoint_database.types.class_library import described_classes
 from savepoint_database.types.flink_units import milliseconds
 from savepoint_formats.errors import SavepointError
@@ -123,15 +124,9 @@ class Opening:
     @property
     def settings(self) -> dict[str, Any]:
         """The keyword arguments of ``Savepoint.open``."""
-        return {
-            "uids": (*self.uids, *(self.listed_uids or ())),
-            "allow_paths": self.allow_paths,
-            "strict_paths": self.strict_paths,
-            "key_types": self.key_types,
-            "types": self.types,
-            "kryo_classes": self.kryo_classes or (),
-            "plan": self.plan,
-        }
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        uids = (*self.uids, *(self.listed_uids or ()))
+        return opening_of({**given, "uids": uids, "kryo_classes": self.kryo_classes or ()})
 
     def open(self) -> Savepoint:
         """Opens it; answers call its operators by short names from then on.

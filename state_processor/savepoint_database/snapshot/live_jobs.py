@@ -184,56 +184,41 @@ def _jobs(rest: RestInterface) -> Iterator[LiveJob]:
         yield LiveJob(rest, job["jid"], str(job.get("name")), str(job.get("state")))
 
 
-@dataclass(frozen=True, slots=True)
-class LatestMetadata:
-    """The ``_metadata`` of the latest snapshot of a job.
+def read_latest(
+    address: str, rules: PathRules
+) -> tuple[str, SnapshotDirectory, bytes, dict[str, str]]:
+    """The path of the latest snapshot of a job, its directory and ``_metadata``, and names of operators.
 
-    Attributes:
-        path: Path of the snapshot.
-        directory: Directory of its files.
-        data: Bytes of its ``_metadata``.
-        names: Hash of an operator -> the name that the cluster gives it.
+    Asks the cluster again, for a few seconds, if the checkpoint that it names is gone.
+
+    Raises:
+        SavepointNotFoundError: The job has no snapshot yet, or no path leads to it from here.
+        JobNotFoundError, AmbiguousJobError: The address names no job, or several.
+        ClusterError, UnreachableError: The cluster refuses, or does not answer.
     """
-
-    path: str
-    directory: SnapshotDirectory
-    data: bytes
-    names: dict[str, str]
-
-    @classmethod
-    def of(cls, address: str, rules: PathRules) -> LatestMetadata:
-        """Asks the cluster again, for a few seconds, if the checkpoint that it names is gone.
-
-        Raises:
-            SavepointNotFoundError: The job has no snapshot yet, or no path leads to it from here.
-            JobNotFoundError, AmbiguousJobError: The address names no job, or several.
-            ClusterError, UnreachableError: The cluster refuses, or does not answer.
-        """
-        job = LiveJob.of(address)
-        problem, end = (
-            f"job {job.name} has deleted all that it names",
-            time.monotonic() + _PATIENCE_SECONDS,
-        )
-        while time.monotonic() < end:
-            snapshot = job.latest()
-            if snapshot is not None:
-                try:
-                    directory = SnapshotDirectory.of(snapshot.path, rules)
-                    data = directory.read_metadata()
-                except SavepointNotFoundError as error:
-                    problem = str(error)
-                else:
-                    message = (
-                        f"{address}: {snapshot.path} is read, the newest of job {job.name}. A job removes"
-                        f" its older checkpoints: {_TRIGGER} that stays"
-                    )
-                    warnings.warn(message, NewestSnapshotWarning, stacklevel=4)
-                    return cls(snapshot.path, directory, data, job.names())
-            time.sleep(_POLL_SECONDS)
-        raise SavepointNotFoundError(
-            f"{problem}; the cluster names this path, which may be on its own machines, or deleted"
-            f" already: {_TRIGGER} that stays"
-        )
+    job = LiveJob.of(address)
+    problem = f"job {job.name} has deleted all that it names"
+    end = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < end:
+        snapshot = job.latest()
+        if snapshot is not None:
+            try:
+                directory = SnapshotDirectory.of(snapshot.path, rules)
+                data = directory.read_metadata()
+            except SavepointNotFoundError as error:
+                problem = str(error)
+            else:
+                message = (
+                    f"{address}: {snapshot.path} is read, the newest of job {job.name}. A job removes"
+                    f" its older checkpoints: {_TRIGGER} that stays"
+                )
+                warnings.warn(message, NewestSnapshotWarning, stacklevel=4)
+                return snapshot.path, directory, data, job.names()
+        time.sleep(_POLL_SECONDS)
+    raise SavepointNotFoundError(
+        f"{problem}; the cluster names this path, which may be on its own machines, or deleted"
+        f" already: {_TRIGGER} that stays"
+    )
 
 
 def live_snapshots(address: str) -> list[LiveSnapshot]:

@@ -151,14 +151,13 @@ class Snapshot:
         path = path_text(path)
         rules = PathRules.of(allow_paths, is_strict=strict_paths)
         if is_live(path):
-            from savepoint_database.snapshot.live_jobs import LatestMetadata  # noqa: PLC0415  # HTTP is slow to import
+            from savepoint_database.snapshot.live_jobs import read_latest  # noqa: PLC0415  # HTTP is slow to import
 
-            latest = LatestMetadata.of(path, rules)
-            path, directory, data = latest.path, latest.directory, latest.data
-            metadata = _metadata(directory, data, latest.names)
+            path, directory, data, vertices = read_latest(path, rules)
         else:
             path, directory, data = read_newest(path, rules)
-            metadata = _metadata(directory, data)
+            vertices = {}
+        metadata = _metadata(directory, data, vertices)
         names = names_by_id(metadata, uids, path)
         kryo = _kryo(metadata, _described(kryo_classes))
         keys = key_serializers(key_types or {}, metadata.operators, path)
@@ -377,7 +376,7 @@ class Snapshot:
 
 
 def _metadata(
-    directory: SnapshotDirectory, data: bytes, names: Mapping[str, str] | None = None
+    directory: SnapshotDirectory, data: bytes, names: Mapping[str, str]
 ) -> CheckpointMetadata:
     """The parsed ``_metadata``; operators without a name get that of ``names``."""
     metadata = CheckpointMetadata.read(DataInputView(data, directory.metadata_path))
