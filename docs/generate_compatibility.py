@@ -25,8 +25,8 @@ Place = tuple[str, str, str]
 
 _TEXT = """# Compatibility
 
-What was read, written and restored, by release of Flink, by type, and by release of Python and PySpark. Every number on this
-page comes from a run, and the page is made of the results that the runs have left. What no run has tried is not here.
+This page lists what was read, written and restored, by release of Flink, by type, and by release of Python and PySpark. Every
+number comes from a run: the page is generated from the results of runs. It says nothing about what no run has tried.
 
 A round trip reads every state of a savepoint into a DataFrame, writes all of them into a new savepoint by `with_state`, and
 compares the rows of both:
@@ -37,7 +37,7 @@ PYTHONPATH=formats:state_processor:cli:tests python -m round_trip sample_savepoi
 
 {trips}
 
-| what becomes of a state | meaning                                                                                  |
+| result of a state       | meaning                                                                                  |
 |-------------------------|------------------------------------------------------------------------------------------|
 | equal                   | all of its rows were written, and are the same afterwards                                |
 | passed                  | timers, and state that only its operator knows: bytes that were copied, with equal rows  |
@@ -46,9 +46,9 @@ PYTHONPATH=formats:state_processor:cli:tests python -m round_trip sample_savepoi
 
 ## Releases of Flink
 
-A real Flink then restores both the savepoint and what was made of its rows, and shows all that it sees: values, timers,
-windows, elements. It is named here if it saw the same. A release that has no sample has written savepoints of its own for
-this, of state that it had restored.
+A real Flink then restores both the savepoint and the one made of its rows, and prints all values, timers, windows and elements.
+The table names a Flink if both prints were the same. A release without a sample wrote its own savepoints for this, from state
+that it had restored.
 
 ```bash
 SAVEPOINT_ROUND_TRIPS=all SAVEPOINT_ROUND_TRIPS_FILE=tests/round_trip/results/restored.json \\
@@ -59,7 +59,7 @@ SAVEPOINT_ROUND_TRIPS=all SAVEPOINT_ROUND_TRIPS_FILE=tests/round_trip/results/re
 
 {releases}
 
-A release that stands as a range did not leave its name: `_metadata` tells the range. No savepoint of {absent} is at hand.
+A range of releases means that the savepoint does not name its release: `_metadata` tells only the range. There was no savepoint of {absent}.
 Savepoints of Flink 1.18 and 1.20 that were migrated, and then restored by Flink 2, are on the page about
 [upgrades](how-to/upgrade-flink.md).
 
@@ -74,7 +74,7 @@ those of the [layouts](formats/values.md).
 
 {types}
 
-No savepoint at hand has {unmet}. Tests of bytes hold these types; this page claims nothing of them.
+No savepoint here has {unmet}. Tests with bytes cover these types; this page claims nothing about them.
 
 ## What is not written
 
