@@ -66,7 +66,7 @@ JOB_OPERATOR_RULES: tuple[Rule[OperatorPair], ...] = (
         whole_if(lambda pair: pair.new is None and not pair.likely),
         "the new job has no operator with this uid. Flink refuses the savepoint, or drops the state"
         " if it is started with --allowNonRestoredState",
-        "if the state may go: savepoint remove-operator PATH OPERATOR OUT, or --allowNonRestoredState;"
+        "if you don't need the state: savepoint remove-operator PATH OPERATOR OUT, or --allowNonRestoredState;"
         " if the operator has another uid now: savepoint rename-operator PATH OPERATOR UID OUT",
         f"{UPGRADING}#matching-operator-state",
     ),
@@ -100,8 +100,8 @@ JOB_OPERATOR_RULES: tuple[Rule[OperatorPair], ...] = (
         "default-max-parallelism",
         Verdict.RESTORABLE,
         _max_parallelism(is_default=True),
-        "the new job has the max parallelism that Flink gives to those that ask for none: such a job"
-        " takes that of the savepoint. One that asks for it is refused",
+        "the new job has Flink's default max parallelism. A job that asks for none"
+        " takes the savepoint's; a job that asks for the default is refused",
         "if the job asks for it: savepoint rescale PATH OUT --max-parallelism N",
         "StateAssignmentOperation; KeyGroupRangeAssignment",
     ),
@@ -122,7 +122,7 @@ JOB_STATE_RULES: tuple[Rule[StatePair], ...] = (
         whole_if(lambda pair: pair.new is None and not pair.likely),
         "the new job does not declare it: Flink keeps it, and writes it into each later savepoint."
         " The classes of its serializers must still be there",
-        "if it may go: savepoint remove-state PATH OPERATOR STATE OUT; if it has another name now:"
+        "if you don't need it: savepoint remove-state PATH OPERATOR STATE OUT; if it has another name now:"
         " savepoint rename-state PATH OPERATOR OLD NEW OUT",
         UPGRADING,
     ),
@@ -131,7 +131,7 @@ JOB_STATE_RULES: tuple[Rule[StatePair], ...] = (
         Verdict.RESTORABLE,
         _moved,
         "the new job declares a state of the same type under another name, which begins with nothing:"
-        " Flink restores it without these values, and says nothing",
+        " Flink restores it without these values, and without an error",
         "if it is the same state: savepoint rename-state PATH OPERATOR OLD NEW OUT",
         UPGRADING,
     ),

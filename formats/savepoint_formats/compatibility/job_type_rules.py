@@ -90,7 +90,7 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
         "key-type-unknown",
         Verdict.UNKNOWN,
         _fixed("key", Outcome.UNKNOWN),
-        "the serializer of the keys is another one, and not known here",
+        "the serializer of the keys changed to an unknown one",
         "try the restore",
         "TypeSerializerSnapshot.resolveSchemaCompatibility",
     ),
@@ -99,14 +99,14 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
         Verdict.NOT_RESTORABLE,
         _fixed("namespace", Outcome.MIGRATED, Outcome.INCOMPATIBLE),
         "the windows, or other namespaces, have another type, which Flink never migrates",
-        "keep the window assigner, or give the operator another uid and let it begin with nothing",
+        "keep the window assigner, or give the operator another uid and let it begin without state",
         "RegisteredKeyValueStateBackendMetaInfo",
     ),
     Rule(
         "namespace-type-unknown",
         Verdict.UNKNOWN,
         _fixed("namespace", Outcome.UNKNOWN),
-        "the serializer of the windows, or other namespaces, is another one, and not known here",
+        "the serializer of the windows, or other namespaces, changed to an unknown one",
         "try the restore",
         "TypeSerializerSnapshot.resolveSchemaCompatibility",
     ),
@@ -115,7 +115,7 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
         Verdict.NOT_RESTORABLE,
         _map_key,
         "the key of a map state changed in a way that needs a migration, which RocksDB and ForSt do"
-        " for the values of maps alone",
+        " only for the values of maps",
         "restore it with the hashmap backend, and take another savepoint there; or "
         + ANOTHER_STATE,
         "RocksDBKeyedStateBackend.migrateStateValues",
@@ -179,7 +179,7 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
         "sql-row",
         Verdict.AFTER_MIGRATION,
         "a row of a SQL operator has other types, which Flink does not migrate",
-        "savepoint sql-diff tells what belongs together; savepoint add-field, drop-field and"
+        "savepoint sql-diff matches old and new operators; savepoint add-field, drop-field and"
         " widen-field change rows",
         "RowDataSerializer.RowDataSerializerSnapshot",
     ),
@@ -209,15 +209,15 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
     _change(
         "field-removed",
         Verdict.RESTORABLE,
-        "a POJO has lost a field: Flink migrates, and its values are gone",
-        "nothing needs to be done if they may go",
+        "a POJO has lost a field: Flink migrates, and drops its values",
+        "nothing needs to be done if you don't need them",
         _EVOLUTION,
     ),
     _change(
         "field-renamed",
         Verdict.RESTORABLE,
         "a POJO has lost a field, and has a new one of the same type. Flink does not see a new name in"
-        " that: the old values are gone",
+        " that, and drops the old values",
         "if it is the same field: savepoint rename-field PATH OPERATOR STATE OLD NEW OUT",
         _EVOLUTION,
     ),
@@ -241,7 +241,7 @@ JOB_TYPE_RULES: tuple[Rule[StatePair], ...] = (
         Verdict.RESTORABLE,
         "classes are registered with Kryo in another order, or not any more: Flink keeps the old"
         " numbers. Classes that were registered must still be there",
-        "keep the classes; a registration may go, its class may not",
+        "keep the classes; you may remove a registration, but not its class",
         "KryoSerializerSnapshot",
     ),
     _change(

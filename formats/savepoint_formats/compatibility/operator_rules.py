@@ -100,7 +100,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
         "in-flight",
         Verdict.UNKNOWN,
         _in_flight,
-        "an unaligned checkpoint holds records on their way, which Flink does not support to restore"
+        "an unaligned checkpoint holds records in flight, and Flink does not support restoring them"
         " by another minor release",
         "take a savepoint of the job, or an aligned checkpoint",
         _CHECKPOINTS,
@@ -110,7 +110,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
         "no-uid",
         Verdict.UNKNOWN,
         _without_uid,
-        "the job sets no uid: the hash is that of the operator's place in the job, and another job,"
+        "the job sets no uid: the hash follows from the operator's place in the job, and another job,"
         " or the same one in another release, may not find the state",
         _SET_UIDS,
         _MATCHING,
@@ -120,7 +120,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
         "uid",
         Verdict.RESTORABLE,
         _without_uid,
-        "only a hash is stored. If it is not that of a uid but of the operator's place in the job,"
+        "only a hash is stored. If it follows not from a uid but from the operator's place in the job,"
         " another job, or the same one in another release, may not find the state",
         f"name the uids by --uid, to see which operators have one; {_SET_UIDS}",
         _MATCHING,
@@ -159,7 +159,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
         Verdict.UNKNOWN,
         _of_rocksdb_or_forst,
         "ForSt reads its own files; those of RocksDB have handles of the same type",
-        "ask who wrote them: the job's state.backend.type",
+        "look up the backend that wrote them: the job's state.backend.type",
         _CHECKPOINTS,
         crosses=on(FORST),
     ),
@@ -176,7 +176,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
         "backend-format-before-1.13",
         Verdict.UNKNOWN,
         _of_type("files of the backend that wrote them", KeyedHandleType.KEY_GROUPS_V1),
-        "up to Flink 1.12 savepoints have the format of their backend too, and do not say which",
+        "up to Flink 1.12 savepoints have the format of their backend, and do not name it",
         CONVERT,
         _CHECKPOINTS,
         crosses=on(*BACKENDS),
@@ -194,7 +194,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
         "changelog",
         Verdict.UNKNOWN,
         _changelog,
-        "Flink says nothing of changelogs from one release to another",
+        "Flink does not document whether another release restores changelogs",
         f"take a canonical savepoint of the job; or {CONVERT}",
         _CHECKPOINTS,
         crosses=to_another,
@@ -203,7 +203,7 @@ OPERATOR_RULES: tuple[Rule[OperatorFacts], ...] = (
         "changelog-enabled",
         Verdict.RESTORABLE,
         _changelog,
-        "a job without a changelog can't read one, nor one with another state backend below it",
+        "a job without a changelog, or with another state backend below it, can't read one",
         f"set state.changelog.enabled in the job, and keep its backend; or {CONVERT}",
         "ChangelogStateBackendHandle",
     ),

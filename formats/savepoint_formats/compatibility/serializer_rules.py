@@ -87,7 +87,7 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
         Verdict.SILENT_CORRUPTION,
         _kryo,
         "Flink 1 writes by Kryo 2.24, Flink 2 reads by Kryo 5.6, and the serializer snapshot of both"
-        " is the same, so that Flink 2 does not notice. The bytes of some classes are alike, those of"
+        " is the same, so Flink 2 does not notice. The bytes of some classes are the same, those of"
         " most are not: values are wrong without an error, or the restore fails when it reads them",
         "do not restore it as it is: savepoint migrate writes it for Flink 2, if your own classes in"
         " it are described. Or keep the state in a POJO, an Avro class or under a serializer of your"
@@ -99,7 +99,7 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
         "kryo-collection",
         Verdict.AFTER_MIGRATION,
         _collection_fields,
-        "Flink 1 leaves a List, Map or Set in a POJO to Kryo; Flink 2 has serializers of its own"
+        "Flink 1 gives a List, Map or Set in a POJO to Kryo; Flink 2 has serializers of its own"
         " for them, and refuses the POJO, or fails when it reads it. If the field is declared without"
         " type arguments, or with some that have arguments or are wildcards, as List<List<String>>, it"
         " stays with Kryo, and its values may be wrong",
@@ -113,7 +113,7 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
         "scala",
         Verdict.AFTER_MIGRATION,
         _of_class(_SCALA),
-        "Flink 2 has no API for Scala, and so not the class of this serializer snapshot",
+        "Flink 2 has no API for Scala, so the class of this serializer snapshot is missing",
         "savepoint migrate --scala writes it for flink-scala-api (flinkx), or for a job in Java, as"
         " POJOs (pojo) or rows (row)",
         f"{NOTES_2_0} (Scala DataStream API)",
@@ -133,9 +133,9 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
         "two-phase-commit",
         Verdict.NOT_RESTORABLE,
         _of_class(_TWO_PHASE),
-        "sinks of this kind are gone from Flink 2's API, and the class of the serializer snapshot"
+        "Flink 2's API has no sinks of this kind, and the class of the serializer snapshot"
         " is in another package",
-        "stop the job with a savepoint, so that the sink commits; use a sink of the new API, and"
+        "stop the job with a savepoint to let the sink commit; use a sink of the new API, and"
         " leave this state out (savepoint remove-operator)",
         f"{NOTES_2_0} (SinkFunction, Sink V1)",
         crosses=made_by_1_to_2,
@@ -145,7 +145,7 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
         Verdict.NOT_RESTORABLE,
         _of_class(_KAFKA_PRODUCER),
         "Kafka's connector for Flink 2 has no FlinkKafkaProducer",
-        "stop the job with a savepoint, so that the sink commits; use KafkaSink, and leave this"
+        "stop the job with a savepoint to let the sink commit; use KafkaSink, and leave this"
         " state out (savepoint remove-operator)",
         f"{NOTES_2_0} (SinkFunction, Sink V1)",
         crosses=made_by_1_to_2,
@@ -163,9 +163,9 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
         "java-serialized",
         Verdict.UNKNOWN,
         _of_class(_JAVA),
-        "values are objects as Java's serialization writes them: they are read if all their classes"
-        " are there, with the same serialVersionUID",
-        "look which classes the values have, and whether they come from Flink or its libraries",
+        "values are objects that Java's serialization wrote: they are read if all their classes"
+        " exist, with the same serialVersionUID",
+        "check which classes the values have, and whether they come from Flink or its libraries",
         "JavaSerializer",
         crosses=made_by_1_to_2,
     ),
@@ -173,8 +173,8 @@ SERIALIZER_RULES: tuple[Rule[SerializerUse], ...] = (
         "unknown-serializer",
         Verdict.UNKNOWN,
         _unknown,
-        "the serializer is one of the job or of a library, in this version or at all",
-        "see to it that its snapshot class is there for the target, and reads what it has written",
+        "the serializer, or its version, belongs to the job or to a library",
+        "make sure that its snapshot class exists for the target, and reads its old state",
         "TypeSerializerSnapshot.resolveSchemaCompatibility",
         crosses=to_another,
     ),

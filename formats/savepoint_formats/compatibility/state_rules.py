@@ -86,7 +86,7 @@ SNAPSHOT_RULES: tuple[Rule[SnapshotFacts], ...] = (
         "downgrade",
         Verdict.UNKNOWN,
         whole_if(lambda _: True),
-        "Flink promises that newer releases read what older ones wrote, not the other way",
+        "Flink promises that newer releases read the state of older ones, not the other way round",
         "try the restore; or restore it by the release that wrote it",
         f"{UPGRADING}#compatibility-table",
         crosses=is_back_only,
@@ -95,8 +95,8 @@ SNAPSHOT_RULES: tuple[Rule[SnapshotFacts], ...] = (
         "major-version",
         Verdict.RESTORABLE,
         whole_if(lambda _: True),
-        "Flink promises nothing of state from 1.x to 2.x: no rule speaks against what is restorable"
-        " here, which is not the same",
+        "Flink does not promise that 2.x restores state of 1.x: for restorable state no rule is known"
+        " that forbids it, which is no guarantee",
         "try the restore before you rely on it",
         f"{NOTES_2_0} (Misc)",
         crosses=made_by_1_to_2,
@@ -105,7 +105,7 @@ SNAPSHOT_RULES: tuple[Rule[SnapshotFacts], ...] = (
         "max-parallelism",
         Verdict.RESTORABLE,
         _max_parallelism,
-        "a job that asks for another max parallelism is refused; one that asks for none takes that"
+        "a job that asks for another max parallelism is refused; a job that asks for none takes that"
         " of the savepoint, and can't have more subtasks",
         "ask for the same or for none; or savepoint rescale PATH OUT --max-parallelism N",
         "StateAssignmentOperation; StreamExecutionEnvironment.setMaxParallelism",
@@ -118,7 +118,7 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
         Verdict.UNKNOWN,
         whole_if(lambda state: state.kind in ("raw keyed", "raw operator")),
         "only the operator knows the format of its raw state",
-        "see to it that the operator of the target reads what the other one wrote",
+        "make sure that the operator of the target reads this state",
         "StateInitializationContext.getRawOperatorStateInputs",
         crosses=to_another,
     ),
@@ -137,7 +137,7 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
         Verdict.UNKNOWN,
         whole_if(lambda state: state.kind == "coordinator" or state.name in _OF_CONNECTORS),
         "it is the state of a source or sink, in the format of its connector. Connectors for"
-        " Flink 1 do not run on Flink 2, and whether the newer one reads it, it alone knows",
+        " Flink 1 do not run on Flink 2, and only the newer connector knows whether it reads the state",
         "upgrade the connector within Flink 1 as far as possible, and take another savepoint;"
         " savepoint kafka PATH shows the state of Kafka's sources",
         f"{NOTES_2_0} (Connector Adaption Plan)",
@@ -147,7 +147,7 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
         "kafka-consumer",
         Verdict.NOT_RESTORABLE,
         whole_if(lambda state: state.kind == "union list" and state.name == _OF_KAFKA_CONSUMER),
-        "it is that of FlinkKafkaConsumer, which Flink 2 does not run",
+        "it is the state of FlinkKafkaConsumer, which Flink 2 does not run",
         "read the offsets here, let a KafkaSource begin with them, and leave this state out"
         " (savepoint remove-operator)",
         f"{NOTES_2_0} (SourceFunction)",
@@ -158,9 +158,9 @@ STATE_RULES: tuple[Rule[StateFacts], ...] = (
         Verdict.UNKNOWN,
         _undescribed,
         "values are of a subclass of a POJO that no serializer snapshot describes. Flink 2 makes its"
-        " serializer of the class alone: where that has a List, Map or Set, or a field that is Kryo's,"
-        " it reads the bytes of Flink 1 as what they are not",
-        "describe the class, and what it extends, by --classes (kryo_class(…, superclass=…)): then"
+        " serializer from the class alone: if that has a List, Map or Set, or a field that Kryo writes,"
+        " Flink 2 misreads the bytes of Flink 1",
+        "describe the class, and the one that it extends, by --classes (kryo_class(…, superclass=…)): then"
         " the doctor sees its fields, and savepoint migrate writes them",
         "PojoSerializer.getSubclassSerializer, TypeExtractor",
         crosses=from_1_to_2,
