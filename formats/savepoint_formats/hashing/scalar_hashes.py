@@ -100,9 +100,6 @@ def _run(
 _TRUE, _FALSE = np.int32(1231), np.int32(1237)
 _YEAR_BITS = np.int64(0xFFFFF800)
 
-_DAYS_PER_ERA = 146_097  # 400 years, of which one begins on 0000-03-01
-_EPOCH_IN_ERAS = 719_468
-
 
 def scalar_hashes(layout: Layout, column: pa.Array) -> Hashes:
     """The hash codes of a column with a layout of ``SCALAR_HASHES``.
@@ -248,23 +245,13 @@ def _date_times(_: Layout, column: pa.Array) -> Hashes:
 
 
 def _days_hashes(days: Longs) -> Hashes:
-    years, months, days_of_month = _dates_from_days(days)
-    sums = (years << 11) + (months << 6) + days_of_month
-    return ((years & _YEAR_BITS) ^ sums).astype(np.int32)
-
-
-def _dates_from_days(days: Longs) -> tuple[Longs, Longs, Longs]:
-    """Year, month and day: ``times.date_from_days`` for a column."""
-    eras, days_of_era = np.divmod(days + _EPOCH_IN_ERAS, _DAYS_PER_ERA)
-    leaps = days_of_era // 1460 - days_of_era // 36_524 + days_of_era // 146_096
-    years_of_era = (days_of_era - leaps) // 365
-    days_of_year = days_of_era - (365 * years_of_era + years_of_era // 4 - years_of_era // 100)
-    # From March on, five months in a row have 153 days.
-    months_from_march = (5 * days_of_year + 2) // 153
-    days_of_month = days_of_year - (153 * months_from_march + 2) // 5 + 1
-    is_next_year = months_from_march >= 10
-    months = months_from_march + np.where(is_next_year, -9, 3)
-    return years_of_era + 400 * eras + is_next_year, months, days_of_month
+    dates = days.astype("M8[D]")
+    first_days = dates.astype("M8[M]")
+    months = first_days.astype(np.int64) + 12 * 1970
+    years, days_of_month = months // 12, (dates - first_days).astype(np.int64) + 1
+    sums = (years << 11) + (months % 12 + 1 << 6) + days_of_month
+    hashes: Hashes = ((years & _YEAR_BITS) ^ sums).astype(np.int32)
+    return hashes
 
 
 # --- SQL --------------------------------------------------------------------------------------
