@@ -19,8 +19,7 @@ from savepoint_formats.metadata.stream_handles import KeyGroupsStream
 from savepoint_formats.scan.read_options import ReadOptions
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_handles
-from savepoint_formats.sources.state_rows import _entry_value
-from savepoint_formats.state_files.state import StateKind, key_layout
+from savepoint_formats.state_files.state import StateKind, entry_layouts, key_layout
 from state_processor import Savepoint
 
 if TYPE_CHECKING:
@@ -208,7 +207,7 @@ def _stored_values(operator: Operator) -> Iterator[StoredValue]:
             groups = stored_handle.handle.key_groups
             for chunk in source.state_chunks(frozenset(states), groups):
                 is_timer = chunk.state.kind is StateKind.TIMERS
-                layout = chunk.state.stored if is_timer else _entry_value(chunk.state)
+                layout = entry_layouts(chunk.state)[1] or chunk.state.stored
                 stored = chunk.entries.keys if is_timer else chunk.entries.values
                 for value in stored.to_pylist()[:20]:
                     yield StoredValue(layout, operator.kryo, value)

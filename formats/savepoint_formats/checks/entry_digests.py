@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from savepoint_formats.checks.entry_faults import joined
 from savepoint_formats.entries.stored_entries import distinct_hashes
 from savepoint_formats.program.byte_ranges import Ranges, bytes_of
 from savepoint_formats.sources.keyed_source import keyed_handles
@@ -240,7 +239,7 @@ class EntryDigests:
         decoder = self._decoders.get(state_chunk.state.name)
         if decoder is None:
             return keys
-        chunk, ranges = joined(state_chunk.entries)
+        chunk, ranges = state_chunk.entries.in_chunk("an entry")
         starts, ends = decoder.identities(chunk, ranges)
         hashes = np.unique(distinct_hashes(bytes_of(chunk, Ranges(starts, ends))), axis=0)
         return np.asarray(hashes, np.uint64)

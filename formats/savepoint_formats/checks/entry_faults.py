@@ -15,7 +15,6 @@ import numpy as np
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.checks.faults import Check, Fault, Severity
 from savepoint_formats.checks.odd_entries import expect_flags, expect_windows
-from savepoint_formats.entries.entry_ranges import EntryRanges
 from savepoint_formats.entries.stored_entries import StoredEntries, distinct_hashes
 from savepoint_formats.errors import FormatError, SavepointError, UnstableHashError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
@@ -233,7 +232,7 @@ class EntryChecks:
         decoder = EntryDecoder(state, 0, self._settings.kryo)
 
         def read(entries: StoredEntries) -> None:
-            chunk, ranges = joined(entries)
+            chunk, ranges = entries.in_chunk("an entry")
             rows = decoder.rows(chunk, ranges)
             identities = decode(decoder.identity, chunk, rows.starts, rows.ends)
             expect_windows(identities, chunk, rows.starts)
@@ -241,16 +240,6 @@ class EntryChecks:
                 expect_flags(chunk, ranges.value_starts)
 
         return read
-
-
-def joined(entries: StoredEntries) -> tuple[Chunk, EntryRanges]:
-    """A chunk of keys and values, and their positions."""
-    key_data, keys = ranges_in(entries.keys)
-    value_data, values = ranges_in(entries.values)
-    data = np.concatenate([key_data, value_data])
-    base = len(key_data)
-    ranges = EntryRanges(keys.starts, keys.ends, values.starts + base, values.ends + base)
-    return Chunk(data, "an entry"), ranges
 
 
 def _errors(read: Decode, entries: StoredEntries) -> Iterator[tuple[int, FormatError, int]]:

@@ -12,12 +12,11 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from savepoint_formats.errors import SavepointError
-from savepoint_formats.pass_through.recoded_entries import entry_layouts
 from savepoint_formats.scan.splits import operator_splits
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_handles
 from savepoint_formats.state_files.operator_state import element_arrays
-from savepoint_formats.state_files.state import StateKind, element_layout
+from savepoint_formats.state_files.state import StateKind, element_layout, entry_layouts
 from savepoint_formats.values.subclass_values import holds_pojo, undescribed_subclasses
 
 if TYPE_CHECKING:

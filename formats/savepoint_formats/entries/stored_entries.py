@@ -22,9 +22,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from savepoint_formats.bytes.chunk import Chunk
+from savepoint_formats.entries.entry_ranges import EntryRanges
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
-from savepoint_formats.program.byte_ranges import ranges_in
+from savepoint_formats.program.byte_ranges import Ranges, bytes_of, ranges_in
 from savepoint_formats.program.kernel import (
     DONE,
     DistinctHashesJob,
@@ -35,11 +38,11 @@ from savepoint_formats.program.kernel import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+    from typing import Self
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.program.byte_ranges import Ranges
 
 RUN_SCHEMA = pa.schema({"key_group": pa.int32(), "run": pa.large_binary()})
 """A sequence of runs of a key group of the new savepoint."""
@@ -148,6 +151,35 @@ class StoredEntries:
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    @classmethod
+    def of(cls, chunk: Chunk, ranges: EntryRanges, prefix_size: int) -> Self:
+        """Entries in a chunk, without the key group in front."""
+        keys = Ranges(ranges.key_starts + prefix_size, ranges.key_ends)
+        values = Ranges(ranges.value_starts, ranges.value_ends)
+        return cls(bytes_of(chunk, keys), bytes_of(chunk, values))
+
+    @classmethod
+    def joined(cls, several: Iterable[StoredEntries]) -> Self:
+        """All entries of at least one of these."""
+        keys, values = zip(*((entries.keys, entries.values) for entries in several), strict=True)
+        return cls(pa.concat_arrays(keys), pa.concat_arrays(values))
+
+    def chosen(self, wanted: NDArray[np.bool_]) -> StoredEntries:
+        """Some entries."""
+        mask = pa.array(wanted)
+        return StoredEntries(self.keys.filter(mask), self.values.filter(mask))
+
+    def in_chunk(self, path: str, key_prefix: bytes = b"") -> tuple[Chunk, EntryRanges]:
+        """A chunk of all keys, then all values, and their places."""
+        stored = self.keys
+        if key_prefix:
+            prefix, nothing = (pa.scalar(it, pa.large_binary()) for it in (key_prefix, b""))
+            stored = pc.binary_join_element_wise(prefix, stored, nothing)
+        (key_data, keys), (value_data, values) = ranges_in(stored), ranges_in(self.values)
+        base = len(key_data)
+        places = EntryRanges(keys.starts, keys.ends, values.starts + base, values.ends + base)
+        return Chunk(np.concatenate([key_data, value_data]), path), places
 
 
 def runs(

@@ -6,7 +6,7 @@ serializer may have stored one key in several ways.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.stored_entries import StoredEntries, distinct_hashes, runs
+from savepoint_formats.entries.stored_entries import distinct_hashes, runs
 from savepoint_formats.errors import within
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM, prefix_size
 from savepoint_formats.pass_through.new_key_groups import KeyPlaces
@@ -23,6 +23,7 @@ from savepoint_formats.program.byte_ranges import ranges_in
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.state_files.state import key_layout
+from savepoint_formats.state_files.state_chunk import StateChunk
 from savepoint_formats.tables.visible import visible_key
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from savepoint_formats.state_files.state_chunk import StateChunk
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
 
@@ -57,7 +57,7 @@ class ListedKeys:
         for state_chunk in state_chunks:
             with within(f"state {state_chunk.state.name!r}"):
                 is_listed = pc.is_in(encoded_keys(state_chunk, kryo), self.keys)
-            yield chosen(state_chunk, is_listed.to_numpy(zero_copy_only=False) ^ self.is_excluded)
+            yield state_chunk.chosen(is_listed.to_numpy(zero_copy_only=False) ^ self.is_excluded)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class SampledKeys:
         for state_chunk in state_chunks:
             with within(f"state {state_chunk.state.name!r}"):
                 is_taken = sample_hashes(state_chunk, kryo) < limits[state_chunk.key_groups]
-            yield chosen(state_chunk, is_taken)
+            yield state_chunk.chosen(is_taken)
 
 
 _HASHES = 1 << 64
@@ -105,15 +105,6 @@ def sample_hashes(state_chunk: StateChunk, kryo: KryoDialect | None) -> NDArray[
     if pa.types.is_string(keys.type) and not keys.null_count:
         return distinct_hashes(keys.cast(pa.large_binary()))[:, 0]
     return distinct_hashes(encoded_keys(state_chunk, kryo))[:, 0]
-
-
-def chosen(state_chunk: StateChunk, wanted: NDArray[np.bool_]) -> StateChunk:
-    """The wanted entries."""
-    mask = pa.array(wanted)
-    entries = StoredEntries(
-        state_chunk.entries.keys.filter(mask), state_chunk.entries.values.filter(mask)
-    )
-    return replace(state_chunk, entries=entries, key_groups=state_chunk.key_groups[wanted])
 
 
 def encoded_keys(state_chunk: StateChunk, kryo: KryoDialect | None) -> pa.LargeBinaryArray:
@@ -166,9 +157,9 @@ class DividedEntries:
             wanted &= ~entries.is_taken
             if wanted.any():
                 entries.is_taken[wanted] = True
-                state_chunk = chosen(entries.state_chunk, wanted)
+                state_chunk = entries.state_chunk.chosen(wanted)
                 taken.setdefault(state_chunk.state.name, []).append(state_chunk)
-        return [_joined(state_chunks) for state_chunks in taken.values()]
+        return [StateChunk.joined(state_chunks) for state_chunks in taken.values()]
 
     def due(self, reached: Mapping[str, int]) -> DueKeys:
         """Remaining keys with a timer that is due.
@@ -193,7 +184,7 @@ class DividedEntries:
         for entries in self._states:
             state_chunk = entries.state_chunk
             if entries.is_taken.any():
-                state_chunk = chosen(state_chunk, ~entries.is_taken)
+                state_chunk = state_chunk.chosen(~entries.is_taken)
             if len(state_chunk.entries):
                 state_id, prefix = ids[state_chunk.state.name], prefix_size(max_parallelism)
                 yield runs(state_chunk.entries, state_chunk.key_groups, state_id, prefix)
@@ -213,15 +204,6 @@ class _Entries(NamedTuple):
             encoded_keys(state_chunk, kryo),
             np.zeros(len(state_chunk.entries), np.bool_),
         )
-
-
-def _joined(state_chunks: list[StateChunk]) -> StateChunk:
-    if len(state_chunks) == 1:
-        return state_chunks[0]
-    keys = pa.concat_arrays([state_chunk.entries.keys for state_chunk in state_chunks])
-    values = pa.concat_arrays([state_chunk.entries.values for state_chunk in state_chunks])
-    groups = np.concatenate([state_chunk.key_groups for state_chunk in state_chunks])
-    return replace(state_chunks[0], entries=StoredEntries(keys, values), key_groups=groups)
 
 
 def _timestamps(keys: pa.LargeBinaryArray) -> NDArray[np.int64]:

@@ -16,16 +16,14 @@ import pyarrow.compute as pc
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import within
-from savepoint_formats.layout import MapOf, Nullable, Repeated
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.byte_ranges import ranges_in
 from savepoint_formats.program.decode import decode
 from savepoint_formats.program.recoded_columns import BulkRecoding
-from savepoint_formats.state_files.state import StateKind, key_layout, namespace_layout
+from savepoint_formats.state_files.state import entry_layouts
 from savepoint_formats.values.named_values import Renaming, may_name_classes, with_new_names
 from savepoint_formats.values.recoding import Recoding, holds_kryo
-from savepoint_formats.values.state_entries import Delimited, NullableRest, entry_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,20 +34,6 @@ if TYPE_CHECKING:
     from savepoint_formats.state_files.state import State
     from savepoint_formats.state_files.state_chunk import StateChunk
     from savepoint_formats.values.kryo.dialect import KryoDialect
-
-
-def entry_layouts(state: State) -> tuple[Layout, Layout | None]:
-    """Layouts of keys and values of a state's entries; timers have no values."""
-    if state.kind is StateKind.TIMERS:
-        return state.stored, None
-    key, namespace = key_layout(state), namespace_layout(state)
-    match state.kind, state.stored:
-        case StateKind.LIST, Repeated(element):
-            return entry_key(0, key, namespace), Delimited(element)
-        case StateKind.MAP, MapOf(user_key, Nullable(value)):
-            return entry_key(0, key, namespace, user_key), NullableRest(value)
-        case _:
-            return entry_key(0, key, namespace), state.stored
 
 
 def decoded(data: pa.LargeBinaryArray, layout: Layout, kryo: KryoDialect | None) -> pa.Array:

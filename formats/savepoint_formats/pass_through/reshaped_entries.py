@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import SchemaChangeError, within
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
-from savepoint_formats.pass_through.recoded_entries import decoded, entry_layouts
+from savepoint_formats.pass_through.recoded_entries import decoded
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.state_files.state import StateKind, entry_layouts
 from savepoint_formats.state_files.state_chunk import StateChunk
 from savepoint_formats.values.element_rows import Collections
 
@@ -82,10 +82,8 @@ class ReshapedStates:
 
     def _merged(self, state_chunks: list[StateChunk]) -> StateChunk:
         """The entries of a state, those with equal new keys as one."""
-        keys = pa.concat_arrays([state_chunk.entries.keys for state_chunk in state_chunks])
-        values = pa.concat_arrays([state_chunk.entries.values for state_chunk in state_chunks])
-        key_groups = np.concatenate([state_chunk.key_groups for state_chunk in state_chunks])
-        whole = StateChunk(state_chunks[0].state, StoredEntries(keys, values), key_groups)
+        whole = StateChunk.joined(state_chunks)
+        keys, values = whole.entries.keys, whole.entries.values
         change = self.states[whole.state.name]
         encoded = pc.dictionary_encode(self._keys(whole, change)).indices.to_numpy()
         _, first, places = np.unique(encoded, return_index=True, return_inverse=True)
@@ -96,7 +94,7 @@ class ReshapedStates:
         summed = _summed(decoded(values, layout, self.kryo), first, places)
         rows = pa.array(first)
         entries = StoredEntries(keys.take(rows), Encoder(layout).encode(summed))
-        return StateChunk(whole.state, entries, key_groups[first])
+        return StateChunk(whole.state, entries, whole.key_groups[first])
 
 
 def _encoded(column: pa.Array, layout: Layout, change: ReshapedState) -> pa.LargeBinaryArray:

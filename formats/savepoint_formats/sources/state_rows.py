@@ -17,16 +17,20 @@ import pyarrow as pa
 from savepoint_formats.entries.entry_ranges import key_groups_at
 from savepoint_formats.errors import FormatError, UndecodableError
 from savepoint_formats.key_groups.ranges import prefix_size
-from savepoint_formats.layout import Layout, MapOf, Nullable, Repeated, Struct
+from savepoint_formats.layout import MapOf, Struct
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode
 from savepoint_formats.sources.keyed_batch import KeyedBatch
-from savepoint_formats.state_files.state import State, StateKind, key_layout, namespace_layout
+from savepoint_formats.state_files.state import (
+    State,
+    StateKind,
+    entry_layouts,
+    key_layout,
+    namespace_layout,
+)
 from savepoint_formats.tables.visible import TimerRows
 from savepoint_formats.values.state_entries import (
-    Delimited,
     KeyPrefix,
-    NullableRest,
     Sized,
     entry_key,
 )
@@ -103,7 +107,8 @@ class EntryDecoder:
         key = entry_key(prefix_size, key_layout(state), namespace_layout(state))
         identity = Struct(key.names[1:], key.fields[1:])
         self.identity = program(identity, kryo, hides=hides)
-        self._values = program(_entry_value(state), kryo, hides=hides)
+        _, value = entry_layouts(state)
+        self._values = program(value or state.stored, kryo, hides=hides)
         self._map_keys: Program | None = None
         if state.kind is StateKind.MAP and isinstance(state.stored, MapOf):
             sizes = (Sized(key.fields[1]), Sized(key.fields[2]), state.stored.key)
@@ -133,16 +138,6 @@ class EntryDecoder:
             return starts, entries.key_ends
         keys = decode(self._map_keys, chunk, starts, entries.key_ends)
         return starts, _identity_ends(chunk, starts, keys)
-
-
-def _entry_value(state: State) -> Layout:
-    match state.kind, state.stored:
-        case StateKind.LIST, Repeated(element):
-            return Delimited(element)
-        case StateKind.MAP, MapOf(_, Nullable(value)):
-            return NullableRest(value)
-        case _:
-            return state.stored
 
 
 class HeapDecoder:

@@ -41,6 +41,7 @@ from savepoint_formats.state_files.header import (
     BackendStateType,
 )
 from savepoint_formats.state_files.local_state import KeyScope, local_type
+from savepoint_formats.values.state_entries import Delimited, NullableRest, entry_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -240,6 +241,20 @@ def key_layout(state: State) -> Layout:
 def namespace_layout(state: State) -> Layout:
     """Layout of a keyed state's namespace."""
     return layouts.VoidNamespace() if state.namespace is None else state.namespace
+
+
+def entry_layouts(state: State) -> tuple[Layout, Layout | None]:
+    """Layouts of keys and values of a state's entries; timers have no values."""
+    if state.kind is StateKind.TIMERS:
+        return state.stored, None
+    key, namespace = key_layout(state), namespace_layout(state)
+    match state.kind, state.stored:
+        case StateKind.LIST, layouts.Repeated(element):
+            return entry_key(0, key, namespace), Delimited(element)
+        case StateKind.MAP, layouts.MapOf(user_key, layouts.Nullable(value)):
+            return entry_key(0, key, namespace, user_key), NullableRest(value)
+        case _:
+            return entry_key(0, key, namespace), state.stored
 
 
 def keyed_states(header: KeyedBackendHeader) -> tuple[State, ...]:

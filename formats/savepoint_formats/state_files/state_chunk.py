@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from savepoint_formats.bytes.chunk import Chunk
-from savepoint_formats.entries.entry_ranges import EntryRanges, key_group_prefix, key_groups_at
+from savepoint_formats.entries.entry_ranges import key_group_prefix, key_groups_at
 from savepoint_formats.entries.stored_entries import StoredEntries
-from savepoint_formats.program.byte_ranges import Ranges, bytes_of, ranges_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,6 +29,19 @@ class StateChunk:
     entries: StoredEntries
     key_groups: NDArray[np.uint16]
 
+    def chosen(self, wanted: NDArray[np.bool_]) -> StateChunk:
+        """Some entries."""
+        return StateChunk(self.state, self.entries.chosen(wanted), self.key_groups[wanted])
+
+    @classmethod
+    def joined(cls, several: Sequence[StateChunk]) -> StateChunk:
+        """All entries of at least one of these, which are of one state."""
+        if len(several) == 1:
+            return several[0]
+        key_groups = np.concatenate([chunk.key_groups for chunk in several])
+        entries = StoredEntries.joined(chunk.entries for chunk in several)
+        return cls(several[0].state, entries, key_groups)
+
 
 class StoredSource(Protocol):
     """Reader of entries as they are stored."""
@@ -50,10 +60,7 @@ def state_chunks_of(part: Part, states: Sequence[State], prefix_size: int) -> It
         ranges = by_state.get(state.name)
         if ranges is not None and len(ranges):
             groups = key_groups_at(chunk, ranges.key_starts, prefix_size)
-            entries = StoredEntries(
-                bytes_of(chunk, Ranges(ranges.key_starts + prefix_size, ranges.key_ends)),
-                bytes_of(chunk, Ranges(ranges.value_starts, ranges.value_ends)),
-            )
+            entries = StoredEntries.of(chunk, ranges, prefix_size)
             yield StateChunk(state, entries, groups.astype(np.uint16))
 
 
@@ -62,17 +69,8 @@ def part_of(state_chunks: Sequence[StateChunk], prefix_size: int) -> Part:
     position, data, ranges = 0, [], {}
     for state_chunk in state_chunks:
         prefix = key_group_prefix(int(state_chunk.key_groups[0]), prefix_size)
-        columns = (pa.scalar(prefix, pa.large_binary()), state_chunk.entries.keys)
-        nothing = pa.scalar(b"", pa.large_binary())
-        keys, rows_by_key = ranges_in(pc.binary_join_element_wise(*columns, nothing))
-        values, value_ranges = ranges_in(state_chunk.entries.values)
-        behind = position + len(keys)
-        ranges[state_chunk.state.name] = EntryRanges(
-            rows_by_key.starts + position,
-            rows_by_key.ends + position,
-            value_ranges.starts + behind,
-            value_ranges.ends + behind,
-        )
-        data += [keys, values]
-        position = behind + len(values)
+        chunk, of_state = state_chunk.entries.in_chunk("", prefix)
+        ranges[state_chunk.state.name] = of_state.moved(position)
+        data.append(chunk.data)
+        position += len(chunk)
     return Chunk(np.concatenate(data)), ranges

@@ -15,9 +15,8 @@ from savepoint_database.privacy.masked_entries import (
 )
 from savepoint_formats.errors import MaskError
 from savepoint_formats.layout import MapOf
-from savepoint_formats.pass_through.recoded_entries import entry_layouts
 from savepoint_formats.program.assembly import program
-from savepoint_formats.state_files.state import StateKind, element_layout
+from savepoint_formats.state_files.state import StateKind, element_layout, entry_layouts
 from savepoint_formats.values.kryo.structs import UNDECODED
 
 if TYPE_CHECKING:

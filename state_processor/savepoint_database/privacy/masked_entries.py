@@ -19,10 +19,10 @@ from savepoint_formats.entries.stored_entries import StoredEntries
 from savepoint_formats.errors import MaskError, within
 from savepoint_formats.layout import with_open_pojos
 from savepoint_formats.pass_through.new_key_groups import NewKeyGroups
-from savepoint_formats.pass_through.recoded_entries import decoded, entry_layouts
+from savepoint_formats.pass_through.recoded_entries import decoded
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.program.recoded_columns import written_layout
-from savepoint_formats.state_files.state import StateKind, element_layout
+from savepoint_formats.state_files.state import StateKind, element_layout, entry_layouts
 from savepoint_formats.values.recoding import holds_kryo
 
 if TYPE_CHECKING:

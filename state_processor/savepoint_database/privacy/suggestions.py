@@ -19,11 +19,11 @@ from savepoint_database.privacy.field_walk import FieldWalk
 from savepoint_database.privacy.mask_methods import FieldType
 from savepoint_database.privacy.mask_plan import is_rest, mask_fields
 from savepoint_database.privacy.masked_entries import walked_keys, walked_values
-from savepoint_formats.pass_through.recoded_entries import decoded, entry_layouts
+from savepoint_formats.pass_through.recoded_entries import decoded
 from savepoint_formats.pass_through.stored_states import StoredStates
 from savepoint_formats.scan.splits import operator_splits
 from savepoint_formats.state_files.operator_state import element_arrays
-from savepoint_formats.state_files.state import element_layout, key_layout
+from savepoint_formats.state_files.state import element_layout, entry_layouts, key_layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

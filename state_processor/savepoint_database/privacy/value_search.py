@@ -20,11 +20,11 @@ from savepoint_formats.layout import with_open_pojos
 from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.metadata.references import stream_references
 from savepoint_formats.pass_through.divided_entries import decoded_keys
-from savepoint_formats.pass_through.recoded_entries import decoded, entry_layouts
+from savepoint_formats.pass_through.recoded_entries import decoded
 from savepoint_formats.pass_through.stored_states import StoredStates
 from savepoint_formats.scan.splits import operator_splits
 from savepoint_formats.state_files.operator_state import element_arrays
-from savepoint_formats.state_files.state import element_layout, key_layout
+from savepoint_formats.state_files.state import element_layout, entry_layouts, key_layout
 from savepoint_formats.tables.visible import visible_key
 from savepoint_formats.values.kryo.structs import OBJECT_TYPE, UNDECODED_TYPE
 

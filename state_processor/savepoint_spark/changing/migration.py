@@ -26,14 +26,14 @@ from savepoint_formats.errors import (
 )
 from savepoint_formats.layout import Pojo
 from savepoint_formats.metadata import FlinkVersionRange, MetadataVersion
-from savepoint_formats.pass_through.recoded_entries import RecodedStates, entry_layouts, recoded
+from savepoint_formats.pass_through.recoded_entries import RecodedStates, recoded
 from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
 from savepoint_formats.snapshots.extracted import Extraction
 from savepoint_formats.snapshots.flink_2 import of_flink_2
 from savepoint_formats.snapshots.from_scala import without_scala_api
 from savepoint_formats.snapshots.pojo import kryo_in, with_subclasses
 from savepoint_formats.state_files.header import VALUE_SERIALIZER
-from savepoint_formats.state_files.state import keyed_state
+from savepoint_formats.state_files.state import entry_layouts, keyed_state
 from savepoint_formats.values.kryo.dialect import KryoDialect, KryoVersion
 from savepoint_formats.values.kryo_collections import collection_places
 from savepoint_formats.values.recoding import holds_kryo

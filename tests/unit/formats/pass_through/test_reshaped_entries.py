@@ -22,7 +22,6 @@ from savepoint_formats.layout import (
     Nullable,
     Struct,
 )
-from savepoint_formats.pass_through.recoded_entries import entry_layouts
 from savepoint_formats.pass_through.reshaped_entries import ReshapedStates
 from savepoint_formats.plans.carried_state import CarriedState, ReshapedState, carried_state
 from savepoint_formats.plans.compiled_plan import CompiledPlan
@@ -32,7 +31,7 @@ from savepoint_formats.snapshots.constructed import long
 from savepoint_formats.sources.entry_source import SourceSettings
 from savepoint_formats.sources.keyed_source import keyed_source
 from savepoint_formats.state_files.header import KeyedStateType, StateMetaInfo
-from savepoint_formats.state_files.state import State, StateKind
+from savepoint_formats.state_files.state import State, StateKind, entry_layouts
 from savepoint_formats.state_files.state_chunk import StateChunk
 from savepoint_formats.tables.catalog import keyed_headers
 from savepoint_formats.values.state_entries import EntryReader

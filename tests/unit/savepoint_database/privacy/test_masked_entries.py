@@ -13,9 +13,9 @@ from savepoint_database.privacy.mask_rules import MaskRules
 from savepoint_formats.errors import UnencodableError
 from savepoint_formats.key_groups.ranges import KeyGroupRange
 from savepoint_formats.pass_through.divided_entries import decoded_keys
-from savepoint_formats.pass_through.recoded_entries import decoded, entry_layouts
+from savepoint_formats.pass_through.recoded_entries import decoded
 from savepoint_formats.pass_through.stored_states import StoredStates
-from savepoint_formats.state_files.state import key_layout
+from savepoint_formats.state_files.state import entry_layouts, key_layout
 
 if TYPE_CHECKING:
     from savepoint_database.privacy.masked_entries import MaskedOperator, Tallies

@@ -16,8 +16,7 @@ from support.scala_rows import (
 )
 
 from savepoint_formats.bytes.data_view import DataInputView, DataOutputView
-from savepoint_formats.pass_through.recoded_entries import entry_layouts
-from savepoint_formats.state_files.state import StateKind
+from savepoint_formats.state_files.state import StateKind, entry_layouts
 from savepoint_formats.values.recoding import holds_kryo
 from savepoint_formats.values.state_entries import EntryReader, EntryWriter
 from savepoint_spark.changing.stored_rows import stored_chunks
