@@ -33,7 +33,7 @@ from measure import (
     print_table,
 )
 
-from savepoint_formats.program.kernel.machine_code import ALLOWANCE
+from savepoint_formats.program.kernel.code.machine_code import ALLOWANCE
 from savepoint_formats.scan.splits import KeyedSplit
 from state_processor import Savepoint
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from support.s3_server import S3Server
 from support.tests_of import files_of
 
-from savepoint_formats.program.kernel.machine_code import ALLOWANCE
+from savepoint_formats.program.kernel.code.machine_code import ALLOWANCE
 from state_processor import local_session
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from savepoint_cli.terminal.progress import compiling
 from savepoint_formats.errors import JobError, SavepointError, SavepointWarning, UsageError
 from savepoint_formats.extras import missing
 from savepoint_formats.printable import printable, without_secrets
-from savepoint_formats.program.kernel.machine_code import watch_compilation
+from savepoint_formats.program.kernel.code.machine_code import watch_compilation
 from savepoint_spark.session.java_process import JAVA_DIED, end_java, java_has_died
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from fuzz.loop import Failure, Loop, Report, warm_up
 from fuzz.promises import peak_memory, watched
 from fuzz.samples import Inputs
 from fuzz.targets import TARGETS
-from savepoint_formats.program.kernel.machine_code import ALLOWANCE
+from savepoint_formats.program.kernel.code.machine_code import ALLOWANCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -32,7 +32,7 @@ from savepoint_database.snapshot.description import OperatorDescription
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.locations.stores import started
 from savepoint_formats.printable import printable
-from savepoint_formats.program.kernel.machine_code import watch_compilation
+from savepoint_formats.program.kernel.code.machine_code import watch_compilation
 from savepoint_formats.tables.tables import KEY
 
 if TYPE_CHECKING:

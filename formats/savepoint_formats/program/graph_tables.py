@@ -11,8 +11,8 @@ import numpy as np
 
 from savepoint_formats.bytes.data_view import DataOutputView
 from savepoint_formats.layout import KryoClass, KryoField
-from savepoint_formats.program.kernel import any_graphs as kinds
-from savepoint_formats.program.kernel.kryo_objects import (
+from savepoint_formats.program.kernel.kryo import any_graphs as kinds
+from savepoint_formats.program.kernel.kryo.kryo_objects import (
     ARRAY,
     CLASS_SIZE,
     CLASSED_LIST,

@@ -26,7 +26,7 @@ from savepoint_formats.program.general_path import (
     OF_A_ZONE,
     OF_NO_COLUMN,
 )
-from savepoint_formats.program.kernel.kryo_objects import (
+from savepoint_formats.program.kernel.kryo.kryo_objects import (
     ARRAY,
     BY_CLASS,
     BY_LIST,

@@ -97,7 +97,7 @@ def _request(listener: socket.socket, end: int) -> socket.socket | None:
 
 
 def _load_machine_code() -> None:
-    importlib.import_module("savepoint_formats.program.kernel.machine_code").load_kernels()
+    importlib.import_module("savepoint_formats.program.kernel.code.machine_code").load_kernels()
     keep_what_is_imported()
 
 

@@ -126,7 +126,7 @@ def test_a_terminal_is_told_of_a_compilation_once(samples: Path, tmp_path: Path)
     sample = str(samples / "states-2.2.1-hashmap-canonical")
     shown = on_terminal(
         "from savepoint_cli.terminal import progress; progress._PATIENCE_SECONDS = 0.0\n"
-        "from savepoint_formats.program.kernel.machine_code import ALLOWANCE\n"
+        "from savepoint_formats.program.kernel.code.machine_code import ALLOWANCE\n"
         "ALLOWANCE.left = float('-inf')\n"
         "from savepoint_cli.main import main\n"
         f"main(['show', {sample!r}, 'stateful.keyed_state', '-n', '1'], standalone_mode=False)",
@@ -135,7 +135,7 @@ def test_a_terminal_is_told_of_a_compilation_once(samples: Path, tmp_path: Path)
     assert b"machine code once per machine (walk)" in shown
     sooner = on_terminal(
         "from savepoint_cli.terminal import progress; progress._PATIENCE_SECONDS = 0.0\n"
-        "from savepoint_formats.program.kernel.machine_code import ALLOWANCE\n"
+        "from savepoint_formats.program.kernel.code.machine_code import ALLOWANCE\n"
         "ALLOWANCE.left = float('-inf')\n"
         "from savepoint_cli.main import main\n"
         f"main(['show', {sample!r}, 'stateful.keyed_state', '-n', '1'], standalone_mode=False)",

@@ -18,10 +18,10 @@ from savepoint_formats.program.kernel.entry_chunks import (
     find_chunks,
 )
 from savepoint_formats.program.kernel.hash_codes import HashJob, hash_bytes, hash_lists, hash_texts
-from savepoint_formats.program.kernel.json_numbers import powers_of_ten
 from savepoint_formats.program.kernel.key_lookup import EMPTY, KeyRowsJob, assign_rows
-from savepoint_formats.program.kernel.kryo_instructions import PASSED
-from savepoint_formats.program.kernel.kryo_objects import GRAPH_SIZE, NAME_TABLE, POWERS
+from savepoint_formats.program.kernel.kryo.json_numbers import powers_of_ten
+from savepoint_formats.program.kernel.kryo.kryo_instructions import PASSED
+from savepoint_formats.program.kernel.kryo.kryo_objects import GRAPH_SIZE, NAME_TABLE, POWERS
 from savepoint_formats.program.kernel.runs import RunsJob, size_runs, write_runs
 from savepoint_formats.program.kernel.section_walk import (
     BAD_SIZE,

@@ -22,8 +22,8 @@ Columns that are encoded are Arrow's own:
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.machine_code import part
-from savepoint_formats.program.kernel.memory import (
+from savepoint_formats.program.kernel.code.machine_code import part
+from savepoint_formats.program.kernel.code.memory import (
     load_byte,
     load_native_int,
     load_native_long,

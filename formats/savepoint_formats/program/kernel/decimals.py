@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from savepoint_formats.program.kernel.columns import values
-from savepoint_formats.program.kernel.machine_code import part
-from savepoint_formats.program.kernel.memory import (
+from savepoint_formats.program.kernel.code.machine_code import part
+from savepoint_formats.program.kernel.code.memory import (
     load_byte,
     load_int,
     load_long,
@@ -19,6 +18,7 @@ from savepoint_formats.program.kernel.memory import (
     store_byte,
     store_long,
 )
+from savepoint_formats.program.kernel.columns import values
 from savepoint_formats.program.kernel.status import REFUSED
 
 _MIN_LONG = -(1 << 63)

@@ -7,8 +7,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.program.kernel.machine_code import light_entry, part
-from savepoint_formats.program.kernel.memory import load_byte, load_native_long, store_long, wrapped
+from savepoint_formats.program.kernel.code.machine_code import light_entry, part
+from savepoint_formats.program.kernel.code.memory import (
+    load_byte,
+    load_native_long,
+    store_long,
+    wrapped,
+)
 from savepoint_formats.program.kernel.status import DONE
 
 _FIRST, _SECOND = 0x87C37B91114253D5 - (1 << 64), 0x4CF5AD432745937F

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.program.kernel.key_lookup import hash_of
-from savepoint_formats.program.kernel.machine_code import entry, light_entry, part
-from savepoint_formats.program.kernel.memory import (
+from savepoint_formats.program.kernel.code.machine_code import entry, light_entry, part
+from savepoint_formats.program.kernel.code.memory import (
     copy,
     load_native_int,
     load_native_long,
     store_int,
     store_long,
 )
+from savepoint_formats.program.kernel.key_lookup import hash_of
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 
 _RANGE_WORK = 32

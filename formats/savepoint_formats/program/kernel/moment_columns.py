@@ -8,9 +8,8 @@ A time with nanoseconds is two columns, one behind the other: ``seconds``, and t
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.columns import ENTRY_SIZE, is_null, set_valid, values
-from savepoint_formats.program.kernel.machine_code import part
-from savepoint_formats.program.kernel.memory import (
+from savepoint_formats.program.kernel.code.machine_code import part
+from savepoint_formats.program.kernel.code.memory import (
     load_byte,
     load_int,
     load_long,
@@ -24,6 +23,7 @@ from savepoint_formats.program.kernel.memory import (
     store_int,
     store_long,
 )
+from savepoint_formats.program.kernel.columns import ENTRY_SIZE, is_null, set_valid, values
 from savepoint_formats.program.kernel.status import REFUSED
 
 _MIN_BYTE, _MIN_SHORT, _MIN_INT, _MIN_LONG = -(1 << 7), -(1 << 15), -(1 << 31), -(1 << 63)

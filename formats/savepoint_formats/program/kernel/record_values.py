@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.columns import values
-from savepoint_formats.program.kernel.decimals import read_decimal
-from savepoint_formats.program.kernel.machine_code import part
-from savepoint_formats.program.kernel.memory import (
+from savepoint_formats.program.kernel.code.machine_code import part
+from savepoint_formats.program.kernel.code.memory import (
     load_byte,
     load_int,
     load_long,
@@ -17,6 +15,8 @@ from savepoint_formats.program.kernel.memory import (
     store_long,
     store_short,
 )
+from savepoint_formats.program.kernel.columns import values
+from savepoint_formats.program.kernel.decimals import read_decimal
 from savepoint_formats.program.kernel.moment_columns import (
     read_instant,
     read_java_date,

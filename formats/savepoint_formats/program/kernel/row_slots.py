@@ -6,17 +6,8 @@ All numbers are little endian; offsets count from the section's first byte.
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.columns import boolean, ends, used, values
-from savepoint_formats.program.kernel.decimals import (
-    MAX_LONG_DIGITS,
-    has_digits,
-    long_decimal,
-    store_decimal,
-    store_long_decimal,
-    write_twos_complement,
-)
-from savepoint_formats.program.kernel.machine_code import part
-from savepoint_formats.program.kernel.memory import (
+from savepoint_formats.program.kernel.code.machine_code import part
+from savepoint_formats.program.kernel.code.memory import (
     clear,
     copy,
     load_byte,
@@ -28,6 +19,15 @@ from savepoint_formats.program.kernel.memory import (
     store_int,
     store_long,
     store_short,
+)
+from savepoint_formats.program.kernel.columns import boolean, ends, used, values
+from savepoint_formats.program.kernel.decimals import (
+    MAX_LONG_DIGITS,
+    has_digits,
+    long_decimal,
+    store_decimal,
+    store_long_decimal,
+    write_twos_complement,
 )
 from savepoint_formats.program.kernel.moment_columns import millis_and_nanos, store_timestamp
 from savepoint_formats.program.kernel.ops import Op

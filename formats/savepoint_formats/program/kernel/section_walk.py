@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.program.kernel.key_lookup import key_group_at
-from savepoint_formats.program.kernel.machine_code import light_entry, part
-from savepoint_formats.program.kernel.memory import (
+from savepoint_formats.program.kernel.code.machine_code import light_entry, part
+from savepoint_formats.program.kernel.code.memory import (
     load_byte,
     load_int,
     load_native_int,
@@ -18,6 +17,7 @@ from savepoint_formats.program.kernel.memory import (
     store_int,
     store_long,
 )
+from savepoint_formats.program.kernel.key_lookup import key_group_at
 from savepoint_formats.program.kernel.status import DONE, FULL
 
 NO_STATE = -1

@@ -6,9 +6,8 @@ in every encoding and is copied in words. Columns are UTF-8. Half a surrogate pa
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.columns import capacity, set_valid, use, used, values
-from savepoint_formats.program.kernel.machine_code import part
-from savepoint_formats.program.kernel.memory import (
+from savepoint_formats.program.kernel.code.machine_code import part
+from savepoint_formats.program.kernel.code.memory import (
     copy,
     load_byte,
     load_int,
@@ -19,6 +18,7 @@ from savepoint_formats.program.kernel.memory import (
     store_int,
     store_long,
 )
+from savepoint_formats.program.kernel.columns import capacity, set_valid, use, used, values
 from savepoint_formats.program.kernel.status import FULL, REFUSED
 
 _HIGH_BITS = -0x7F7F7F7F7F7F7F80  # 0x80 in each byte of a word

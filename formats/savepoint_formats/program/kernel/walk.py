@@ -10,6 +10,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from savepoint_formats.program.kernel.code.machine_code import entry, part
+from savepoint_formats.program.kernel.code.memory import (
+    load_byte,
+    load_int,
+    load_native_int,
+    load_native_long,
+    store_byte,
+    store_int,
+    store_long,
+    store_zeros,
+)
 from savepoint_formats.program.kernel.columns import (
     ENTRY_SIZE,
     capacity,
@@ -20,18 +31,7 @@ from savepoint_formats.program.kernel.columns import (
     used,
     values,
 )
-from savepoint_formats.program.kernel.kryo_instructions import note_end, run_kryo
-from savepoint_formats.program.kernel.machine_code import entry, part
-from savepoint_formats.program.kernel.memory import (
-    load_byte,
-    load_int,
-    load_native_int,
-    load_native_long,
-    store_byte,
-    store_int,
-    store_long,
-    store_zeros,
-)
+from savepoint_formats.program.kernel.kryo.kryo_instructions import note_end, run_kryo
 from savepoint_formats.program.kernel.ops import OP_SIZE, Op
 from savepoint_formats.program.kernel.record_values import (
     case_of,

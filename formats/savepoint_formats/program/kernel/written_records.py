@@ -18,9 +18,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.program.kernel.columns import ENTRY_SIZE, is_null, used, values
-from savepoint_formats.program.kernel.machine_code import entry, part
-from savepoint_formats.program.kernel.memory import (
+from savepoint_formats.program.kernel.code.machine_code import entry, part
+from savepoint_formats.program.kernel.code.memory import (
     clear,
     load_byte,
     load_native_int,
@@ -30,6 +29,8 @@ from savepoint_formats.program.kernel.memory import (
     store_int,
     store_long,
 )
+from savepoint_formats.program.kernel.columns import ENTRY_SIZE, is_null, used, values
+from savepoint_formats.program.kernel.kryo.written_graphs import write_kryo
 from savepoint_formats.program.kernel.ops import OP_SIZE, Op
 from savepoint_formats.program.kernel.row_slots import (
     element_start,
@@ -41,7 +42,6 @@ from savepoint_formats.program.kernel.row_slots import (
 )
 from savepoint_formats.program.kernel.status import DONE, REFUSED
 from savepoint_formats.program.kernel.walk_job import REGISTERS_SIZE
-from savepoint_formats.program.kernel.written_graphs import write_kryo
 from savepoint_formats.program.kernel.written_texts import write_rest, write_varint
 from savepoint_formats.program.kernel.written_values import (
     alternative,

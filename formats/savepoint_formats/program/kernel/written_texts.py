@@ -6,10 +6,8 @@ or REFUSED where the text is not plain.
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.columns import ends, is_null, used, values
-from savepoint_formats.program.kernel.decimals import write_twos_complement
-from savepoint_formats.program.kernel.machine_code import part
-from savepoint_formats.program.kernel.memory import (
+from savepoint_formats.program.kernel.code.machine_code import part
+from savepoint_formats.program.kernel.code.memory import (
     copy,
     load_byte,
     load_native_long,
@@ -17,6 +15,8 @@ from savepoint_formats.program.kernel.memory import (
     store_big_short,
     store_byte,
 )
+from savepoint_formats.program.kernel.columns import ends, is_null, used, values
+from savepoint_formats.program.kernel.decimals import write_twos_complement
 from savepoint_formats.program.kernel.status import REFUSED
 from savepoint_formats.program.kernel.text_columns import (
     code_point,

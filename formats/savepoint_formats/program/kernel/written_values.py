@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.columns import ENTRY_SIZE, boolean, is_null, values
-from savepoint_formats.program.kernel.decimals import write_decimal
-from savepoint_formats.program.kernel.machine_code import part
-from savepoint_formats.program.kernel.memory import (
+from savepoint_formats.program.kernel.code.machine_code import part
+from savepoint_formats.program.kernel.code.memory import (
     clear,
     load_byte,
     load_native_int,
@@ -17,6 +15,8 @@ from savepoint_formats.program.kernel.memory import (
     store_big_short,
     store_byte,
 )
+from savepoint_formats.program.kernel.columns import ENTRY_SIZE, boolean, is_null, values
+from savepoint_formats.program.kernel.decimals import write_decimal
 from savepoint_formats.program.kernel.moment_columns import (
     write_instant,
     write_java_date,

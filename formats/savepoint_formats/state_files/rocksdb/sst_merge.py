@@ -8,7 +8,7 @@ import numpy as np
 
 from savepoint_formats.entries.entry_ranges import EntryRanges
 from savepoint_formats.errors import RocksDbError
-from savepoint_formats.program.kernel.memory import wrapped
+from savepoint_formats.program.kernel.code.memory import wrapped
 from savepoint_formats.state_files.rocksdb.sst_blocks import Blocks
 from savepoint_formats.state_files.rocksdb.sst_kernel import OK, SLACK
 from savepoint_formats.state_files.rocksdb.stream_kernel import (

@@ -15,9 +15,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from savepoint_formats.program.kernel.key_lookup import are_equal
-from savepoint_formats.program.kernel.machine_code import light_entry, part
-from savepoint_formats.program.kernel.memory import (
+from savepoint_formats.program.kernel.code.machine_code import light_entry, part
+from savepoint_formats.program.kernel.code.memory import (
     copy,
     load_byte,
     load_long,
@@ -25,6 +24,7 @@ from savepoint_formats.program.kernel.memory import (
     store_byte,
     store_long,
 )
+from savepoint_formats.program.kernel.key_lookup import are_equal
 from savepoint_formats.state_files.rocksdb.sst_kernel import (
     DAMAGED,
     OK,

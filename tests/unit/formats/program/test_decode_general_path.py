@@ -29,7 +29,7 @@ from savepoint_formats.layout import (
 from savepoint_formats.program.assembly import program
 from savepoint_formats.program.decode import decode_sequence
 from savepoint_formats.program.encode import Encoder
-from savepoint_formats.program.kernel.machine_code import ALLOWANCE
+from savepoint_formats.program.kernel.code.machine_code import ALLOWANCE
 from savepoint_formats.values.arrow_types import arrow_type
 
 OPAQUE = layouts.Opaque("a.B", "nobody knows")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from savepoint_formats.program.kernel import kryo_numbers
+from savepoint_formats.program.kernel.kryo import kryo_numbers
 from savepoint_formats.program.kryo_singles import SINGLES
 from savepoint_formats.values.kryo.body import Part
 from savepoint_formats.values.kryo.known_classes import CLASSES, DECLARED_TYPES

@@ -69,7 +69,7 @@ def test_three_modules_import_llvm() -> None:
         if re.search(r"^\s*(from|import) llvmlite", path.read_text(encoding="utf-8"), re.M)
     }
     assert importing == {
-        f"program/kernel/{name}.py" for name in ("compiler", "expressions", "translation")
+        f"program/kernel/code/{name}.py" for name in ("compiler", "expressions", "translation")
     }
 
 
@@ -80,7 +80,7 @@ def test_machine_code_is_kept_for_other_processes(tmp_path: Path) -> None:
         "from savepoint_formats.bytes.chunk import Chunk\n"
         "from savepoint_formats.entries.frames import FramesStart, FramesTable\n"
         "from savepoint_formats.program.kernel import find_frames\n"
-        "from savepoint_formats.program.kernel.machine_code import ALLOWANCE\n"
+        "from savepoint_formats.program.kernel.code.machine_code import ALLOWANCE\n"
         "ALLOWANCE.left = float('-inf')\n"
         "FramesTable(Chunk(np.frombuffer(bytes(6), np.uint8)), 1).add(FramesStart(6), 6)\n"
         "print(find_frames.machine.was_compiled)\n"
@@ -108,7 +108,7 @@ def test_little_work_needs_no_machine_code_and_much_of_it_does() -> None:
         "import numpy as np\n"
         "from savepoint_formats.bytes.chunk import Chunk\n"
         "from savepoint_formats.entries.frames import FramesStart, FramesTable\n"
-        "from savepoint_formats.program.kernel.machine_code import SMALL_WORK\n"
+        "from savepoint_formats.program.kernel.code.machine_code import SMALL_WORK\n"
         "for size in (16, SMALL_WORK):\n"
         "    section = bytes(2) + b'\\0\\0\\0\\1' + b'\\x80' + size.to_bytes(4, 'big')\n"
         "    section += bytes(size) + b'\\xff\\xff'\n"
@@ -131,7 +131,7 @@ def test_more_work_needs_none_where_it_would_have_to_be_compiled(tmp_path: Path)
         "from savepoint_formats.bytes.chunk import Chunk\n"
         "from savepoint_formats.entries.frames import FramesStart, FramesTable\n"
         "from savepoint_formats.program.kernel import find_frames\n"
-        "from savepoint_formats.program.kernel.machine_code import SMALL_WORK, UNCOMPILED_WORK\n"
+        "from savepoint_formats.program.kernel.code.machine_code import SMALL_WORK, UNCOMPILED_WORK\n"
         "for size in (SMALL_WORK, UNCOMPILED_WORK):\n"
         "    section = bytes(2) + b'\\0\\0\\0\\1' + b'\\x80' + size.to_bytes(4, 'big')\n"
         "    section += bytes(size) + b'\\xff\\xff'\n"

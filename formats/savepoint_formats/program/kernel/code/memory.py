@@ -13,7 +13,7 @@ import ctypes
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.program.kernel.machine_code import part
+from savepoint_formats.program.kernel.code.machine_code import part
 
 if TYPE_CHECKING:
     from collections.abc import Callable

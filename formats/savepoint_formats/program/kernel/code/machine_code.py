@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from savepoint_formats.program.kernel.compiler import MachineCode
+    from savepoint_formats.program.kernel.code.compiler import MachineCode
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -120,7 +120,7 @@ class Kernel(Generic[P, R]):
     @cached_property
     def machine(self) -> MachineCode:
         """The machine code of the function."""
-        from savepoint_formats.program.kernel.compiler import MachineCode  # noqa: PLC0415  # slow
+        from savepoint_formats.program.kernel.code.compiler import MachineCode  # noqa: PLC0415  # slow
 
         return MachineCode(self.function, self.function.__qualname__)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from savepoint_formats.program.kernel.compiler import MachineCode
-from savepoint_formats.program.kernel.machine_code import part
+from savepoint_formats.program.kernel.code.compiler import MachineCode
+from savepoint_formats.program.kernel.code.machine_code import part
 
 
 def loops(count: int, limit: int) -> tuple[int, int, int]:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import llvmlite
 from llvmlite import binding as llvm
 
-from savepoint_formats.program.kernel.expressions import results_of
-from savepoint_formats.program.kernel.revision import PACKAGE_FOLDER, REVISION
-from savepoint_formats.program.kernel.translation import translate
+from savepoint_formats.program.kernel.code.expressions import results_of
+from savepoint_formats.program.kernel.code.revision import PACKAGE_FOLDER, REVISION
+from savepoint_formats.program.kernel.code.translation import translate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -6,9 +6,8 @@ Numbers that are longer than Kryo writes them are refused, and texts that aren't
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.columns import capacity, set_valid, use, used, values
-from savepoint_formats.program.kernel.machine_code import part
-from savepoint_formats.program.kernel.memory import (
+from savepoint_formats.program.kernel.code.machine_code import part
+from savepoint_formats.program.kernel.code.memory import (
     load_byte,
     load_int,
     load_long,
@@ -22,6 +21,7 @@ from savepoint_formats.program.kernel.memory import (
     store_long,
     store_short,
 )
+from savepoint_formats.program.kernel.columns import capacity, set_valid, use, used, values
 from savepoint_formats.program.kernel.status import FULL, REFUSED
 from savepoint_formats.program.kernel.text_columns import copy_ascii, store_code_point, store_unit
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from savepoint_formats.program.kernel.compiler import MachineCode
-from savepoint_formats.program.kernel.memory import LOADS, STORES, Access, copy, wrapped
+from savepoint_formats.program.kernel.code.compiler import MachineCode
+from savepoint_formats.program.kernel.code.memory import LOADS, STORES, Access, copy, wrapped
 
 LOADED = [*(access.function for access in (*LOADS, *STORES)), copy, wrapped]
 NUMBERS = [0, 1, -1, 0x7F, 0x80, 0x0102030405060708, -0x0102030405060708, (1 << 63) - 1, -(1 << 63)]

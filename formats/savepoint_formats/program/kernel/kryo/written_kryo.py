@@ -8,34 +8,8 @@ each class's name follows; numbers below the first are of earlier graphs, becaus
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.columns import is_null, used, values
-from savepoint_formats.program.kernel.kryo_numbers import (
-    BYTE,
-    INT,
-    LONG,
-    LONG_ZIGZAG,
-    SHORT,
-    VARINT,
-    VARLONG,
-    ZIGZAG,
-)
-from savepoint_formats.program.kernel.kryo_objects import (
-    ARRAY,
-    BY_CLASS,
-    BY_LIST,
-    CLASS_SIZE,
-    FINAL,
-    IS_5,
-    LEAD,
-    LIST,
-    NAME_TABLE,
-    NEVER_NULL,
-    OR_NULL,
-    TABLE,
-    TRACKED,
-)
-from savepoint_formats.program.kernel.machine_code import part
-from savepoint_formats.program.kernel.memory import (
+from savepoint_formats.program.kernel.code.machine_code import part
+from savepoint_formats.program.kernel.code.memory import (
     copy,
     load_byte,
     load_native_int,
@@ -49,6 +23,32 @@ from savepoint_formats.program.kernel.memory import (
     store_int,
     store_long,
     store_short,
+)
+from savepoint_formats.program.kernel.columns import is_null, used, values
+from savepoint_formats.program.kernel.kryo.kryo_numbers import (
+    BYTE,
+    INT,
+    LONG,
+    LONG_ZIGZAG,
+    SHORT,
+    VARINT,
+    VARLONG,
+    ZIGZAG,
+)
+from savepoint_formats.program.kernel.kryo.kryo_objects import (
+    ARRAY,
+    BY_CLASS,
+    BY_LIST,
+    CLASS_SIZE,
+    FINAL,
+    IS_5,
+    LEAD,
+    LIST,
+    NAME_TABLE,
+    NEVER_NULL,
+    OR_NULL,
+    TABLE,
+    TRACKED,
 )
 from savepoint_formats.program.kernel.ops import OP_SIZE
 from savepoint_formats.program.kernel.status import REFUSED

@@ -6,12 +6,12 @@ year beyond four digits is left to the general path.
 
 from __future__ import annotations
 
+from savepoint_formats.program.kernel.code.machine_code import part
+from savepoint_formats.program.kernel.code.memory import load_signed_byte, store_byte
 from savepoint_formats.program.kernel.columns import capacity, use, used, values
-from savepoint_formats.program.kernel.json_numbers import store_long_digits
-from savepoint_formats.program.kernel.kryo_numbers import INT, append_kryo_text, read_number
-from savepoint_formats.program.kernel.kryo_single_values import load_part
-from savepoint_formats.program.kernel.machine_code import part
-from savepoint_formats.program.kernel.memory import load_signed_byte, store_byte
+from savepoint_formats.program.kernel.kryo.json_numbers import store_long_digits
+from savepoint_formats.program.kernel.kryo.kryo_numbers import INT, append_kryo_text, read_number
+from savepoint_formats.program.kernel.kryo.kryo_single_values import load_part
 from savepoint_formats.program.kernel.status import FULL, REFUSED
 
 # What is in a text.

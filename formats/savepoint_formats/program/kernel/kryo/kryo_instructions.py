@@ -5,11 +5,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.program.kernel.any_graphs import lead_of_element, walk_graph
+from savepoint_formats.program.kernel.code.machine_code import part
+from savepoint_formats.program.kernel.code.memory import (
+    load_byte,
+    load_native_int,
+    load_native_long,
+    store_long,
+)
 from savepoint_formats.program.kernel.columns import ENTRY_SIZE, capacity, set_valid, use, used
-from savepoint_formats.program.kernel.graph_json import append_graph_bytes, begin_json, end_json
-from savepoint_formats.program.kernel.kryo_numbers import OFFSET, read_number
-from savepoint_formats.program.kernel.kryo_objects import (
+from savepoint_formats.program.kernel.kryo.any_graphs import lead_of_element, walk_graph
+from savepoint_formats.program.kernel.kryo.graph_json import (
+    append_graph_bytes,
+    begin_json,
+    end_json,
+)
+from savepoint_formats.program.kernel.kryo.kryo_numbers import OFFSET, read_number
+from savepoint_formats.program.kernel.kryo.kryo_objects import (
     BEHIND,
     BY_CLASS,
     BY_LIST,
@@ -22,20 +33,13 @@ from savepoint_formats.program.kernel.kryo_objects import (
     read_elements,
     read_object,
 )
-from savepoint_formats.program.kernel.kryo_single_values import (
+from savepoint_formats.program.kernel.kryo.kryo_single_values import (
     read_cut_clock,
     read_digits,
     read_single,
     store_part,
 )
-from savepoint_formats.program.kernel.machine_code import part
-from savepoint_formats.program.kernel.memory import (
-    load_byte,
-    load_native_int,
-    load_native_long,
-    store_long,
-)
-from savepoint_formats.program.kernel.moment_texts import append_moment_text, read_offset
+from savepoint_formats.program.kernel.kryo.moment_texts import append_moment_text, read_offset
 from savepoint_formats.program.kernel.ops import OP_SIZE, Op
 from savepoint_formats.program.kernel.status import FULL, REFUSED
 from savepoint_formats.program.kernel.walk_job import REGISTERS_SIZE

@@ -29,7 +29,14 @@ the next field, -1 in a map; what closes it; the object that it is, and whether 
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.graph_json import (
+from savepoint_formats.program.kernel.code.machine_code import part
+from savepoint_formats.program.kernel.code.memory import (
+    load_byte,
+    load_native_long,
+    load_signed_byte,
+    store_long,
+)
+from savepoint_formats.program.kernel.kryo.graph_json import (
     CLOSE_LIST,
     CLOSE_MAP,
     CLOSE_NOTHING,
@@ -43,7 +50,7 @@ from savepoint_formats.program.kernel.graph_json import (
     put_text,
     room_left,
 )
-from savepoint_formats.program.kernel.kryo_numbers import (
+from savepoint_formats.program.kernel.kryo.kryo_numbers import (
     CLOCK,
     COUNTED,
     DOUBLE,
@@ -67,7 +74,7 @@ from savepoint_formats.program.kernel.kryo_numbers import (
     read_number,
     skip_text,
 )
-from savepoint_formats.program.kernel.kryo_objects import (
+from savepoint_formats.program.kernel.kryo.kryo_objects import (
     ARRAY,
     BY_CLASS,
     CASE,
@@ -94,13 +101,6 @@ from savepoint_formats.program.kernel.kryo_objects import (
     is_stream,
     number_object,
     skip_no_comparator,
-)
-from savepoint_formats.program.kernel.machine_code import part
-from savepoint_formats.program.kernel.memory import (
-    load_byte,
-    load_native_long,
-    load_signed_byte,
-    store_long,
 )
 from savepoint_formats.program.kernel.status import FULL, REFUSED
 

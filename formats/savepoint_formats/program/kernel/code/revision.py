@@ -17,6 +17,8 @@ PACKAGE_FOLDER = _PACKAGE if isinstance(_PACKAGE, Path) else None
 
 _ROOMS = {
     _PACKAGE / "program" / "kernel": ".py",
+    _PACKAGE / "program" / "kernel" / "code": ".py",
+    _PACKAGE / "program" / "kernel" / "kryo": ".py",
     _PACKAGE / "state_files" / "rocksdb": "_kernel.py",
 }
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from llvmlite import ir
 
-from savepoint_formats.program.kernel.machine_code import PARTS
-from savepoint_formats.program.kernel.memory import LOADS, STORES, copy, wrapped
+from savepoint_formats.program.kernel.code.machine_code import PARTS
+from savepoint_formats.program.kernel.code.memory import LOADS, STORES, copy, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from savepoint_formats.program.kernel.memory import Access
+    from savepoint_formats.program.kernel.code.memory import Access
 
     Function = Callable[..., Any]
 

@@ -5,29 +5,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from savepoint_formats.program.kernel.columns import ENTRY_SIZE, is_null, used
-from savepoint_formats.program.kernel.kryo_objects import BY_LIST, IS_5, TABLE, TABLE_SIZE
-from savepoint_formats.program.kernel.kryo_single_values import load_part
-from savepoint_formats.program.kernel.machine_code import part
-from savepoint_formats.program.kernel.memory import (
+from savepoint_formats.program.kernel.code.machine_code import part
+from savepoint_formats.program.kernel.code.memory import (
     load_native_int,
     load_native_long,
     store_byte,
     store_long,
 )
-from savepoint_formats.program.kernel.ops import OP_SIZE, Op
-from savepoint_formats.program.kernel.walk_job import REGISTERS_SIZE
-from savepoint_formats.program.kernel.written_kryo import (
+from savepoint_formats.program.kernel.columns import ENTRY_SIZE, is_null, used
+from savepoint_formats.program.kernel.kryo.kryo_objects import BY_LIST, IS_5, TABLE, TABLE_SIZE
+from savepoint_formats.program.kernel.kryo.kryo_single_values import load_part
+from savepoint_formats.program.kernel.kryo.written_kryo import (
     begin_written_graph,
     write_elements,
     write_number,
     write_object,
 )
-from savepoint_formats.program.kernel.written_singles import (
+from savepoint_formats.program.kernel.kryo.written_singles import (
     write_cut_clock,
     write_kryo_digits,
     write_single,
 )
+from savepoint_formats.program.kernel.ops import OP_SIZE, Op
+from savepoint_formats.program.kernel.walk_job import REGISTERS_SIZE
 
 if TYPE_CHECKING:
     from savepoint_formats.program.kernel.walk_job import Graphs, RecordsJob

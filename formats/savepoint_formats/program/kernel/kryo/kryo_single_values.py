@@ -6,19 +6,8 @@ The numbers that a value is made of, its parts, have been read before.
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.columns import capacity, set_valid, use, used, values
-from savepoint_formats.program.kernel.kryo_numbers import (
-    VARINT,
-    ZIGZAG,
-    append_kryo_text,
-    append_unit,
-    kryo_varint,
-    read_number,
-    store_number,
-)
-from savepoint_formats.program.kernel.kryo_objects import PARTS, SCRATCH
-from savepoint_formats.program.kernel.machine_code import part
-from savepoint_formats.program.kernel.memory import (
+from savepoint_formats.program.kernel.code.machine_code import part
+from savepoint_formats.program.kernel.code.memory import (
     load_byte,
     load_native_long,
     load_signed_byte,
@@ -27,6 +16,17 @@ from savepoint_formats.program.kernel.memory import (
     store_int,
     store_long,
 )
+from savepoint_formats.program.kernel.columns import capacity, set_valid, use, used, values
+from savepoint_formats.program.kernel.kryo.kryo_numbers import (
+    VARINT,
+    ZIGZAG,
+    append_kryo_text,
+    append_unit,
+    kryo_varint,
+    read_number,
+    store_number,
+)
+from savepoint_formats.program.kernel.kryo.kryo_objects import PARTS, SCRATCH
 from savepoint_formats.program.kernel.moment_columns import days_of, nanos_of, store_precise
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.kernel.status import FULL, REFUSED

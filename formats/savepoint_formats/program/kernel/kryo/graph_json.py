@@ -7,9 +7,21 @@ written between two checks. Numbers are in ``json_numbers``.
 
 from __future__ import annotations
 
+from savepoint_formats.program.kernel.code.machine_code import part
+from savepoint_formats.program.kernel.code.memory import (
+    copy,
+    load_byte,
+    load_native_int,
+    load_native_long,
+    load_signed_byte,
+    store_byte,
+    store_int,
+    store_long,
+    store_short,
+)
 from savepoint_formats.program.kernel.columns import capacity, set_valid, use, used, values
-from savepoint_formats.program.kernel.json_numbers import store_double, store_long_digits
-from savepoint_formats.program.kernel.kryo_numbers import (
+from savepoint_formats.program.kernel.kryo.json_numbers import store_double, store_long_digits
+from savepoint_formats.program.kernel.kryo.kryo_numbers import (
     CLOCK,
     COUNTED,
     DOUBLE,
@@ -35,23 +47,11 @@ from savepoint_formats.program.kernel.kryo_numbers import (
     next_unit,
     read_number,
 )
-from savepoint_formats.program.kernel.kryo_objects import LIMIT, OUT, POWERS, START
-from savepoint_formats.program.kernel.kryo_single_values import (
+from savepoint_formats.program.kernel.kryo.kryo_objects import LIMIT, OUT, POWERS, START
+from savepoint_formats.program.kernel.kryo.kryo_single_values import (
     load_part,
     read_cut_clock,
     store_uuid,
-)
-from savepoint_formats.program.kernel.machine_code import part
-from savepoint_formats.program.kernel.memory import (
-    copy,
-    load_byte,
-    load_native_int,
-    load_native_long,
-    load_signed_byte,
-    store_byte,
-    store_int,
-    store_long,
-    store_short,
 )
 from savepoint_formats.program.kernel.status import FULL, REFUSED
 from savepoint_formats.program.kernel.text_columns import append_bytes, store_decimal, store_unit

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 
-from savepoint_formats.program.kernel.expressions import (
+from savepoint_formats.program.kernel.code.expressions import (
     BYTE,
     LONG,
     Expressions,
@@ -31,7 +31,7 @@ from savepoint_formats.program.kernel.expressions import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from savepoint_formats.program.kernel.expressions import Function
+    from savepoint_formats.program.kernel.code.expressions import Function
 
 _VOID = ir.VoidType()
 _WITH_STEP = 2

@@ -6,18 +6,24 @@ A value that has parts is only divided into them; the instructions behind it wri
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.columns import boolean, used, values
-from savepoint_formats.program.kernel.kryo_numbers import SHORT, ZIGZAG
-from savepoint_formats.program.kernel.kryo_objects import SCRATCH
-from savepoint_formats.program.kernel.kryo_single_values import load_part, store_part
-from savepoint_formats.program.kernel.machine_code import part
-from savepoint_formats.program.kernel.memory import (
+from savepoint_formats.program.kernel.code.machine_code import part
+from savepoint_formats.program.kernel.code.memory import (
     copy,
     load_byte,
     load_int,
     load_native_int,
     load_native_long,
     store_byte,
+)
+from savepoint_formats.program.kernel.columns import boolean, used, values
+from savepoint_formats.program.kernel.kryo.kryo_numbers import SHORT, ZIGZAG
+from savepoint_formats.program.kernel.kryo.kryo_objects import SCRATCH
+from savepoint_formats.program.kernel.kryo.kryo_single_values import load_part, store_part
+from savepoint_formats.program.kernel.kryo.written_kryo import (
+    load_number,
+    write_kryo_text,
+    write_number,
+    write_unsigned,
 )
 from savepoint_formats.program.kernel.moment_columns import (
     load_nanos,
@@ -28,12 +34,6 @@ from savepoint_formats.program.kernel.moment_columns import (
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.kernel.status import REFUSED
 from savepoint_formats.program.kernel.text_columns import code_point
-from savepoint_formats.program.kernel.written_kryo import (
-    load_number,
-    write_kryo_text,
-    write_number,
-    write_unsigned,
-)
 from savepoint_formats.program.kernel.written_texts import write_digits
 
 _NANOS_PER_SECOND = 1_000_000_000

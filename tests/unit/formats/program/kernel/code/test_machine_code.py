@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 import savepoint_formats
-from savepoint_formats.program.kernel import revision
+from savepoint_formats.program.kernel.code import revision
 
 PACKAGE = Path(savepoint_formats.__file__).parent
 SOURCES = [Path(str(source)) for source in revision.SOURCES]
-MEMORY = "program/kernel/memory.py"
+MEMORY = "program/kernel/code/memory.py"
 
 NATIVE_LONG = "load_native_long = _load(64, is_big=False)"
 JAVA_LONG = "load_native_long = _load(64, is_big=True)"
@@ -38,14 +38,14 @@ tell(copy_ranges.function, RangesJob(*[0] * len(RangesJob._fields)))
 """
 TELL = """
 import numpy as np
-from savepoint_formats.program.kernel.machine_code import Kernel
+from savepoint_formats.program.kernel.code.machine_code import Kernel
 def tell(function, *arguments):
     kernel = Kernel(function)
     print(kernel(*arguments), int(not kernel.machine.was_compiled))
 """
 
 KEPT = """
-from savepoint_formats.program.kernel.machine_code import KERNELS, load_kernels
+from savepoint_formats.program.kernel.code.machine_code import KERNELS, load_kernels
 from savepoint_formats.program.kernel.entry_chunks import RangesJob, copy_ranges
 load_kernels()
 loaded = [kernel.function.__name__ for kernel in KERNELS if not kernel.is_spared(0)]
@@ -130,9 +130,7 @@ def test_the_revision_is_that_of_all_that_is_compiled() -> None:
 
 def test_an_archive_of_the_package_has_the_same_revision(package: Path) -> None:
     archive = shutil.make_archive(str(package / "archive"), "zip", package, PACKAGE.name)
-    script = (
-        "from savepoint_formats.program.kernel import revision as r; print(r.__file__, r.REVISION)"
-    )
+    script = "from savepoint_formats.program.kernel.code import revision as r; print(r.__file__, r.REVISION)"
     environment = os.environ | {"PYTHONPATH": archive}
     command = [sys.executable, "-c", script]
     printed = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
@@ -160,7 +158,7 @@ def test_a_process_that_can_keep_nothing_compiles_once(package: Path) -> None:
         "from savepoint_formats.bytes.chunk import Chunk\n"
         "from savepoint_formats.entries.frames import FramesStart, FramesTable\n"
         "from savepoint_formats.program.kernel import find_frames\n"
-        "from savepoint_formats.program.kernel.machine_code import ALLOWANCE\n"
+        "from savepoint_formats.program.kernel.code.machine_code import ALLOWANCE\n"
         "ALLOWANCE.left = float('-inf')\n"
         "chunk = Chunk(np.frombuffer(b'\\xff' * 2, np.uint8))\n"
         "found = [FramesTable(chunk, 1).add(FramesStart(0), 2).is_end for _ in range(2)]\n"

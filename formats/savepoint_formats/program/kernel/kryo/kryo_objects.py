@@ -35,17 +35,17 @@ again, and what is JSON. The classes of a layout are a table; each is eight numb
 
 from __future__ import annotations
 
-from savepoint_formats.program.kernel.columns import set_valid
-from savepoint_formats.program.kernel.key_lookup import are_equal
-from savepoint_formats.program.kernel.kryo_numbers import flagged, kryo_varint, skip_text
-from savepoint_formats.program.kernel.machine_code import part
-from savepoint_formats.program.kernel.memory import (
+from savepoint_formats.program.kernel.code.machine_code import part
+from savepoint_formats.program.kernel.code.memory import (
     load_byte,
     load_int,
     load_native_int,
     load_native_long,
     store_long,
 )
+from savepoint_formats.program.kernel.columns import set_valid
+from savepoint_formats.program.kernel.key_lookup import are_equal
+from savepoint_formats.program.kernel.kryo.kryo_numbers import flagged, kryo_varint, skip_text
 from savepoint_formats.program.kernel.ops import OP_SIZE, Op
 from savepoint_formats.program.kernel.status import REFUSED
 

@@ -1,0 +1,1 @@
+"""Objects of Kryo in machine code: their graphs in columns or as JSON, and back."""
