@@ -25,7 +25,7 @@ from savepoint_formats.program.general_path import (
 )
 from savepoint_formats.program.graph_tables import GraphTables
 from savepoint_formats.program.kernel.ops import Op
-from savepoint_formats.program.kryo_assembly import assemble_graph
+from savepoint_formats.program.kryo_assembly import assemble_graph, skip_graph
 from savepoint_formats.program.listing import PER_RECORD, Draft, Listing
 from savepoint_formats.program.program import Program, Storage
 from savepoint_formats.program.scala_assembly import assemble_scala
@@ -217,9 +217,7 @@ class Assembly(Listing):
 
     def _graph(self, layout: layouts.Kryo, draft: Draft) -> None:
         if self._skips and self._kryo is not None:
-            table = self._tables.number(layout, self._kryo)
-            self._tables.table(table).add_all()
-            self.emit(Op.SKIP_GRAPH, table, int(self._kryo.is_5))
+            skip_graph(layout, self._kryo, draft, self, self._tables)
             return
         dialect = written_dialect(layout) if self.writes else self._kryo
         if not self._has_graphs:

@@ -34,6 +34,7 @@ from savepoint_formats.program.kernel.kryo.kryo_objects import (
     FINAL,
     LIST,
     MAP,
+    MOST_DEPTH,
     ONE,
     OR_NULL,
     SORTED,
@@ -78,7 +79,7 @@ if TYPE_CHECKING:
     Declared = KryoField | TypeArgument
     Alternative = tuple[Sequence[str], Callable[[], object]]
 
-NO_CLASS, NULL_IS_TEXT = -1, -2
+_NO_CLASS, _NULL_IS_TEXT, _IS_FORGOTTEN = -1, -2, -3
 _JSON_DENSITY = 8
 """The most bytes of JSON per byte of a graph that has no more than usual."""
 
@@ -116,6 +117,16 @@ def assemble_graph(
     return True
 
 
+def skip_graph(
+    layout: Kryo, dialect: KryoDialect, draft: Draft, listing: Listing, tables: GraphTables
+) -> None:
+    """Emits instructions that pass over a graph of any known classes."""
+    number = tables.number(layout, dialect)
+    assembly = _GraphAssembly(layout, dialect, listing, tables.table(number), writes=False)
+    listing.emit(Op.GRAPH, number, int(dialect.is_5))
+    assembly.json(draft, BY_CLASS, _IS_FORGOTTEN, MOST_DEPTH)
+
+
 class _GraphAssembly:
     """Emits the instructions of objects."""
 
@@ -139,11 +150,11 @@ class _GraphAssembly:
     def any_object(self, draft: Draft) -> None:
         """An object without a description, as JSON; and its bytes."""
         in_json, data, _ = self._listing.fields(draft, draft.type.names)
-        self._json(in_json, BY_CLASS, NULL_IS_TEXT, MAX_DEPTH)
+        self.json(in_json, BY_CLASS, _NULL_IS_TEXT, MAX_DEPTH)
         data.storage, data.density = Storage.BYTES, 1
         self._emit(Op.GRAPH_BYTES, data.number)
 
-    def _json(self, draft: Draft, lead: int, number: int, depth: int) -> None:
+    def json(self, draft: Draft, lead: int, number: int, depth: int) -> None:
         """Any object as JSON, with at most ``depth`` objects in each other."""
         self._classes.add_all()
         draft.storage, draft.density, draft.is_nullable = Storage.BYTES, _JSON_DENSITY, True
@@ -215,7 +226,7 @@ class _GraphAssembly:
                 return
             depth = MAX_DEPTH // 2 - 2 * (draft.path.count(".") + draft.path.count("["))
             is_class = self._known.is_final(name)
-            self._json(draft, lead, self._classes.number(name) if is_class else NO_CLASS, depth)
+            self.json(draft, lead, self._classes.number(name) if is_class else _NO_CLASS, depth)
         else:
             self._object(draft, lead, [((name,), lambda: self._single(single, draft))])
 

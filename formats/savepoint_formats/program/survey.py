@@ -11,13 +11,12 @@ import pyarrow as pa
 from savepoint_formats.bytes.chunk import Chunk
 from savepoint_formats.bytes.data_view import DataInputView
 from savepoint_formats.program.assembly import Assembly
-from savepoint_formats.program.buffers import Buffers
+from savepoint_formats.program.buffers import Buffers, memory_size
 from savepoint_formats.program.byte_ranges import Ranges, bytes_of, ranges_in
-from savepoint_formats.program.graph_tables import GraphTables, TableMemory, is_unknown
+from savepoint_formats.program.decode import MAX_MEMORY, GraphMemory
+from savepoint_formats.program.graph_tables import GraphTables, is_unknown
 from savepoint_formats.program.kernel import (
-    GRAPH_SIZE,
     PASSED,
-    Graphs,
     Walk,
     walk_kryo,
 )
@@ -35,6 +34,9 @@ _FEW = 64
 """Up to this number of values are read one by one, without machine code."""
 
 _NO_CLASS = -1
+
+_ROOM = 4
+"""How much more JSON than usual a graph may have; longer JSON is left to the general path."""
 
 
 def unknown_classes(layout: Layout, data: pa.LargeBinaryArray, reads: KryoDialect) -> Counter[str]:
@@ -69,8 +71,10 @@ def _ended(
     ended = np.zeros((len(ranges), 2), np.int64)
     classes = tables.finished()
     assert classes is not None  # there are graphs
-    held, memory = TableMemory(classes.tables), np.empty(GRAPH_SIZE, np.uint8)
-    buffers = Buffers(program, 1, int(ranges.sizes.max(initial=0)))
+    graphs = GraphMemory(classes)
+    size = _ROOM * int(ranges.sizes.max(initial=0))
+    size = int(size * min(1.0, MAX_MEMORY / (1 + memory_size(program, 1, size))))
+    buffers = Buffers(program, 1, size)
     job = Walk(
         ops=program.ops.ctypes.data,
         columns=buffers.table.ctypes.data,
@@ -85,7 +89,7 @@ def _ended(
         row=0,
         position=0,
     )
-    walk_kryo(job, Graphs(held.address, memory.ctypes.data, ended.ctypes.data))
+    walk_kryo(job, graphs.job._replace(ended=ended.ctypes.data))
     return ended
 
 

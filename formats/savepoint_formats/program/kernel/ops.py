@@ -207,57 +207,55 @@ class Op(IntEnum):
     |              | which its own column knows                     |                             |
     | each of n    | a class                                        | -> t if the object is of it |
     """
-    SKIP_GRAPH = 86
-    """t n: a whole graph, as the tables t tell what is in classes; n as in GRAPH."""
-    JSON = 87
+    JSON = 86
     """c n: an object of any known class, in which n objects may be in each other, as JSON.
 
     The CASE that follows has the lead in place of the column, as in OBJECT; and the class if the lead
-    does not tell it, -1, or -2 if null is a text, too.
+    does not tell it, -1, -2 if null is a text, too, or -3 if nobody reads the JSON.
     """
-    GRAPH_BYTES = 88
+    GRAPH_BYTES = 87
     """c: the bytes of the graph that ends here."""
-    ELEMENTS = 89
+    ELEMENTS = 88
     """c -> t: as LIST, counted as the CASE that follows says: a form of ``kryo_objects``, -> t."""
-    PART = 90
+    PART = 89
     """c n: a number of kind n, see ``kryo_numbers``, is part c of what follows."""
-    CUT_CLOCK = 91
+    CUT_CLOCK = 90
     """c: hour, minute, second and nanoseconds of Kryo 5 are the parts from c on."""
-    NEW = 92
+    NEW = 91
     """The mark of an object that is new, and has no column."""
 
     # --- values of such objects
-    NUMBER = 93
+    NUMBER = 92
     """c n: a number of kind n; of this op on, each ends a value."""
-    STRICT_BOOLEAN = 94
+    STRICT_BOOLEAN = 93
     """c: a byte of 0 or 1."""
-    UNIT = 95
+    UNIT = 94
     """c: a UTF-16 unit."""
-    ASCII_TEXT = 96
+    ASCII_TEXT = 95
     """c: a text; or null."""
-    CONSTANT_INDEX = 97
+    CONSTANT_INDEX = 96
     """c n: one of n constants + 1; 0 is null."""
-    COUNTED_BYTES = 98
+    COUNTED_BYTES = 97
     """c: varint of the count + 1; 0 is null."""
-    WHOLE_NUMBER = 99
+    WHOLE_NUMBER = 98
     """c: varint of the count of bytes + 1, 0 is null; two's complement."""
-    EXACT_NUMBER = 100
+    EXACT_NUMBER = 99
     """c: as WHOLE_NUMBER, and the scale."""
-    OPTIONAL = 101
+    OPTIONAL = 100
     """c n: a flag; a number of kind n, which 5.6 has only if the flag is set; or null."""
-    MOMENT_TEXT = 102
+    MOMENT_TEXT = 101
     """c n: a text with the content n of ``moment_texts``, of the parts from 0 on."""
-    UUID = 103
+    UUID = 102
     """c: of its two halves."""
-    MILLIS_AND_NANOS = 104
+    MILLIS_AND_NANOS = 103
     """c n: n is the column of the seconds, that of the nanoseconds follows it."""
-    SECONDS_AND_NANOS = 105
+    SECONDS_AND_NANOS = 104
     """c n: likewise."""
-    DURATION = 106
+    DURATION = 105
     """c: of seconds and nanoseconds."""
-    DATE = 107
+    DATE = 106
     """c: of year, month and day."""
-    CLOCK = 108
+    CLOCK = 107
     """c: of hour, minute, second and nanoseconds."""
-    DATE_AND_CLOCK = 109
+    DATE_AND_CLOCK = 108
     """c n: of all seven; n as above."""

@@ -1,4 +1,4 @@
-# ruff: noqa: PLR0913, PLR0917, PLR1714, SIM102, SIM109 - plain comparisons and numbers are compiled best
+# ruff: noqa: PLR0913, PLR0917, PLR1714 - plain comparisons and numbers are compiled best
 """Walks over object graphs of Kryo whose classes are in a table: passes over them, or writes JSON.
 
 A class of the table says what is in its objects:
@@ -33,7 +33,6 @@ from savepoint_formats.program.kernel.code.machine_code import part
 from savepoint_formats.program.kernel.code.memory import (
     load_byte,
     load_native_long,
-    load_signed_byte,
     store_long,
 )
 from savepoint_formats.program.kernel.kryo.graph_json import (
@@ -51,28 +50,8 @@ from savepoint_formats.program.kernel.kryo.graph_json import (
     room_left,
 )
 from savepoint_formats.program.kernel.kryo.kryo_numbers import (
-    CLOCK,
-    COUNTED,
-    DOUBLE,
-    FLAG,
-    FLOAT,
-    HEX,
-    INT,
-    LONG,
-    LONG_ZIGZAG,
-    NEW,
-    OFFSET,
-    OPTIONAL_INT,
-    SCALED,
-    SHORT,
-    TEXT,
-    UNIT,
-    UUID,
-    WORDS,
     flagged,
     kryo_varint,
-    read_number,
-    skip_text,
 )
 from savepoint_formats.program.kernel.kryo.kryo_objects import (
     ARRAY,
@@ -137,12 +116,11 @@ def walk_graph(  # noqa: PLR0912, PLR0915 - a case per kind
     end: int,
     is_5: int,
     depth: int,
-    json: int | None,
 ) -> int:
-    """Walks over an object; returns where the next value is, or REFUSED or FULL.
+    """Writes an object as JSON; returns where the next value is, or REFUSED or FULL.
 
     ``lead`` is what leads it, ``number`` its class if the lead does not tell. At most ``depth``
-    objects may be in each other. ``json`` is None if nothing is written.
+    objects may be in each other.
     """
     classes, fields = load_native_long(table), load_native_long(table + 24)
     bottom = graph + STACK
@@ -150,14 +128,12 @@ def walk_graph(  # noqa: PLR0912, PLR0915 - a case per kind
     _push(top, 1, lead, number, 0, 0, CLOSE_NOTHING)
     while position >= 0:
         left = load_native_long(top)
-        if json is not None:
-            if room_left(graph) < 0:
-                return FULL
+        if room_left(graph) < 0:
+            return FULL
         if left <= 0:
             if top == bottom:
                 return position
-            if json is not None:
-                put_close(graph, top, left)
+            put_close(graph, top, left)
             top -= FRAME_SIZE
             continue
         store_long(top, left - 1)
@@ -165,21 +141,16 @@ def walk_graph(  # noqa: PLR0912, PLR0915 - a case per kind
         number = load_native_long(top + 16)
         arguments = load_native_long(top + 24)
         field = load_native_long(top + 32)
-        if json is not None:
-            put_lead(graph, top, left)
+        put_lead(graph, top, left)
         if field:
             # Each field has a type of its own. In maps, keys and values take turns.
             if field > 0:
                 store_long(top + 32, field + _FIELD_SIZE)
                 lead, number, arguments = BY_CLASS, _OPEN, load_native_long(field + 8)
                 kind = load_native_long(field)
-                if json is not None:
-                    put_text(graph, table, load_native_long(field + 16))
+                put_text(graph, table, load_native_long(field + 16))
                 if kind >= 0:
-                    if json is None:
-                        position = skip_part(kind, position, end, is_5)
-                    if json is not None:
-                        position = json_of_part(kind, graph, position, end, is_5)
+                    position = json_of_part(kind, graph, position, end, is_5)
                     continue
                 if kind < _OPEN:
                     lead, number = OR_NULL, -2 - kind
@@ -193,8 +164,7 @@ def walk_graph(  # noqa: PLR0912, PLR0915 - a case per kind
             if position < 0:
                 return REFUSED
             if number < 0:
-                if json is not None:
-                    put_null(graph)
+                put_null(graph)
                 continue
         entry = classes + CLASS_SIZE * number
         flags = load_native_long(entry + 24)
@@ -208,8 +178,7 @@ def walk_graph(  # noqa: PLR0912, PLR0915 - a case per kind
             if marker > 1 and not is_tracked:
                 return REFUSED
         if marker == 0:
-            if json is not None:
-                put_null(graph)
+            put_null(graph)
             continue
         behind = numbered = 0
         if is_tracked:
@@ -217,8 +186,6 @@ def walk_graph(  # noqa: PLR0912, PLR0915 - a case per kind
             if marker > 1:
                 if marker - 2 >= objects:
                     return REFUSED
-                if json is None:
-                    continue
                 if marker - 2 >= MOST_OBJECTS:
                     return REFUSED
                 again = graph + OBJECT_TABLE + OBJECT_SIZE * (marker - 2)
@@ -233,8 +200,6 @@ def walk_graph(  # noqa: PLR0912, PLR0915 - a case per kind
                 kind = load_native_long(entry + 32)
                 if number < 0 or (kind != NUMBERS and kind != ENUM):
                     return REFUSED
-            elif json is None:
-                store_long(graph + OBJECTS, objects + 1)
             else:
                 number_object(graph, number, position)
                 if objects < MOST_OBJECTS:
@@ -251,50 +216,39 @@ def walk_graph(  # noqa: PLR0912, PLR0915 - a case per kind
             if not is_stream(position, end):
                 store_long(graph + FOUND, number)
             return REFUSED
-        if json is not None:
-            if not flags & SHOWN:
-                return REFUSED
+        if not flags & SHOWN:
+            return REFUSED
         is_frame = False
         if kind == NUMBERS:
             place = load_native_long(table + 16) + _PART_SIZE * first
             last = place + _PART_SIZE * second
             while place < last and position >= 0:
-                if json is None:
-                    position = skip_part(load_native_long(place), position, end, is_5)
-                if json is not None:
-                    put_text(graph, table, load_native_long(place + 8))
-                    position = json_of_part(load_native_long(place), graph, position, end, is_5)
+                put_text(graph, table, load_native_long(place + 8))
+                position = json_of_part(load_native_long(place), graph, position, end, is_5)
                 place += _PART_SIZE
-            if json is not None:
-                put_text(graph, table, text)
+            put_text(graph, table, text)
         elif kind == ENUM:
             constant, position = kryo_varint(position, end)
             if constant > first:
                 return REFUSED
-            if json is not None:
-                if constant and position >= 0:
-                    put_text(graph, table, text + constant - 1)
-                else:
-                    put_null(graph)
+            if constant and position >= 0:
+                put_text(graph, table, text + constant - 1)
+            else:
+                put_null(graph)
         elif kind == PRIMITIVES:
             count, position = kryo_varint(position, end)
-            if json is not None:
-                if count == 0:
-                    put_null(graph)
-                else:
-                    put(graph, _OPEN_LIST, 1)
+            if count == 0:
+                put_null(graph)
+            else:
+                put(graph, _OPEN_LIST, 1)
             left = count
             while count > 1 and position >= 0:
-                if json is None:
-                    position = skip_part(first, position, end, is_5)
-                if json is not None:
-                    if count < left:
-                        put(graph, _COMMA, 2)
-                    position = json_of_part(first, graph, position, end, is_5)
+                if count < left:
+                    put(graph, _COMMA, 2)
+                position = json_of_part(first, graph, position, end, is_5)
                 count -= 1
-            if json is not None:
-                if left:
-                    put(graph, _CLOSE_LIST, 1)
+            if left:
+                put(graph, _CLOSE_LIST, 1)
         else:
             is_frame = True
             top += FRAME_SIZE
@@ -302,21 +256,18 @@ def walk_graph(  # noqa: PLR0912, PLR0915 - a case per kind
                 _push(top, first, BY_CLASS, _OPEN, 0, 0, CLOSE_LIST + second)
             elif kind == FIELDS:
                 _push(top, second, BY_CLASS, _OPEN, 0, fields + _FIELD_SIZE * first, CLOSE_OBJECT)
-                if json is not None:
-                    put_text(graph, table, text)
+                put_text(graph, table, text)
             else:
                 position = skip_head(
                     graph, table, top, first, second, arguments, kind == MAPPED, position, end, is_5
                 )
-            if json is not None:
-                store_long(top + 48, numbered)
-                if kind != FIELDS and load_native_long(top) >= 0:
-                    put(graph, _OPEN_LIST, 1)
-        if json is not None:
-            if numbered and not is_frame:
-                store_long(numbered + 24, load_native_long(graph + OUT))
-            if behind and position >= 0:
-                position = behind
+            store_long(top + 48, numbered)
+            if kind != FIELDS and load_native_long(top) >= 0:
+                put(graph, _OPEN_LIST, 1)
+        if numbered and not is_frame:
+            store_long(numbered + 24, load_native_long(graph + OUT))
+        if behind and position >= 0:
+            position = behind
     return position
 
 
@@ -382,61 +333,6 @@ def skip_head(  # noqa: PLR0912 - the forms of collections
                 position += 1
     _push(frame, count, lead, number, inner, 0, CLOSE_LIST)
     return position
-
-
-@part
-def skip_part(kind: int, position: int, end: int, is_5: int) -> int:  # noqa: PLR0912 - a case each
-    """Passes over a number or a text; returns where the next value is."""
-    if kind == UUID:
-        kind = LONG if is_5 else LONG_ZIGZAG
-        _, position = read_number(kind, position, end, is_5)
-        if position < 0:
-            return REFUSED
-    if kind == FLOAT or kind == DOUBLE or kind == UNIT:
-        kind = INT if kind == FLOAT else LONG if kind == DOUBLE else SHORT
-    if kind < TEXT:
-        _, position = read_number(kind, position, end, is_5)
-        return position
-    if kind == TEXT:
-        return skip_text(position, end)
-    if kind == CLOCK:
-        index = 0
-        while index < 3:
-            if position >= end:
-                return REFUSED
-            position += 1
-            if load_signed_byte(position - 1) < 0:
-                return position
-            index += 1
-        _, position = kryo_varint(position, end)
-        return position
-    if kind == COUNTED or kind == HEX or kind == SCALED or kind == WORDS:
-        count, position = kryo_varint(position, end)
-        if kind == WORDS:
-            count = 8 * count
-        elif count == 0:
-            return position
-        else:
-            count -= 1
-        if position < 0 or count > end - position:
-            return REFUSED
-        position += count
-        if kind == SCALED:
-            _, position = kryo_varint(position, end)
-        return position
-    if position >= end:
-        return REFUSED
-    first = load_byte(position)
-    if kind == NEW:
-        return REFUSED
-    if kind == FLAG:
-        return position + 1 if first <= 1 else REFUSED
-    size = 1
-    if kind == OFFSET:
-        size = 5 if first == _OFFSET_OF_ANY_SECONDS else 1
-    elif first:
-        size = 5 if kind == OPTIONAL_INT else 9
-    return position + size if end - position >= size else REFUSED
 
 
 @part

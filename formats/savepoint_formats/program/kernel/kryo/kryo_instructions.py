@@ -22,7 +22,6 @@ from savepoint_formats.program.kernel.kryo.graph_json import (
 from savepoint_formats.program.kernel.kryo.kryo_numbers import OFFSET, read_number
 from savepoint_formats.program.kernel.kryo.kryo_objects import (
     BEHIND,
-    BY_CLASS,
     BY_LIST,
     FOUND,
     IS_5,
@@ -47,8 +46,7 @@ from savepoint_formats.program.kernel.walk_job import REGISTERS_SIZE
 if TYPE_CHECKING:
     from savepoint_formats.program.kernel.walk_job import Graphs, Walk
 
-_NO_CLASS, _NULL_IS_TEXT = -1, -2
-_MOST_DEPTH = 128
+_NO_CLASS, _NULL_IS_TEXT, _IS_FORGOTTEN = -1, -2, -3
 
 PASSED = 1 << 32
 """The end of a record whose classes are all known."""
@@ -67,12 +65,6 @@ def run_kryo(  # noqa: PLR0912, PLR0915 - a case per opcode
     table, is_5 = load_native_long(graph + TABLE), load_native_long(graph + IS_5)
     if op == Op.GRAPH:
         begin_graph(graph, position, graphs.tables + TABLE_SIZE * number, argument)
-    elif op == Op.SKIP_GRAPH:
-        table = graphs.tables + TABLE_SIZE * number
-        begin_graph(graph, position, table, argument)
-        position = walk_graph(
-            graph, table, BY_CLASS, _NO_CLASS, position, end, argument, _MOST_DEPTH, None
-        )
     elif op == Op.JSON:
         lead, class_ = load_native_int(at + 4), load_native_int(at + 8)
         at += OP_SIZE
@@ -80,8 +72,9 @@ def run_kryo(  # noqa: PLR0912, PLR0915 - a case per opcode
             kept = registers + REGISTERS_SIZE * (lead - BY_LIST)
             lead, class_ = lead_of_element(kept, class_)
         begin_json(graph, column, row)
-        position = walk_graph(graph, table, lead, class_, position, end, is_5, argument, 1)
-        position = end_json(graph, column, row, position, class_ == _NULL_IS_TEXT)
+        position = walk_graph(graph, table, lead, class_, position, end, is_5, argument)
+        if class_ != _IS_FORGOTTEN:
+            position = end_json(graph, column, row, position, class_ == _NULL_IS_TEXT)
     elif op == Op.GRAPH_BYTES:
         position = append_graph_bytes(graph, column, row, position)
     elif op == Op.OBJECT:
