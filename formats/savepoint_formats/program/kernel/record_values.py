@@ -26,11 +26,10 @@ from savepoint_formats.program.kernel.moment_columns import (
     read_sql_timestamp,
     read_timestamp,
 )
+from savepoint_formats.program.kernel.number_texts import append_big_decimal, append_big_integer
 from savepoint_formats.program.kernel.ops import OP_SIZE, Op
 from savepoint_formats.program.kernel.status import REFUSED
 from savepoint_formats.program.kernel.text_columns import (
-    append_big_decimal,
-    append_big_integer,
     append_bytes,
     append_char,
     append_java_utf,

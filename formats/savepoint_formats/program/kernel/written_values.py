@@ -26,11 +26,10 @@ from savepoint_formats.program.kernel.moment_columns import (
     write_sql_timestamp,
     write_timestamp,
 )
+from savepoint_formats.program.kernel.number_texts import write_big_decimal, write_big_integer
 from savepoint_formats.program.kernel.ops import OP_SIZE, Op
 from savepoint_formats.program.kernel.status import REFUSED
 from savepoint_formats.program.kernel.written_texts import (
-    write_big_decimal,
-    write_big_integer,
     write_bytes,
     write_char,
     write_fixed_bytes,

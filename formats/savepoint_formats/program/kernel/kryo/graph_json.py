@@ -53,8 +53,9 @@ from savepoint_formats.program.kernel.kryo.kryo_single_values import (
     read_cut_clock,
     store_uuid,
 )
+from savepoint_formats.program.kernel.number_texts import store_decimal
 from savepoint_formats.program.kernel.status import FULL, REFUSED
-from savepoint_formats.program.kernel.text_columns import append_bytes, store_decimal, store_unit
+from savepoint_formats.program.kernel.text_columns import append_bytes, store_unit
 
 CLOSE_NOTHING, CLOSE_LIST, CLOSE_MAP, CLOSE_OBJECT = range(4)
 

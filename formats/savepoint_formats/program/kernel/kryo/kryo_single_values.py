@@ -28,9 +28,10 @@ from savepoint_formats.program.kernel.kryo.kryo_numbers import (
 )
 from savepoint_formats.program.kernel.kryo.kryo_objects import PARTS, SCRATCH
 from savepoint_formats.program.kernel.moment_columns import days_of, nanos_of, store_precise
+from savepoint_formats.program.kernel.number_texts import append_bytes_number
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.kernel.status import FULL, REFUSED
-from savepoint_formats.program.kernel.text_columns import append_bytes, append_bytes_number
+from savepoint_formats.program.kernel.text_columns import append_bytes
 
 _NANOS_PER_SECOND = 1_000_000_000
 _NANOS_PER_MILLI = 1_000_000

@@ -31,10 +31,10 @@ from savepoint_formats.program.kernel.moment_columns import (
     write_date,
     write_time,
 )
+from savepoint_formats.program.kernel.number_texts import write_digits
 from savepoint_formats.program.kernel.ops import Op
 from savepoint_formats.program.kernel.status import REFUSED
 from savepoint_formats.program.kernel.text_columns import code_point
-from savepoint_formats.program.kernel.written_texts import write_digits
 
 _NANOS_PER_SECOND = 1_000_000_000
 _NANOS_PER_MILLI = 1_000_000
