@@ -35,12 +35,15 @@ from savepoint_formats.program.kernel.code.memory import (
     load_native_long,
     store_long,
 )
-from savepoint_formats.program.kernel.kryo.graph_json import (
+from savepoint_formats.program.kernel.kryo.graph_json import json_of_part
+from savepoint_formats.program.kernel.kryo.json_output import (
     CLOSE_LIST,
     CLOSE_MAP,
     CLOSE_NOTHING,
     CLOSE_OBJECT,
-    json_of_part,
+    CLOSING_LIST,
+    COMMA,
+    OPEN_LIST,
     put,
     put_close,
     put_lead,
@@ -89,7 +92,6 @@ _FIELD_SIZE, _PART_SIZE, _ARGUMENTS_SIZE = 24, 16, 40
 _OPEN = -1
 _OFFSET_OF_ANY_SECONDS = 127
 _KEY_AND_VALUE = 2
-_COMMA, _OPEN_LIST, _CLOSE_LIST = 0x202C, 0x5B, 0x5D
 
 
 @part
@@ -240,15 +242,15 @@ def walk_graph(  # noqa: PLR0912, PLR0915 - a case per kind
             if count == 0:
                 put_null(graph)
             else:
-                put(graph, _OPEN_LIST, 1)
+                put(graph, OPEN_LIST, 1)
             left = count
             while count > 1 and position >= 0:
                 if count < left:
-                    put(graph, _COMMA, 2)
+                    put(graph, COMMA, 2)
                 position = json_of_part(first, graph, position, end, is_5)
                 count -= 1
             if left:
-                put(graph, _CLOSE_LIST, 1)
+                put(graph, CLOSING_LIST, 1)
         else:
             is_frame = True
             top += FRAME_SIZE
@@ -263,7 +265,7 @@ def walk_graph(  # noqa: PLR0912, PLR0915 - a case per kind
                 )
             store_long(top + 48, numbered)
             if kind != FIELDS and load_native_long(top) >= 0:
-                put(graph, _OPEN_LIST, 1)
+                put(graph, OPEN_LIST, 1)
         if numbered and not is_frame:
             store_long(numbered + 24, load_native_long(graph + OUT))
         if behind and position >= 0:

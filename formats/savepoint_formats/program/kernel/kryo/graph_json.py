@@ -1,26 +1,32 @@
 # ruff: noqa: PLR1714, SIM109 - plain comparisons are what is compiled best
-"""JSON of object graphs of Kryo, as ``json.dumps`` writes it: see ``values/kryo/objects.py``.
-
-The memory of the graph has where the JSON goes on, and its limit. Behind the limit is room for what is
-written between two checks. Numbers are in ``json_numbers``.
-"""
+"""JSON of object graphs of Kryo, as ``json.dumps`` writes it: see ``values/kryo/objects.py``."""
 
 from __future__ import annotations
 
 from savepoint_formats.program.kernel.code.machine_code import part
 from savepoint_formats.program.kernel.code.memory import (
-    copy,
     load_byte,
     load_native_int,
     load_native_long,
     load_signed_byte,
     store_byte,
-    store_int,
     store_long,
-    store_short,
 )
 from savepoint_formats.program.kernel.columns import capacity, set_valid, use, used, values
-from savepoint_formats.program.kernel.kryo.json_numbers import store_double, store_long_digits
+from savepoint_formats.program.kernel.kryo.json_numbers import store_double
+from savepoint_formats.program.kernel.kryo.json_output import (
+    BETWEEN_CHECKS,
+    CLOSING_LIST,
+    COMMA,
+    NULL,
+    OPEN_LIST,
+    put,
+    put_null,
+    put_number,
+    room_left,
+    store_escaped,
+    text_number,
+)
 from savepoint_formats.program.kernel.kryo.kryo_numbers import (
     CLOCK,
     COUNTED,
@@ -55,129 +61,19 @@ from savepoint_formats.program.kernel.kryo.kryo_single_values import (
 )
 from savepoint_formats.program.kernel.number_texts import store_decimal
 from savepoint_formats.program.kernel.status import FULL, REFUSED
-from savepoint_formats.program.kernel.text_columns import append_bytes, store_unit
-
-CLOSE_NOTHING, CLOSE_LIST, CLOSE_MAP, CLOSE_OBJECT = range(4)
-
-BETWEEN_CHECKS = 112
-"""Bytes that may be written between two checks, besides texts."""
+from savepoint_formats.program.kernel.text_columns import append_bytes
 
 _MOST_BYTES = 1 << 20
 """A longer text may have more values than JSON of the general path."""
 
-_TEXT_SIZE = 16
 _OFFSET_OF_ANY_SECONDS = 127
 _SECONDS_PER_QUARTER_HOUR = 900
 
-
-def _text(text: str) -> int:
-    """Up to eight characters as a number."""
-    return int.from_bytes(text.encode().ljust(8, b"\0"), "little", signed=True)
-
-
-_QUOTE, _OPEN_LIST, _CLOSE_LIST = _text('"'), _text("["), _text("]")
-_NULL, _TRUE, _FALSE, _E = _text("null"), _text("true"), _text("fals"), _text("e")
-_COMMA, _CLOSE_PAIR, _CLOSE, _CLOSE_PAIRS = _text(", "), _text("}, "), _text("}"), _text("}]")
-_KEY, _VALUE, _VALUE_END = _text('{"key": '), _text(', "value'), _text('": ')
-_REFERENCE, _REFERENCE_END = _text('{"$refer'), _text('ence": ')
-_HOUR, _MINUTE, _MINUTE_END = _text('"hour": '), _text(', "minut'), _text('e": ')
+_QUOTE, _TRUE, _FALSE, _E = (text_number(text) for text in ('"', "true", "fals", "e"))
+_HOUR, _MINUTE, _MINUTE_END = (text_number(text) for text in ('"hour": ', ', "minut', 'e": '))
 _SECOND, _SECOND_END, _NANO, _NANO_END = (
-    _text(', "secon'),
-    _text('d": '),
-    _text(', "nano"'),
-    _text(": "),
+    text_number(text) for text in (', "secon', 'd": ', ', "nano"', ": ")
 )
-
-
-@part
-def room_left(graph: int) -> int:
-    """The bytes before the limit."""
-    return load_native_long(graph + LIMIT) - load_native_long(graph + OUT)
-
-
-@part
-def put(graph: int, text: int, size: int) -> None:
-    """Writes up to eight bytes."""
-    out = load_native_long(graph + OUT)
-    store_long(out, text)
-    store_long(graph + OUT, out + size)
-
-
-@part
-def put_copy(graph: int, source: int, size: int) -> None:
-    """Copies bytes; if there is no room, the limit is behind."""
-    out = load_native_long(graph + OUT)
-    if size < room_left(graph):
-        copy(out, source, size)
-    store_long(graph + OUT, out + size)
-
-
-@part
-def put_text(graph: int, table: int, text: int) -> None:
-    """Writes a text of the table."""
-    entry = load_native_long(table + 40) + _TEXT_SIZE * text
-    put_copy(graph, load_native_long(entry), load_native_long(entry + 8))
-
-
-@part
-def put_null(graph: int) -> None:
-    """Writes null."""
-    put(graph, _NULL, 4)
-
-
-@part
-def put_lead(graph: int, frame: int, left: int) -> None:
-    """Writes what is in front of a value of a list or map of which ``left`` are to come."""
-    close = load_native_long(frame + 40)
-    is_first = load_native_long(frame + 56) == 0
-    store_long(frame + 56, 1)
-    if close == CLOSE_LIST:
-        if not is_first:
-            put(graph, _COMMA, 2)
-    elif close == CLOSE_MAP:
-        if left & 1:
-            put(graph, _VALUE, 8)
-            put(graph, _VALUE_END, 3)
-        else:
-            if not is_first:
-                put(graph, _CLOSE_PAIR, 3)
-            put(graph, _KEY, 8)
-
-
-@part
-def put_close(graph: int, frame: int, left: int) -> None:
-    """Writes what closes a list, map or object; ``left`` is -1 for null."""
-    close = load_native_long(frame + 40)
-    if left < 0:
-        put_null(graph)
-    elif close == CLOSE_OBJECT:
-        put(graph, _CLOSE, 1)
-    elif close == CLOSE_MAP and load_native_long(frame + 56):
-        put(graph, _CLOSE_PAIRS, 2)
-    else:
-        put(graph, _CLOSE_LIST, 1)
-    numbered = load_native_long(frame + 48)
-    if numbered:
-        store_long(numbered + 24, load_native_long(graph + OUT))
-
-
-@part
-def put_reference(graph: int, entry: int, index: int) -> None:
-    """Writes an object again, or its number inside of itself."""
-    start, end = load_native_long(entry + 16), load_native_long(entry + 24)
-    if end:
-        put_copy(graph, start, end - start)
-        return
-    put(graph, _REFERENCE, 8)
-    put(graph, _REFERENCE_END, 7)
-    put_number(graph, index)
-    put(graph, _CLOSE, 1)
-
-
-@part
-def put_number(graph: int, number: int) -> None:
-    """Writes an integer."""
-    store_long(graph + OUT, store_long_digits(load_native_long(graph + OUT), number))
 
 
 @part
@@ -286,36 +182,8 @@ def _put_double(graph: int, bits: int, is_float: bool, position: int) -> int:
 def _put_unit(graph: int, unit: int) -> None:
     """Writes a character of one unit, which may have to be escaped."""
     out = load_native_long(graph + OUT)
-    out, _ = _store_escaped(out, unit, 0)
+    out, _ = store_escaped(out, unit, 0)
     store_long(graph + OUT, out)
-
-
-@part
-def _store_escaped(out: int, unit: int, high: int) -> tuple[int, int]:
-    """Stores a unit as ``store_unit`` does, or its escape."""
-    if high or not (unit < 0x20 or unit == 0x22 or unit == 0x5C):
-        return store_unit(out, unit, high)
-    letter = 0
-    if unit >= 0x20:
-        letter = unit
-    elif unit == 0x08:
-        letter = 0x62
-    elif unit == 0x09:
-        letter = 0x74
-    elif unit == 0x0A:
-        letter = 0x6E
-    elif unit == 0x0C:
-        letter = 0x66
-    elif unit == 0x0D:
-        letter = 0x72
-    if letter:
-        store_short(out, 0x5C | letter << 8)
-        return out + 2, 0
-    store_int(out, 0x3030755C)
-    low = unit & 15
-    store_byte(out + 4, 0x30 + (unit >> 4))
-    store_byte(out + 5, low + (0x30 if low < 10 else 0x57))
-    return out + 6, 0
 
 
 @part
@@ -353,7 +221,7 @@ def _json_of_text(graph: int, position: int, end: int) -> int:
             unit, position = next_unit(position, end)
             if position < 0:
                 return REFUSED
-        out, high = _store_escaped(out, unit, high)
+        out, high = store_escaped(out, unit, high)
         if out < 0:
             return REFUSED
     if high or (is_marked and is_open):
@@ -374,7 +242,7 @@ def _json_of_array(kind: int, graph: int, position: int, end: int, is_5: int) ->
         count -= 1
     if position < 0 or count * (1 if kind == HEX else 8) > end - position:
         return REFUSED
-    put(graph, _QUOTE if kind == HEX else _OPEN_LIST, 1)
+    put(graph, _QUOTE if kind == HEX else OPEN_LIST, 1)
     is_first = True
     while count > 0:
         count -= 1
@@ -390,10 +258,10 @@ def _json_of_array(kind: int, graph: int, position: int, end: int, is_5: int) ->
         else:
             number, position = read_number(LONG, position, end, is_5)
             if not is_first:
-                put(graph, _COMMA, 2)
+                put(graph, COMMA, 2)
             is_first = False
             put_number(graph, number)
-    put(graph, _QUOTE if kind == HEX else _CLOSE_LIST, 1)
+    put(graph, _QUOTE if kind == HEX else CLOSING_LIST, 1)
     return position
 
 
@@ -445,7 +313,7 @@ def end_json(graph: int, column: int, row: int, position: int, null_is_text: boo
     size = load_native_long(graph + OUT) - values(column) - start
     if size > _MOST_BYTES:
         return REFUSED
-    is_null = size == 4 and load_native_int(values(column) + start) == _NULL and not null_is_text
+    is_null = size == 4 and load_native_int(values(column) + start) == NULL and not null_is_text
     set_valid(column, row, not is_null)
     use(column, row, start if is_null else start + size)
     return position
