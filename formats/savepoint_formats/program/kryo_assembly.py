@@ -16,7 +16,6 @@ the instructions of its body.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from savepoint_formats.layout import TypeArgument
@@ -41,7 +40,8 @@ from savepoint_formats.program.kernel.kryo.kryo_objects import (
     WITHOUT_NULL,
 )
 from savepoint_formats.program.kernel.ops import Op
-from savepoint_formats.program.kryo_singles import SINGLES, Single
+from savepoint_formats.program.kryo_singles import SINGLES
+from savepoint_formats.program.object_listing import ObjectListing
 from savepoint_formats.program.program import Storage
 from savepoint_formats.values.kinds.codec import MAX_DEPTH
 from savepoint_formats.values.kryo.classes import CODES, WRAPPERS
@@ -52,7 +52,7 @@ from savepoint_formats.values.kryo.collections import (
     SINGLE_ENTRIES,
     SINGLE_LISTS,
 )
-from savepoint_formats.values.kryo.known_classes import DECLARED_TYPES, KRYO_TYPES, known_classes
+from savepoint_formats.values.kryo.known_classes import DECLARED_TYPES, KRYO_TYPES
 from savepoint_formats.values.kryo.lists import final_class, inner_arguments
 from savepoint_formats.values.kryo.scala import SCALA, SCALA_LISTS, SCALA_NONE, SCALA_ONE
 from savepoint_formats.values.kryo.structs import (
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from savepoint_formats.layout import Kryo, KryoClass, KryoField
-    from savepoint_formats.program.graph_tables import ClassTable, GraphTables
+    from savepoint_formats.program.graph_tables import GraphTables
     from savepoint_formats.program.listing import Draft, Listing
     from savepoint_formats.values.kryo.dialect import KryoDialect
     from savepoint_formats.values.kryo.graph import Arguments
@@ -80,9 +80,6 @@ if TYPE_CHECKING:
     Alternative = tuple[Sequence[str], Callable[[], object]]
 
 _NO_CLASS, _NULL_IS_TEXT, _IS_FORGOTTEN = -1, -2, -3
-_JSON_DENSITY = 8
-"""The most bytes of JSON per byte of a graph that has no more than usual."""
-
 _BOXED = {primitive: wrapper for wrapper, primitive in WRAPPERS.items()}
 _ARRAYS_LIST = "java.util.Arrays$ArrayList"
 
@@ -127,25 +124,8 @@ def skip_graph(
     assembly.json(draft, BY_CLASS, _IS_FORGOTTEN, MOST_DEPTH)
 
 
-class _GraphAssembly:
+class _GraphAssembly(ObjectListing):
     """Emits the instructions of objects."""
-
-    def __init__(
-        self,
-        layout: Kryo,
-        dialect: KryoDialect,
-        listing: Listing,
-        classes: ClassTable,
-        *,
-        writes: bool,
-    ) -> None:
-        self._writes = writes
-        self._known = known_classes(layout, dialect)
-        self._described = {described.class_name: described for described in layout.classes}
-        self._is_5 = dialect.is_5
-        self._listing = listing
-        self._classes = classes
-        self._emit = listing.emit
 
     def any_object(self, draft: Draft) -> None:
         """An object without a description, as JSON; and its bytes."""
@@ -153,13 +133,6 @@ class _GraphAssembly:
         self.json(in_json, BY_CLASS, _NULL_IS_TEXT, MAX_DEPTH)
         data.storage, data.density = Storage.BYTES, 1
         self._emit(Op.GRAPH_BYTES, data.number)
-
-    def json(self, draft: Draft, lead: int, number: int, depth: int) -> None:
-        """Any object as JSON, with at most ``depth`` objects in each other."""
-        self._classes.add_all()
-        draft.storage, draft.density, draft.is_nullable = Storage.BYTES, _JSON_DENSITY, True
-        self._emit(Op.JSON, draft.number, depth)
-        self._emit(Op.CASE, lead, number)
 
     def root(self, name: str, draft: Draft) -> None:
         """The object that a graph begins with."""
@@ -230,37 +203,9 @@ class _GraphAssembly:
         else:
             self._object(draft, lead, [((name,), lambda: self._single(single, draft))])
 
-    def _expect(self, draft: Draft, *, before: bool) -> None:
-        """Refuses null: before the value if it is written, behind it if it is read."""
-        draft.is_nullable = True
-        if before == self._writes:
-            self._emit(Op.KEY, draft.number)
-
     def _is_foreign(self, name: str) -> bool:
         """Whether a known class has bytes of its own here."""
         return name in self._known.user or bool(self._known.custom.get(name))
-
-    def _single(self, single: Single, draft: Draft) -> None:
-        """A value of a class of the JDK, or of a primitive type."""
-        draft.storage, draft.density = single.storage, single.density
-        draft.is_of_graph = True
-        argument = single.argument[self._is_5]
-        if single.is_precise:
-            argument = self._listing.precise(draft).number
-        is_text = single.op == Op.MOMENT_TEXT
-        is_text |= single.op == Op.ASCII_TEXT and not single.is_any_text
-        if self._writes and is_text:
-            self._emit(Op.REFUSE)
-        instructions = [*single.parts[self._is_5], (single.op, draft.number, argument)]
-        # A value is divided before its parts are written.
-        if self._writes:
-            instructions.insert(0, instructions.pop())
-        for instruction in instructions:
-            self._emit(*instruction)
-
-    def _constant(self, described: KryoClass, draft: Draft) -> None:
-        draft.storage, draft.names = Storage.NAMES, described.constants
-        self._emit(Op.CONSTANT_INDEX, draft.number, len(described.constants))
 
     def _fields(self, described: KryoClass, draft: Draft, around: tuple[str, ...]) -> None:
         names = draft.type.names
@@ -374,83 +319,6 @@ class _GraphAssembly:
             self._value(element, column, BY_LIST + draft.number, inner, around)
 
         self._elements(name, draft, lead, ({ARRAY | FINAL * is_final: [name]}, []), elements)
-
-    def _elements(
-        self,
-        declared: str,
-        draft: Draft,
-        lead: int,
-        forms: tuple[dict[int, list[str]], list[str]],
-        elements: Callable[[], None],
-    ) -> None:
-        """A collection of any of these forms, or empty; all have the same elements."""
-        usual = WRITTEN_CLASSES.get(declared, declared)
-        heads: list[tuple[list[int], list[int]]] = []
-
-        def head(form: int) -> None:
-            heads.append((self._emit(Op.ELEMENTS, draft.number), self._emit(Op.CASE, form)))
-            if self._writes:
-                self._emit(Op.CASE)
-
-        of_forms, empty = forms
-        alternatives: list[Alternative] = [
-            (sorted(names, key=lambda name: name != usual), partial(head, form))
-            for form, names in sorted(of_forms.items(), key=lambda pair: usual not in pair[1])
-        ]
-        if empty:
-            alternatives.append((empty, lambda: self._emit(Op.PAD, draft.number)))
-        if self._writes:
-            alternatives = [([usual], alternatives[0][1])]
-        ends = self._object_heads(draft, lead, alternatives)
-        start = self._listing.here()
-        elements()
-        self._emit(Op.NEXT, draft.number, start)
-        for with_count, form in heads:
-            with_count[2], form[2] = self._listing.here(), start
-        if self._writes:
-            self._listing.ops[start - 2][1:] = self._class_of_elements(start)
-        self._end_object(draft, ends)
-
-    def _class_of_elements(self, start: int) -> tuple[int, int]:
-        """Class and column of the elements that are written from an instruction on."""
-        ops = self._listing.ops
-        place = next((at for at in range(start, len(ops)) if ops[at][0] == Op.OBJECT), None)
-        return (0, 0) if place is None else (ops[place + 2][1], ops[place][1])
-
-    def _object(self, draft: Draft, lead: int, alternatives: Sequence[Alternative]) -> None:
-        self._end_object(draft, self._object_heads(draft, lead, alternatives))
-
-    def _object_heads(
-        self, draft: Draft, lead: int, alternatives: Sequence[Alternative]
-    ) -> tuple[list[int], list[list[int]]]:
-        """Emits leads and bodies of an object; returns the CASE of null, and the jumps to the end."""
-        draft.is_nullable = True
-        if self._writes:
-            alternatives = [(names[:1], body) for names, body in alternatives[:1]]
-        names = [name for names, _ in alternatives for name in names]
-        self._emit(Op.OBJECT, draft.number, len(names))
-        null = self._emit(Op.CASE, lead)
-        cases = [self._emit(Op.CASE, self._classes.number(name)) for name in names]
-        ends: list[list[int]] = []
-        for names_of_body, body in alternatives:
-            for _ in names_of_body:
-                cases.pop(0)[2] = self._listing.here()
-            body()
-            ends.append(self._emit(Op.GOTO))
-        return null, ends
-
-    def _end_object(self, draft: Draft, heads: tuple[list[int], list[list[int]]]) -> None:
-        null, ends = heads
-        ends.append(self._emit(Op.GOTO))
-        null[2] = self._listing.here()
-        self._listing.pads(draft)
-        for end in ends:
-            end[2] = self._listing.here()
-
-    def _null(self, name: str, draft: Draft, lead: int, reason: str) -> None:
-        """Null; an object of the class goes through the general path."""
-        self._listing.general.append((draft.path, reason))
-        self._object(draft, lead, [((name,), lambda: self._emit(Op.REFUSE))])
 
 
 def _names_of_enum(described: KryoClass) -> list[str]:
