@@ -111,9 +111,19 @@ def _reported(error: BaseException) -> click.ClickException | None:
         return click.ClickException(str(error))
     if isinstance(error, ModuleNotFoundError) and (known := missing(error)) is not error:
         return click.ClickException(str(known))
+    if isinstance(error, MemoryError):
+        return click.ClickException(_no_memory(error))
     if java_has_died():
         return click.ClickException(JAVA_DIED)
     return click.ClickException(str(error)) if isinstance(error, JobError) else None
+
+
+def _no_memory(error: MemoryError) -> str:
+    reason = " ".join(str(error).split())
+    return (
+        f"there is not enough memory{f': {reason}' if reason else ''}; a large key, value or list takes"
+        " several times its size: allow this process more memory, or use a larger machine"
+    )
 
 
 def _show(show_others: Callable[..., None]) -> Callable[..., None]:

@@ -67,7 +67,7 @@ class SqlRows:
 class ScanDataset(Dataset):  # type: ignore[misc]  # pyarrow has no types
     """A dataset whose rows a scan reads when they are wanted.
 
-    ``errors`` has faults of the savepoint, because DuckDB passes on only its own errors. ``keys`` maps
+    ``errors`` has faults of the savepoint and a lack of memory, because DuckDB passes on only its own errors. ``keys`` maps
     columns of a scan to the keys that the query wants, see ``scanned_keys``. ``stored`` are the same rows in
     files, which are read instead.
     """
@@ -75,7 +75,7 @@ class ScanDataset(Dataset):  # type: ignore[misc]  # pyarrow has no types
     def __init__(self, rows: SqlRows, stored: Dataset | None = None) -> None:
         # Dataset.__init__ refuses to be called.
         self.rows, self._stored = rows, stored
-        self.errors: list[SavepointError] = []
+        self.errors: list[SavepointError | MemoryError] = []
         self.keys: dict[tuple[str, ...], Keys] = {}
 
     @property
@@ -115,7 +115,7 @@ class ScanReader:
                 selected = batch if self.condition is None else batch.filter(self.condition)
                 if selected.num_rows:
                     yield selected.select(self.columns)
-        except SavepointError as error:
+        except (SavepointError, MemoryError) as error:
             self.dataset.errors.append(error)
             raise
 

@@ -35,6 +35,8 @@ _BATCH_ROWS = 1 << 16
 _QUERIES = {"SELECT", "EXPLAIN"}
 _OWN_DATABASES = {"information_schema", "pg_catalog", "main", "temp", "system"}
 _NO_TABLE = re.compile(r"Table with name (\S+) does not exist")
+# The machine has refused memory to DuckDB, which is below its own limit.
+_NO_MEMORY = "Allocation failure"
 _NO_COLUMN = re.compile(r'(?:Referenced column "|does not have a column named ")([^"]+)"')
 
 
@@ -188,13 +190,15 @@ class SqlDatabase:
 
     @contextmanager
     def _query_errors(self) -> Iterator[None]:
-        """Raises faults of the savepoint, or of the query, instead of DuckDB's errors."""
+        """Raises faults of the savepoint or of the query, or ``MemoryError``, instead of DuckDB's errors."""
         for dataset in self._datasets.values():
             dataset.errors.clear()
         try:
             yield
         except (duckdb.Error, pa.ArrowException) as error:
             ours = [error for dataset in self._datasets.values() for error in dataset.errors]
+            if not ours and _NO_MEMORY in str(error):
+                raise MemoryError(_NO_MEMORY) from error
             raise ours[0] if ours else QueryError(self._reason(error)) from error
 
     def _reason(self, error: Exception) -> str:

@@ -1,0 +1,76 @@
+"""Commands that get too little memory: the last line says so, and there is no traceback."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.hand_made import LONG, STRING, header, i32, meta_info
+
+from savepoint_formats.bytes.data_view import DataOutputView
+from savepoint_formats.key_groups.operator_id import OperatorId
+from savepoint_formats.key_groups.ranges import KeyGroupRange
+from savepoint_formats.metadata import (
+    CheckpointMetadata,
+    KeyedHandleType,
+    KeyGroupRangeOffsets,
+    KeyGroupsHandle,
+    OperatorState,
+    RelativeFile,
+    SubtaskState,
+)
+
+SIZE = 200 << 20
+LIMIT = 1 << 30
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A savepoint with a text of 200 MiB, in a file with a hole."""
+    folder = tmp_path_factory.mktemp("large")
+    head = header(meta_info("s", "VALUE", STRING), key=LONG)
+    # A count of characters, seven bits a byte; then each of them in a byte.
+    count = bytes((SIZE + 1) >> shift & 0x7F | 0x80 for shift in (0, 7, 14)) + bytes(
+        [(SIZE + 1) >> 21]
+    )
+    key = bytes([0x80]) + bytes(8) + b"\0"
+    entry = i32(len(key)) + key + i32(len(count) + SIZE) + count
+    with (folder / "file").open("wb") as file:
+        file.write(head + b"\0\0" + entry)
+        file.seek(SIZE, os.SEEK_CUR)
+        file.write(b"\xff\xff")
+        size = file.tell()
+    offsets = KeyGroupRangeOffsets(KeyGroupRange(0, 0), (len(head),))
+    stored = RelativeFile("file", size)
+    handle = KeyGroupsHandle(KeyedHandleType.CANONICAL_SAVEPOINT, offsets, stored)
+    subtask = SubtaskState(0, managed_keyed_state=handle)
+    operator = OperatorState(OperatorId.from_uid("a"), 1, 1, (subtask,), uid="a")
+    view = DataOutputView()
+    CheckpointMetadata.new((operator,)).write(view)
+    (folder / "_metadata").write_bytes(view.to_bytes())
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("verify", []), ("query", ["SELECT length(s) FROM a.keyed_state"])],
+    ids=["verify", "query"],
+)
+def test_one_line_says_that_there_is_not_enough_memory(
+    name: str, arguments: list[str], large: Path
+) -> None:
+    program = Path(sys.executable).with_name("savepoint")
+    done = subprocess.run(
+        [str(program), name, str(large), *arguments, "--uid", "a"],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT)),
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("Error: there is not enough memory")
