@@ -24,6 +24,7 @@ from savepoint_formats.layout import BinaryRow, Layout, LogicalType, MapOf, node
 from savepoint_formats.plans.aggregate_calls import ROW_COUNT, AccumulatorColumn
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.basic import BASE, inner
+from savepoint_formats.snapshots.nested import with_nested
 from savepoint_formats.snapshots.sql.constructed_sql import row_data
 from savepoint_formats.state_files.header import VALUE_SERIALIZER, BackendStateType
 from savepoint_formats.state_files.state import StateKind, keyed_state
@@ -349,11 +350,7 @@ def _with_rows(
     """A serializer with its rows changed, whatever is around them."""
     if snapshot.class_name == _ROW:
         return change(snapshot)
-    if snapshot.class_name == _TTL_AWARE:
-        return snapshot.with_fields(inner=_with_rows(snapshot["inner"], change))
-    if not snapshot.nested:
-        return snapshot
-    return snapshot.with_fields(nested=tuple(_with_rows(it, change) for it in snapshot.nested))
+    return with_nested(snapshot, lambda inside: _with_rows(inside, change))
 
 
 def _timed(snapshot: TypeSerializerSnapshot, *, wants_times: bool) -> TypeSerializerSnapshot:
