@@ -21,6 +21,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from savepoint_formats.snapshots.avro import full_name, with_full_names
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -50,42 +52,39 @@ def unread_parts(reader: str, writer: str) -> list[str] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Schema:
-    """A type of a schema: its kind, its JSON, and the names that it may use."""
+    """A type of a schema with full names: its kind, its JSON, and the named types."""
 
     kind: str
     json: Any
-    namespace: str
-    names: dict[str, tuple[Any, str]]
+    named: dict[str, Any]
 
     @classmethod
     def of(cls, schema: Any) -> _Schema:
-        names: dict[str, tuple[Any, str]] = {}
-        _collect(schema, "", names)
-        return cls._at(schema, "", names)
+        named: dict[str, Any] = {}
+        whole = with_full_names(schema)
+        _collect(whole, named)
+        return cls._at(whole, named)
 
     @classmethod
-    def _at(cls, schema: Any, namespace: str, names: dict[str, tuple[Any, str]]) -> _Schema:
+    def _at(cls, schema: Any, named: dict[str, Any]) -> _Schema:
         match schema:
             case list():
-                return cls("union", schema, namespace, names)
+                return cls("union", schema, named)
             case str():
-                full = schema if "." in schema or not namespace else f"{namespace}.{schema}"
-                known = names.get(full) or names.get(schema)
-                if known is not None:
-                    return cls(str(known[0]["type"]), *known, names)
-                return cls(schema, schema, namespace, names)
+                return (
+                    cls._at(named[schema], named) if schema in named else cls(schema, schema, named)
+                )
             case {"type": str() as kind} if kind in _NAMED:
-                inside = _full_name(schema, namespace).rpartition(".")[0]
-                return cls("record" if kind == "error" else kind, schema, inside, names)
+                return cls("record" if kind == "error" else kind, schema, named)
             case {"type": "array" | "map" as kind}:
-                return cls(kind, schema, namespace, names)
+                return cls(kind, schema, named)
             case {"type": inside}:
-                return cls._at(inside, namespace, names)
+                return cls._at(inside, named)
         raise ValueError(f"no schema: {schema!r}")
 
     def part(self, schema: Any) -> _Schema:
         """A type inside this one."""
-        return self._at(schema, self.namespace, self.names)
+        return self._at(schema, self.named)
 
     @property
     def branches(self) -> list[_Schema]:
@@ -99,33 +98,25 @@ class _Schema:
 
     def is_called_as(self, writer: _Schema) -> bool:
         """Whether it has the name of the writer's type, or an alias that is its full name."""
-        aliases = self.json.get("aliases", ())
-        full = (alias if "." in alias else f"{self.namespace}.{alias}" for alias in aliases)
-        return self.name == writer.name or f"{writer.namespace}.{writer.name}" in full
+        aliases = ({**self.json, "name": alias} for alias in self.json.get("aliases", ()))
+        return self.name == writer.name or full_name(writer.json) in map(full_name, aliases)
 
 
-def _full_name(schema: dict[str, Any], namespace: str) -> str:
-    name = str(schema["name"])
-    return name if "." in name else f"{schema.get('namespace', namespace) or ''}.{name}"
-
-
-def _collect(schema: Any, namespace: str, names: dict[str, tuple[Any, str]]) -> None:
+def _collect(schema: Any, names: dict[str, Any]) -> None:
     """Notes the named types of a schema by their full names."""
     if len(names) > _MAX_TYPES:
         raise ValueError(f"more than {_MAX_TYPES} named types")
     if isinstance(schema, list):
         for branch in schema:
-            _collect(branch, namespace, names)
+            _collect(branch, names)
     if not isinstance(schema, dict):
         return
     if schema.get("type") in _NAMED:
-        full = _full_name(schema, namespace)
-        namespace = full.rpartition(".")[0]
-        names[full.lstrip(".")] = schema, namespace
+        names[full_name(schema)] = schema
     for part in (*schema.get("fields", ()), schema.get("items"), schema.get("values")):
-        _collect(part, namespace, names)
+        _collect(part, names)
     if isinstance(schema.get("type"), dict | list):
-        _collect(schema["type"], namespace, names)
+        _collect(schema["type"], names)
 
 
 @dataclass(slots=True)

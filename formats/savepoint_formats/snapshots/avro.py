@@ -55,7 +55,9 @@ _MAX_TYPES = 10_000
 
 def _avro(snapshot: TypeSerializerSnapshot) -> Layout:
     try:
-        return layouts.varying(_SchemaReader().layout(json.loads(snapshot["schema"] or ""), "", ()))
+        return layouts.varying(
+            _SchemaReader().layout(with_full_names(json.loads(snapshot["schema"] or "")), ())
+        )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return Opaque(snapshot.class_name, f"its Avro schema can't be read: {error!r}")
 
@@ -67,39 +69,33 @@ class _SchemaReader:
         self._named: dict[str, dict[str, Any]] = {}
         self._types = 0
 
-    def layout(self, schema: Any, namespace: str, path: tuple[str, ...]) -> Layout:
-        """The layout of a schema inside the named types ``path``."""
+    def layout(self, schema: Any, path: tuple[str, ...]) -> Layout:
+        """The layout of a schema with full names, inside the named types ``path``."""
         self._types += 1
         if self._types > _MAX_TYPES:
             raise ValueError(f"more than {_MAX_TYPES} types")
         match schema:
             case str() if schema in _PRIMITIVES:
                 return _PRIMITIVES[schema]
+            case str() if schema in path or len(path) > _MAX_DEPTH:
+                return Opaque(schema, "an Avro record that contains itself")
             case str():
-                return self._reference(schema, namespace, path)
+                return self._named_type(self._named[schema], path)
             case list():
-                return self._union(schema, namespace, path)
+                return self._union(schema, path)
             case {"type": "array", "items": items}:
-                return layouts.BlockRepeated(self.layout(items, namespace, path))
+                return layouts.BlockRepeated(self.layout(items, path))
             case {"type": "map", "values": values}:
-                return layouts.BlockMap(self.layout(values, namespace, path))
+                return layouts.BlockMap(self.layout(values, path))
             case {"type": "record" | "error" | "enum" | "fixed", "name": str()}:
-                return self._named_type(schema, namespace, path)
+                return self._named_type(schema, path)
             case {"type": inner_schema}:
-                return self.layout(inner_schema, namespace, path)
+                return self.layout(inner_schema, path)
         raise ValueError(f"no schema: {schema!r}")
 
-    def _reference(self, name: str, namespace: str, path: tuple[str, ...]) -> Layout:
-        full = name if "." in name or not namespace else f"{namespace}.{name}"
-        full = full if full in self._named else name
-        if full in path or len(path) > _MAX_DEPTH:
-            return Opaque(full, "an Avro record that contains itself")
-        return self._named_type(self._named[full], full.rpartition(".")[0], path)
-
-    def _named_type(self, schema: dict[str, Any], namespace: str, path: tuple[str, ...]) -> Layout:
-        full = _full_name(schema, namespace)
-        namespace = full.rpartition(".")[0]
-        self._named[full] = {**schema, "name": full, "namespace": namespace}
+    def _named_type(self, schema: dict[str, Any], path: tuple[str, ...]) -> Layout:
+        full = full_name(schema)
+        self._named[full] = schema
         match schema["type"]:
             case "enum":
                 return layouts.Enum(full, tuple(map(str, schema["symbols"])))
@@ -108,32 +104,37 @@ class _SchemaReader:
             case "fixed":
                 return layouts.FixedBytes(int(schema["size"]))
         names = tuple(part["name"] for part in schema["fields"])
-        inside = (*path, full)
-        fields = (self.layout(part["type"], namespace, inside) for part in schema["fields"])
+        fields = (self.layout(part["type"], (*path, full)) for part in schema["fields"])
         return Struct(names, tuple(fields))
 
-    def _union(self, branches: list[Any], namespace: str, path: tuple[str, ...]) -> Layout:
-        names = tuple(_branch_name(branch, namespace) for branch in branches)
+    def _union(self, branches: list[Any], path: tuple[str, ...]) -> Layout:
+        names = tuple(map(_branch_name, branches))
         short = tuple(name.rpartition(".")[2] for name in names)
-        parts = tuple(self.layout(branch, namespace, path) for branch in branches)
+        parts = tuple(self.layout(branch, path) for branch in branches)
         return IndexedUnion(short if len(set(short)) == len(short) else names, parts)
 
 
-def _full_name(schema: dict[str, Any], namespace: str) -> str:
+def full_name(schema: dict[str, Any], namespace: str = "") -> str:
+    """The name of a named type with its namespace, by default that of the types around it."""
     name = schema["name"]
     if "." in name:
         return str(name).lstrip(".")
     return f"{schema.get('namespace', namespace) or ''}.{name}".lstrip(".")
 
 
-def _branch_name(schema: Any, namespace: str) -> str:
+def with_full_names(schema: Any) -> Any:
+    """The schema whose named types have a namespace each, and are referred to by full names."""
+    return AvroNames(lambda name: name).schema(schema, "")
+
+
+def _branch_name(schema: Any) -> str:
     match schema:
         case str():
             return schema
         case {"name": str()}:
-            return _full_name(schema, namespace)
+            return full_name(schema)
         case {"type": inner_schema}:
-            return _branch_name(inner_schema, namespace)
+            return _branch_name(inner_schema)
     return "union"
 
 
@@ -148,23 +149,24 @@ class AvroNames:
         """The changed schema; the same text if no name changes."""
         try:
             before = json.loads(schema)
-            plain = AvroNames(lambda name: name)._schema(before, "")
-            changed = self._schema(before, "")
+            plain = with_full_names(before)
+            changed = self.schema(before, "")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return schema
         return schema if changed == plain else json.dumps(changed, ensure_ascii=False)
 
-    def _schema(self, schema: Any, namespace: str) -> Any:
+    def schema(self, schema: Any, namespace: str) -> Any:
+        """The changed JSON of a schema inside a namespace."""
         match schema:
             case str():
                 return self._reference(schema, namespace)
             case list():
-                return [self._schema(branch, namespace) for branch in schema]
+                return [self.schema(branch, namespace) for branch in schema]
             case {"type": kind} if kind in _NAMED_TYPES:
                 return self._definition(schema, namespace)
             case dict():
                 return self._with_properties(schema) | {
-                    part: self._schema(schema[part], namespace)
+                    part: self.schema(schema[part], namespace)
                     for part in ("type", "items", "values")
                     if part in schema
                 }
@@ -178,14 +180,14 @@ class AvroNames:
         return self.change(full if full in self.known else name)
 
     def _definition(self, schema: dict[str, Any], namespace: str) -> dict[str, Any]:
-        full = _full_name(schema, namespace)
+        full = full_name(schema, namespace)
         around = full.rpartition(".")[0]
         self.known.add(full)
         made = self._with_properties(schema)
         made["namespace"], _, made["name"] = self.change(full).rpartition(".")
         if "fields" in schema:
             made["fields"] = [
-                {**self._with_properties(field), "type": self._schema(field["type"], around)}
+                {**self._with_properties(field), "type": self.schema(field["type"], around)}
                 for field in schema["fields"]
             ]
         return made
