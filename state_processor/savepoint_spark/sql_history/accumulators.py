@@ -34,7 +34,7 @@ from pyspark.sql import functions as F
 
 from savepoint_formats.errors import PlanError
 from savepoint_formats.layout import LogicalType
-from savepoint_formats.snapshots.sql.data_views import LONG_ARRAY, MAP_VIEW, external, map_view
+from savepoint_formats.snapshots.sql.operator_maps import LONG_ARRAY, MAP_VIEW, external, map_view
 from savepoint_spark.sql_history.node_state import (
     ORDER,
     SIGN,

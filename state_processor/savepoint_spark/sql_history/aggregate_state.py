@@ -40,7 +40,7 @@ from savepoint_formats.layout import LogicalType
 from savepoint_formats.plans.node_rows import NodeRows
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.sql.constructed_sql import row_data
-from savepoint_formats.snapshots.sql.data_views import MAP_VIEW
+from savepoint_formats.snapshots.sql.operator_maps import MAP_VIEW
 from savepoint_spark.sql_history.accumulators import (
     CallRows,
     ViewAggregate,

@@ -36,7 +36,7 @@ from savepoint_formats.errors import PlanError
 from savepoint_formats.plans.compiled_plan import NamedColumn, parse_type
 from savepoint_formats.snapshots import constructed
 from savepoint_formats.snapshots.sql.constructed_sql import row_data
-from savepoint_formats.snapshots.sql.sorted_maps import SortColumn, sorted_map
+from savepoint_formats.snapshots.sql.operator_maps import SortColumn, sorted_map
 from savepoint_spark.sql_history.node_state import (
     ORDER,
     SIGN,

@@ -14,6 +14,19 @@
 
 Flink 1.9 and 1.10 have older names for the same classes, such as ``BaseRowSerializer``. Version 4
 comes with the release after 2.3 (FLINK-40120); before, snapshots of rows have no names of fields.
+
+Serializers that exchange values with Python workers have nearly the same names. Their values are not
+binary rows: fields follow each other, and numbers are big endian.
+
+| class                 | body                                         | values              |
+|-----------------------|----------------------------------------------|---------------------|
+| RowDataSerializer     | i32 n, n Java objects (types), nested        | kind, nulls, fields |
+| ArrayDataSerializer   | Java objects: element type, serializer       | present flag each   |
+| MapDataSerializer     | Java objects: key and value type, serializers| null flag per value |
+| DecimalDataSerializer | i32 precision, i32 scale                     | text                |
+| TimestampSerializer   | i32 precision                                | as TimestampData    |
+
+Flink: ``org.apache.flink.table.runtime.typeutils`` and its ``serializers.python``.
 """
 
 from __future__ import annotations
@@ -22,7 +35,16 @@ from typing import TYPE_CHECKING
 
 from savepoint_formats import layout as layouts
 from savepoint_formats.bytes.codecs import BYTES
-from savepoint_formats.layout import Framed, Layout, Opaque
+from savepoint_formats.layout import (
+    Framed,
+    Layout,
+    LogicalType,
+    MapOf,
+    MaskedStruct,
+    Nullable,
+    Opaque,
+    Repeated,
+)
 from savepoint_formats.snapshots.basic import inner, simple
 from savepoint_formats.snapshots.composite import map_of, numbered
 from savepoint_formats.snapshots.fields import JAVA, JAVA_LIST, Following, names_of, number
@@ -35,6 +57,7 @@ if TYPE_CHECKING:
     from savepoint_formats.bytes.codecs import Codec
     from savepoint_formats.snapshots.fields import Field
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
+
 
 _TABLE = "org.apache.flink.table.runtime.typeutils."
 _SEQUENCED = "org.apache.flink.table.runtime.sequencedmultisetstate.linked."
@@ -131,5 +154,81 @@ register(
         f"{_SEQUENCED}RowDataKeySerializerSnapshot": plain(
             lambda snapshot: snapshot["row"].layout(), equaliser=BYTES, hash=BYTES, row=SNAPSHOT
         ),
+    }
+)
+
+
+# --- Python workers ---------------------------------------------------------------------------
+
+_PYTHON = "org.apache.flink.table.runtime.typeutils.serializers.python."
+
+_BY_ROOT: dict[str, Layout] = {
+    "BOOLEAN": layouts.Boolean(),
+    "TINYINT": layouts.Byte(),
+    "SMALLINT": layouts.Short(),
+    "INTEGER": layouts.Int(),
+    "BIGINT": layouts.Long(),
+    "FLOAT": layouts.Float(),
+    "DOUBLE": layouts.Double(),
+    "CHAR": layouts.Utf8(),
+    "VARCHAR": layouts.Utf8(),
+    "BINARY": layouts.Bytes(),
+    "VARBINARY": layouts.Bytes(),
+    "DECIMAL": layouts.Utf8(),
+    "DATE": layouts.Int(),
+    "TIME_WITHOUT_TIME_ZONE": layouts.Int(),
+}
+
+
+def _layout_of(logical_type: LogicalType) -> Layout:
+    """The layout of an element of an array or map, which has no snapshot of its own."""
+    children = tuple(map(_layout_of, logical_type.children))
+    match logical_type.root:
+        case "TIMESTAMP_WITHOUT_TIME_ZONE" | "TIMESTAMP_WITH_LOCAL_TIME_ZONE":
+            return layouts.TimestampData(logical_type.precision)
+        case "ARRAY":
+            return Repeated(Nullable(children[0], is_null=False))
+        case "MAP":
+            return MapOf(children[0], Nullable(children[1]))
+        case "ROW":
+            return MaskedStruct(logical_type.names, children, has_kind=True)
+    unknown = layouts.Opaque(
+        logical_type.root, "no serializer of Python is known for this SQL type"
+    )
+    return _BY_ROOT.get(logical_type.root, unknown)
+
+
+def _python_row(snapshot: TypeSerializerSnapshot) -> Layout:
+    names = numbered("f", len(snapshot.nested))
+    return MaskedStruct(names, snapshot.nested_layouts(), has_kind=True)
+
+
+def _python_array(snapshot: TypeSerializerSnapshot) -> Layout:
+    element = logical_type(snapshot["element_type"].value)
+    return Repeated(Nullable(_layout_of(element), is_null=False))
+
+
+def _python_map(snapshot: TypeSerializerSnapshot) -> Layout:
+    key, value = (logical_type(snapshot[name].value) for name in ("key_type", "value_type"))
+    return MapOf(_layout_of(key), Nullable(_layout_of(value)))
+
+
+register(
+    {
+        inner(f"{_PYTHON}RowDataSerializer"): plain(_python_row, types=JAVA_LIST, nested=NESTED),
+        inner(f"{_PYTHON}ArrayDataSerializer"): plain(
+            _python_array, element_type=JAVA, element_serializer=JAVA
+        ),
+        f"{_PYTHON}MapDataSerializer$BaseMapSerializerSnapshot": plain(
+            _python_map, key_type=JAVA, value_type=JAVA, key_serializer=JAVA, value_serializer=JAVA
+        ),
+        f"{_PYTHON}DecimalDataSerializer$DecimalSerializerSnapshot": plain(
+            lambda _snapshot: layouts.Utf8(), precision=number(1, 38), scale=number(0, 38)
+        ),
+        inner(f"{_PYTHON}TimestampSerializer"): plain(timestamp, precision=number(0, 9)),
+        inner(f"{_PYTHON}StringSerializer"): simple(layouts.Utf8()),
+        inner(f"{_PYTHON}BigDecSerializer"): simple(layouts.Utf8()),
+        inner(f"{_PYTHON}DateSerializer"): simple(layouts.Int()),
+        inner(f"{_PYTHON}TimeSerializer"): simple(layouts.Int()),
     }
 )

@@ -1,10 +1,14 @@
-"""Serializer snapshots of the sorted maps that ranks keep, with a comparator that Flink compiles.
+"""Serializer snapshots of maps that SQL operators keep: sorted maps of ranks, and data views.
 
-The comparator holds a class as text, because Flink's planner writes one for each order. New state
-has a class of its own, which orders in the same way. Flink compiles it when it restores the state,
-and takes the planner's class from then on.
+A sorted map has a comparator, which holds a class as text because Flink's planner writes one for each
+order. New state has a class of its own, which orders in the same way. Flink compiles it when it
+restores the state, and takes the planner's class from then on.
 
-Flink: ``SortedMapSerializerSnapshot``, ``ComparableRecordComparator``, ``GeneratedRecordComparator``.
+A data view is a map of an accumulator, whose entries are in a state of their own. Its keys and values
+are serialized by ``ExternalSerializer``, which holds the class of Java objects beside the SQL type.
+
+Flink: ``SortedMapSerializerSnapshot``, ``ComparableRecordComparator``, ``GeneratedRecordComparator``;
+``DataViewUtils``, ``ExternalSerializer``, ``MapView``.
 """
 
 from __future__ import annotations
@@ -12,12 +16,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from savepoint_formats.java.stream import JavaArray, JavaObject
+from savepoint_formats.java.stream import JavaArray, JavaClass, JavaObject
 from savepoint_formats.java.stream_writer import java_object_bytes
+from savepoint_formats.layout import LogicalType
 from savepoint_formats.snapshots import constructed
+from savepoint_formats.snapshots.basic import inner
 from savepoint_formats.snapshots.fields import JavaBytes
-from savepoint_formats.snapshots.sql.constructed_sql import row_data
-from savepoint_formats.snapshots.sql.logical_type import LogicalTypeObjects
+from savepoint_formats.snapshots.sql.constructed_sql import internal, row_data
+from savepoint_formats.snapshots.sql.logical_type import DATA_VIEW, LogicalTypeObjects
 from savepoint_formats.snapshots.sql.sql_classes import (
     OBJECT_ARRAY,
     SQL_CLASSES,
@@ -31,8 +37,8 @@ from savepoint_formats.snapshots.sql.sql_classes import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from savepoint_formats.layout import LogicalType
     from savepoint_formats.snapshots.snapshot import TypeSerializerSnapshot
+
 
 _RUNTIME = "org.apache.flink.table.runtime."
 _CLASS_NAME = "HistoryOrder"
@@ -153,3 +159,57 @@ def _compared(index: int, column: SortColumn) -> str:
     null = 1 if column.is_null_last else -1
     sign = "" if column.is_ascending else "-"
     return _COLUMN % {"index": index, "null": null, "compared": compared, "sign": sign}
+
+
+MAP_VIEW = LogicalType("RAW", class_name=f"{DATA_VIEW}MapView")
+"""Type of the place that a map has in a row of accumulators."""
+
+_TYPES = "org.apache.flink.table.types."
+_EXTERNAL_VERSION = 1
+_LONGS = java_array("J", 8655923659555304851)
+_DATA_TYPE = java_class(
+    f"{_TYPES}DataType",
+    ("Ljava/lang/Class;", "conversionClass"),
+    (TYPE, "logicalType"),
+    uid=-4138822262654336147,
+)
+_ATOMIC = java_class(f"{_TYPES}AtomicDataType", extends=_DATA_TYPE, uid=1911869481579848498)
+_COLLECTION = java_class(
+    f"{_TYPES}CollectionDataType",
+    ("Lorg/apache/flink/table/types/DataType;", "elementDataType"),
+    extends=_DATA_TYPE,
+    uid=2464825922057708215,
+)
+LONG_ARRAY = LogicalType("ARRAY", children=(LogicalType("BIGINT", is_nullable=False),))
+"""Type of counts, one for each condition of a ``DISTINCT`` aggregate; ``long[]`` in Java."""
+
+
+def external(logical_type: LogicalType) -> TypeSerializerSnapshot:
+    """The serializer of a key or value of a view. Raises ``ValueError`` for other types."""
+    data_type = _data_type(logical_type)
+    own = {
+        "data_type": JavaBytes(java_object_bytes(data_type), data_type),
+        "is_internal_input": False,
+    }
+    class_name = inner("org.apache.flink.table.runtime.typeutils.ExternalSerializer")
+    nested = [internal(logical_type)]
+    return constructed.snapshot_of(class_name, own, nested, outer_version=_EXTERNAL_VERSION)
+
+
+def map_view(key: LogicalType, value: LogicalType) -> TypeSerializerSnapshot:
+    """The serializer of a view's entries; errors as of ``external``."""
+    return constructed.map_of(external(key), external(value))
+
+
+def _data_type(logical_type: LogicalType) -> JavaObject:
+    types = LogicalTypeObjects()
+    if logical_type == LONG_ARRAY:
+        (element,) = logical_type.children
+        long = {"conversionClass": JavaClass("long"), "logicalType": types.of(element)}
+        array = {"conversionClass": _LONGS, "logicalType": types.of(logical_type)}
+        return JavaObject(_COLLECTION, {**array, "elementDataType": JavaObject(_ATOMIC, long)})
+    sql = SQL_CLASSES.get(logical_type.root)
+    if sql is None or sql.values is None:
+        raise ValueError(f"the SQL type {logical_type.root} in a data view")
+    own = {"conversionClass": sql.values, "logicalType": types.of(logical_type)}
+    return JavaObject(_ATOMIC, own)

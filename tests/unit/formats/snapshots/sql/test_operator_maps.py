@@ -8,8 +8,8 @@ import pytest
 
 from savepoint_formats.layout import LogicalType
 from savepoint_formats.snapshots.nested import snapshot_bytes
-from savepoint_formats.snapshots.sql.data_views import external, map_view
 from savepoint_formats.snapshots.sql.logical_type import logical_type
+from savepoint_formats.snapshots.sql.operator_maps import external, map_view
 from savepoint_formats.tables.catalog import keyed_headers
 from state_processor import Savepoint
 
