@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    Jobs = Callable[[str, str, str], tuple[PyFlinkJob, dict[str, Path]]]
+
 KINDS = [
     ("process", "hashmap", "1.20.5"),
     ("process", "hashmap", "2.2.1"),
@@ -38,12 +41,21 @@ KINDS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Jobs:
+    """Jobs by mode, backend and release, and their savepoints; each runs once."""
+
+    @cache
+    def job_of(mode: str, backend: str, release: str) -> tuple[PyFlinkJob, dict[str, Path]]:
+        job = PyFlinkJob(tmp_path_factory.mktemp("job"), release, backend, mode)
+        return job, job.run()
+
+    return job_of
+
+
 @pytest.mark.parametrize(("mode", "backend", "release"), KINDS)
-def test_all_state_is_what_the_job_had(
-    mode: str, backend: str, release: str, tmp_path: Path
-) -> None:
-    job = PyFlinkJob(tmp_path, release, backend, mode)
-    savepoints = job.run()
+def test_all_state_is_what_the_job_had(ended: Jobs, mode: str, backend: str, release: str) -> None:
+    job, savepoints = ended(mode, backend, release)
     assert savepoints.keys() == {"CANONICAL", "NATIVE"}
     for path in savepoints.values():
         for uid in ("by_long", "by_text", "by_row", "by_tuple"):
@@ -88,11 +100,10 @@ CHANGES: dict[str, tuple[str, Callable[[Any], Any]]] = {
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_changed_and_rescaled_state_is_restored(
-    release: str, spark: SparkSession, tmp_path: Path
+    ended: Jobs, release: str, spark: SparkSession, tmp_path: Path
 ) -> None:
-    job = PyFlinkJob(tmp_path / "before", release, formats=("CANONICAL",))
-    path = job.run()["CANONICAL"]
-    savepoint = Savepoint.load(spark, path, uids=UIDS, types=TYPES)
+    job, savepoints = ended("process", "hashmap", release)
+    savepoint = Savepoint.load(spark, savepoints["CANONICAL"], uids=UIDS, types=TYPES)
     writer: Any = savepoint
     for state, (expression, _) in CHANGES.items():
         writer = writer.update_state("by_long", state, expression)
