@@ -39,7 +39,7 @@ def rows_of_flink(statements: Sequence[str], folder: Path) -> list[list[dict[str
     for number, statement in enumerate(statements):
         files.append(folder / f"{number}.sql")
         files[-1].write_text(statement.removesuffix(";"), encoding="utf-8")
-    java = home.java(classes, ["-Xmx1g", "-XX:TieredStopAtLevel=1"])
+    java = home.java(classes, ["-Xmx1g"])
     shown = subprocess.run(
         [*java, "ddl.TableRows", *map(str, files)], check=True, capture_output=True
     )

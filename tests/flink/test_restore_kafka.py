@@ -36,7 +36,7 @@ def kafka_job(release: str, folder: Path) -> Iterator[Callable[[str], list[str]]
     options = ["-nowarn", "-XDsuppressNotes", "-implicit:class"]
     where = ["-sourcepath", str(SAMPLES / "job"), "-cp", class_path, "-d", str(folder)]
     subprocess.run(["javac", *options, *where, *sources], check=True)
-    java = home.java(folder, ["-Xmx1g", "-XX:TieredStopAtLevel=1"])
+    java = home.java(folder, ["-Xmx1g"])
     java[java.index("-cp") + 1] = class_path
     with (
         (folder / "log").open("w", encoding="utf-8") as log,

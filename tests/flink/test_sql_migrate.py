@@ -307,9 +307,7 @@ class Jobs:
         return dict(zip(jobs, answers, strict=True))
 
     def _java(self) -> list[str]:
-        return self._home.java(
-            self._classes, ["-Xmx1g", "-XX:TieredStopAtLevel=1", f"-Djava.io.tmpdir={self.folder}"]
-        )
+        return self._home.java(self._classes, ["-Xmx1g", f"-Djava.io.tmpdir={self.folder}"])
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ class ChangedJobs:
         inbox.mkdir()
         home.install()
         classes = home.compiled([SAMPLES / "job", JOBS / "changed_server"])
-        java = home.java(classes, ["-Xmx1g", "-XX:TieredStopAtLevel=1"])
+        java = home.java(classes, ["-Xmx1g"])
         log = self._open.enter_context((self.folder / "log").open("w", encoding="utf-8"))
         process = subprocess.Popen(
             [*java, "changes.JobServer", str(inbox)],

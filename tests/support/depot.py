@@ -152,7 +152,7 @@ def filled(release: str, variants: Sequence[str], folder: Path) -> dict[str, Pat
     home.install()
     cluster = SAMPLES / "job" / "shop" / "LocalCluster.java"
     classes = home.compiled([RESTORE_JOB / "depot", FILLING_JOB, cluster])
-    java = home.java(classes, ["-Xmx1g", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC"])
+    java = home.java(classes, ["-Xmx1g", "-Duser.timezone=UTC"])
     with (folder / "log").open("w", encoding="utf-8") as log:
         done = subprocess.run(
             [*java, "filling.FillingJob", str(folder), *variants],

@@ -357,7 +357,7 @@ class FlinkRestore:
         inbox.mkdir(exist_ok=True)
         home.install()
         classes = home.compiled([SAMPLES / "job", RESTORE_JOB])
-        java = home.java(classes, ["-Xmx1g", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC"])
+        java = home.java(classes, ["-Xmx1g", "-Duser.timezone=UTC"])
         log = self._open.enter_context(self._log(flink).open("w", encoding="utf-8"))
         process = subprocess.Popen(
             [*java, "restore.RestoreServer", str(SLOTS), str(inbox)],

@@ -39,7 +39,7 @@ class JavaJobs:
         home = FlinkHome.cached(self.release)
         home.install()
         classes = home.compiled([SAMPLES / "job", JOBS / self.sources])
-        java = home.java(classes, ["-Xmx1g", "-XX:TieredStopAtLevel=1", *options])
+        java = home.java(classes, ["-Xmx1g", *options])
         with (self.folder / "log").open("a", encoding="utf-8") as log:
             done = subprocess.run(
                 [*java, self.main, *arguments],

@@ -88,12 +88,8 @@ class PyFlinkJob:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                env=os.environ
-                | {
-                    # In thread mode the interpreter inside of Java finds its packages only here.
-                    "PYTHONPATH": str(packages),
-                    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-                },
+                # In thread mode the interpreter inside of Java finds its packages only here.
+                env=os.environ | {"PYTHONPATH": str(packages)},
             )
         pairs = (line.split(" file:") for line in done.stdout.splitlines() if " file:" in line)
         return {name: Path(path) for name, path in pairs}
