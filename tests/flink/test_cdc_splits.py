@@ -259,20 +259,20 @@ def test_changed_sources_are_read(connector: Connector) -> None:
         with_table(source, "shop.refunds"),
         streaming(begun_source, position(40, is_base=release.is_base)),
     ]
+    lines = []
     for known in changed:
         assert known.enumerator is not None
         data = known.enumerator.to_versioned().data.hex()
-        splits = [split for _, split in filter(None, known.splits)]
-        first, *others = connector.recoded(
-            [
-                f"enumerator {release.enumerators} {data}",
-                *(connector.split(form, split) for split in splits),
-            ]
-        )
-        written = Versioned(release.enumerators, bytes.fromhex(first.split()[1]))
+        lines.append(f"enumerator {release.enumerators} {data}")
+        lines += [connector.split(form, split) for _, split in filter(None, known.splits)]
+    answers = iter(connector.recoded(lines))
+    for known in changed:
+        assert known.enumerator is not None
+        written = Versioned(release.enumerators, bytes.fromhex(next(answers).split()[1]))
         read = CdcEnumerator.of(written, "enumerator", is_base=release.is_base)
         assert meaning(read) == meaning(known.enumerator)
-        for split, answer in zip(splits, others, strict=True):
-            again = read_split(bytes.fromhex(answer.split()[1]), form, "split")
+        for _, split in filter(None, known.splits):
+            again = read_split(bytes.fromhex(next(answers).split()[1]), form, "split")
             if is_exact(release, split):
                 assert plain(again) == plain(split)
+    assert next(answers, None) is None
