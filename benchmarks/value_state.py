@@ -2,9 +2,8 @@
 
     python benchmarks/value_state.py [--keys 100000] [--accesses 10] [--rounds 3]
 
-Every access is one of a row, which makes its key the current one if it is not. Sorted, all rows
-of a key come one after another, as ``single_key`` needs them; the other backends are measured with
-rows in any order, too. ``add`` is the first value of a key, of which there is one row; ``get`` and
+Every access is one of a row, which makes its key the current one if it is not. All rows of a key
+come one after another. ``add`` is the first value of a key, of which there is one row; ``get`` and
 ``update`` find one, but where the key before is forgotten. The rate is the best of all rounds.
 """
 
@@ -60,17 +59,13 @@ def seconds(
     return time.process_time() - start
 
 
-def rates(name: str, keys: int, accesses: int, *, is_sorted: bool) -> Iterator[float]:
+def rates(name: str, keys: int, accesses: int) -> Iterator[float]:
     """Accesses per ms of each kind."""
     distinct = np.arange(keys)
-    several = spans(distinct, accesses)
-    if not is_sorted:
-        shuffled = np.random.default_rng(0).permutation(np.repeat(distinct, accesses))
-        several = spans(shuffled, 1)
     with state_backend(name, Types.LONG().layout) as backend:
         state = backend.state(ValueStateDescriptor("value", Types.LONG()))
         for access in ACCESSES:
-            rows_by_key = spans(distinct, 1) if access == "add" else several
+            rows_by_key = spans(distinct, 1 if access == "add" else accesses)
             count = sum(len(rows) for *_, rows in rows_by_key)
             yield count / seconds(backend, state, access, rows_by_key) / 1000  # type: ignore[arg-type]
 
@@ -81,17 +76,11 @@ def rates(name: str, keys: int, accesses: int, *, is_sorted: bool) -> Iterator[f
 @click.option("--rounds", default=3, show_default=True, help="Rounds of each measurement.")
 def main(keys: int, accesses: int, rounds: int) -> None:
     """Measures and prints."""
-    click.echo(f"{'rows':10} {'backend':12}" + "".join(f"{name:>12}" for name in ACCESSES))
-    for order in ("sorted", "any order"):
-        for name, backend in STATE_BACKENDS.items():
-            if order == "sorted" or backend.keeps_all_keys:
-                of_rounds = [
-                    list(rates(name, keys, accesses, is_sorted=order == "sorted"))
-                    for _ in range(rounds)
-                ]
-                best = map(max, zip(*of_rounds, strict=True))
-                cells = "".join(f"{rate:12,.0f}" for rate in best)
-                click.echo(f"{order:10} {name:12}{cells}  accesses/ms")
+    click.echo(f"{'backend':12}" + "".join(f"{name:>12}" for name in ACCESSES))
+    for name in STATE_BACKENDS:
+        of_rounds = [list(rates(name, keys, accesses)) for _ in range(rounds)]
+        best = map(max, zip(*of_rounds, strict=True))
+        click.echo(f"{name:12}" + "".join(f"{rate:12,.0f}" for rate in best) + "  accesses/ms")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""A count of words, on two cores: sorted, with the state of one key, against all keys at once.
+"""A count of words, on two cores: with the state of one key in memory, and in RocksDB.
 
-    python benchmarks/word_count.py [--full] [--keys long string] [--only single_key heap rocksdb]
+    python benchmarks/word_count.py [--full] [--keys long string] [--only single_key rocksdb]
 
 Rows are made by Spark and counted by a Python function over a value state, a row for each key at
 its end. ``--full`` takes 40 M records of 4 M keys instead of 4 M of 400 k. Each line is a process
@@ -39,9 +39,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 WAYS: dict[str, dict[str, bool | str]] = {
-    "single_key": {"execution.sorted-inputs.enabled": True},
-    "heap": {"execution.sorted-inputs.enabled": False, "state.backend.type": "heap"},
-    "rocksdb": {"execution.sorted-inputs.enabled": False, "state.backend.type": "rocksdb"},
+    "single_key": {},
+    "rocksdb": {"state.backend.type": "rocksdb"},
     "batches": {},
 }
 COUNT = ValueStateDescriptor("count", Types.LONG())

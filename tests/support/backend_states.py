@@ -14,8 +14,6 @@ from state_processor import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from savepoint_functions.functions.backends import KeyedStateBackend
 
 TOTAL = ValueStateDescriptor("total", Types.LONG())
@@ -51,10 +49,30 @@ def switch(backend: KeyedStateBackend, key: int) -> None:
     backend.set_current_key(key, key.to_bytes(8, "big", signed=True))
 
 
-def entries(backend: KeyedStateBackend) -> Iterator[tuple[Any, bytes, list[Any]]]:
-    """Each key with state, its bytes and a snapshot; the key becomes the current one."""
-    for key, key_bytes in backend.keys():  # noqa: SIM118  # it is no dict
-        backend.set_current_key(key, key_bytes)
-        snapshot = backend.snapshot_current_key()
-        if any(state is not None for state in snapshot):
-            yield key, key_bytes, snapshot
+class AllKeys:
+    """State of all keys: that of the current one is in a backend, that of others in snapshots."""
+
+    def __init__(self, backend: KeyedStateBackend) -> None:
+        self._backend = backend
+        self._snapshots: dict[Any, list[Any]] = {}
+
+    def switch(self, key: Any) -> None:
+        """Makes a key the current one."""
+        if key == self._backend.current_key:
+            return
+        if self._backend.key_bytes is not None:
+            self._snapshots[self._backend.current_key] = self._backend.snapshot_current_key()
+        self._backend.set_current_key(key, repr(key).encode())
+        if key in self._snapshots:
+            self._backend.restore_current_key(self._snapshots.pop(key))
+
+    def contents(self) -> dict[Any, list[Any]]:
+        """Key -> the contents of each state, for keys that have anything."""
+        snapshots = dict(self._snapshots)
+        if self._backend.key_bytes is not None:
+            snapshots[self._backend.current_key] = self._backend.snapshot_current_key()
+        return {
+            key: snapshot
+            for key, snapshot in snapshots.items()
+            if any(contents is not None for contents in snapshot)
+        }

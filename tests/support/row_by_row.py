@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from savepoint_functions.functions.backends import state_backend
 from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
 from savepoint_functions.functions.process_functions import KeyedContext, RecordAttributes
-from support.backend_states import entries
+from support.backend_states import AllKeys
 
 if TYPE_CHECKING:
     from savepoint_database.types.types import TypeInformation
@@ -82,9 +82,10 @@ class RowByRow:
         self.output: list[Any] = []
         self._function = function
         self._timers = Timers(now)
-        self._backend = state_backend("heap", key.layout, lambda: now)
-        self._context = KeyedContext(self._timers, lambda _: None)  # type: ignore[arg-type]
-        function.open(KeyedRuntimeContext(self._backend))
+        backend = state_backend("single_key", key.layout, lambda: now)
+        self._keys = AllKeys(backend)
+        self._context = KeyedContext(self._timers)  # type: ignore[arg-type]
+        function.open(KeyedRuntimeContext(backend))
 
     def tell(self, *, is_backlog: bool) -> None:
         """Tells the function what rows come next."""
@@ -105,7 +106,7 @@ class RowByRow:
 
     def state(self) -> dict[Any, list[Any]]:
         """Key -> what it has in each state, for keys that have anything; maps and sets sorted."""
-        return {key: snapshot for key, _, snapshot in entries(self._backend)}
+        return self._keys.contents()
 
     def timers(self) -> list[tuple[Any, str, int]]:
         """Key, time domain and timestamp of the timers that have not fired, sorted."""
@@ -117,7 +118,7 @@ class RowByRow:
         )
 
     def _switch(self, key: Any) -> None:
-        self._backend.set_current_key(key, repr(key).encode())
+        self._keys.switch(key)
         self._timers.key = self._context.current_key = key
 
     def _fire(self, domain: str, until: int) -> None:

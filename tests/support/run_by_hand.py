@@ -82,7 +82,7 @@ def left_by(
     made = [
         batch
         for number in range(tasks)
-        for batch in table.run(_batches(rows, marks, borders, number, options.is_sorted))
+        for batch in table.run(_batches(rows, marks, borders, number))
     ]
     infos = tuple(state.new.info for state in states)
     header = KeyedBackendHeader(is_compressed=False, key_serializer=key, states=infos)
@@ -112,7 +112,6 @@ def _batches(
     marks: Iterable[int],
     borders: Sequence[int],
     number: int,
-    is_sorted: bool,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a task as Spark would send them, in batches of few."""
     names = list(rows[0]) if rows else ["key"]
@@ -135,11 +134,10 @@ def _batches(
     groups = np.asarray(table.column(ORDER)) >> 48
     task = np.searchsorted(borders, groups, "right") - 1
     table = table.append_column("n", pa.array(range(len(table)))).filter(pa.array(task == number))
-    if is_sorted:
-        # Marks, which have no key, come first, as nulls do in Spark.
-        table = table.append_column("k", pc.fill_null(table.column(KEY), b""))
-        order = [(ORDER, "ascending"), ("k", "ascending"), ("n", "ascending")]
-        table = table.sort_by(order).drop_columns(["k"])
+    # Marks, which have no key, come first, as nulls do in Spark.
+    table = table.append_column("k", pc.fill_null(table.column(KEY), b""))
+    order = [(ORDER, "ascending"), ("k", "ascending"), ("n", "ascending")]
+    table = table.sort_by(order).drop_columns(["k"])
     yield from table.drop_columns(["n"]).combine_chunks().to_batches(max_chunksize=7)
 
 

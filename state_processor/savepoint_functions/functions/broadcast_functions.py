@@ -19,7 +19,7 @@ from savepoint_functions.functions.process_functions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from savepoint_database.types.descriptors import MapStateDescriptor
     from savepoint_functions.functions.backends import TimerService
@@ -129,11 +129,10 @@ class KeyedBroadcastContext(KeyedContext):
     def __init__(
         self,
         timer_service: TimerService,
-        switch_key: Callable[[Any], None],
         side_outputs: SideOutputs,
         states: BroadcastStates,
     ) -> None:
-        super().__init__(timer_service, switch_key, side_outputs)
+        super().__init__(timer_service, side_outputs)
         self._states = states
 
     def get_broadcast_state(self, descriptor: MapStateDescriptor) -> MapState:

@@ -20,13 +20,12 @@ if TYPE_CHECKING:
 class FunctionCalls:
     """Calls ``process`` for rows, and ``on_timer`` for timers, with one context.
 
-    ``given`` has the rows that the function has returned, ``left`` the keys that it has left by
-    ``set_current_key``; the caller empties both. ``fired`` counts timers.
+    ``given`` has the rows that the function has returned; the caller empties it. ``fired`` counts
+    timers.
     """
 
     def __init__(self, process: Call, context: Any, on_timer: Call | None = None) -> None:
         self.given: list[Any] = []
-        self.left: list[bytes | None] = []
         self.fired = 0
         self._process = process
         self._context = context
@@ -42,17 +41,13 @@ class FunctionCalls:
         has_timers = not isinstance(function, KeyedStateBootstrapFunction)
         return cls(process, context, methods.on_timer if has_timers else None)
 
-    def process(self, rows: Iterable[tuple[int | None, Any]]) -> bool:
-        """Calls the function for pairs of timestamp and row; True once it has left the key."""
-        process, context = self._process, self._context
-        give, left = self.given.extend, self.left
+    def process(self, rows: Iterable[tuple[int | None, Any]]) -> None:
+        """Calls the function for pairs of timestamp and row."""
+        process, context, give = self._process, self._context, self.given.extend
         for context.timestamp, row in rows:
             outputs = process(row, context)
             if outputs is not None:
                 give(outputs)
-            if left:
-                return True
-        return False
 
     def fire(self, due: Iterable[tuple[str, int]]) -> None:
         """Fires timers of the current key: pairs of time domain and timestamp in ms."""

@@ -80,10 +80,9 @@ class KeyedFunctionPlan(RunRows):
         initial: InitialTask | None,
         max_parallelism: int,
         *,
-        is_sorted: bool = True,
         is_stored: bool = True,
     ) -> DataFrame:
-        """The rows of all inputs in the tasks of their keys.
+        """The sorted rows of all inputs in the tasks of their keys.
 
         If not ``is_stored``, key groups only spread the rows, and may be any numbers.
         """
@@ -94,8 +93,7 @@ class KeyedFunctionPlan(RunRows):
         whole = reduce(lambda rows, other: rows.unionAll(other), frames)
         if initial is not None:
             whole = with_marks(whole, initial)
-        placed = in_key_groups(whole, max_parallelism)
-        return in_order(placed, self.inputs) if is_sorted else placed
+        return in_order(in_key_groups(whole, max_parallelism), self.inputs)
 
 
 @dataclass(frozen=True)
@@ -155,7 +153,7 @@ class FunctionPlan(KeyedFunctionPlan):
         task = FunctionTask(
             function,
             rows,
-            options.for_function(function),
+            options,
             keeps_state,
             broadcast=broadcast,
             out_of_orderness_ms=out_of_orderness_ms if fires_between else None,
@@ -223,9 +221,7 @@ class FunctionPlan(KeyedFunctionPlan):
         initial = self.initial_task(max_parallelism, ids, reached)
         task = replace(self.task, initial=initial, watermark=watermark)
         state = StateEncoding.of(task, self.states, self.inputs[0].key, ids, max_parallelism)
-        is_sorted = task.options.is_sorted
-        rows = self.routed_rows(initial, max_parallelism, is_sorted=is_sorted)
-        return kind(task, state, outputs), rows
+        return kind(task, state, outputs), self.routed_rows(initial, max_parallelism)
 
     def output(self, schema: StructType | str | None) -> DataFrame:
         """The rows that the function gives; ``ValueError`` if the schema is missing, or has no columns."""
@@ -233,10 +229,6 @@ class FunctionPlan(KeyedFunctionPlan):
         max_parallelism = self.max_parallelism(None)
         reached = self.reached(MAX_WATERMARK, MAX_WATERMARK)
         task = replace(self.task, initial=self.initial_task(max_parallelism, None, reached))
-        rows = self.routed_rows(
-            task.initial,
-            max_parallelism,
-            is_sorted=task.options.is_sorted,
-            is_stored=self.initial is not None,
-        )
+        is_stored = self.initial is not None
+        rows = self.routed_rows(task.initial, max_parallelism, is_stored=is_stored)
         return rows.mapInArrow(partial(task.output_batches, arrow_schema), spark_schema)

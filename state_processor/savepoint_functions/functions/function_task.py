@@ -1,8 +1,7 @@
 """Runs a function over keyed rows, key after key.
 
-Sorted rows of a key come one after the other: at the end of the key its timers fire, its state is
-passed on, and the backend forgets it. With unsorted rows the backend keeps all keys of the task,
-and they end one after the other when all rows have come.
+Rows are sorted, so those of a key come one after the other. At the end of the key its timers fire,
+and its state is passed on.
 """
 
 from __future__ import annotations
@@ -14,12 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from savepoint_database.types.python_values import OutputRows, Place
 from savepoint_database.types.user_frames import user_frames_first
-from savepoint_formats.bytes.data_view import DataOutputView
-from savepoint_formats.values.value_writer import write_value
 from savepoint_functions.functions.backends import state_backend
 from savepoint_functions.functions.backends.timers import MAX_WATERMARK, MIN_WATERMARK
 from savepoint_functions.functions.broadcast_functions import KeyedBroadcastContext
-from savepoint_functions.functions.execution_options import SORTED_INPUTS
 from savepoint_functions.functions.function_calls import FunctionCalls
 from savepoint_functions.functions.initial_keys import InitialKeys
 from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
@@ -139,33 +135,30 @@ class KeyLoop:
     state of ended keys, until the caller empties them.
 
     Timers that fire between rows do so by the event time that each row brings: its timestamp, less
-    the out-of-orderness, less 1 ms. Each key has its own event time; with unsorted rows, the task
-    has one. It never goes back. Timers up to it fire before the row.
+    the out-of-orderness, less 1 ms. It is that of the key, and it never goes back. Timers up to it
+    fire before the row.
     """
 
     def __init__(self, task: FunctionTask, backend: KeyedStateBackend) -> None:
         self.backend = backend
         self.ended: list[Ended] = []
         self._task = task
-        self._is_sorted = task.options.is_sorted
         self._fires_between = (
             task.out_of_orderness_ms is not None and task.last_watermark is not None
         )
         self._timers = task.function._make_timer_service(backend, flows=self._fires_between)
         self.side_outputs = SideOutputs(task.function)
         if task.broadcast is None:
-            self._context = KeyedContext(self._timers, self._switch_key, self.side_outputs)
+            self._context = KeyedContext(self._timers, self.side_outputs)
         else:
-            self._context = KeyedBroadcastContext(
-                self._timers, self._switch_key, self.side_outputs, task.broadcast.states()
-            )
+            states = task.broadcast.states()
+            self._context = KeyedBroadcastContext(self._timers, self.side_outputs, states)
         self._calls = FunctionCalls.of(task.function, self._context)
-        self.given, self._left = self._calls.given, self._calls.left
-        # The given key groups of keys that have not ended.
-        self._key_groups: dict[bytes, int] = {}
+        self.given = self._calls.given
+        self._key_group: int | None = None
         self._initial: InitialKeys | None = None
         if task.initial is not None:
-            self._initial = InitialKeys(task.initial, task.rows, is_sorted=self._is_sorted)
+            self._initial = InitialKeys(task.initial, task.rows)
 
     def by_key(self, batches: Iterable[pa.RecordBatch]) -> Iterator[RowsOfKey]:
         return (self._initial or self._task.rows).by_key(batches)
@@ -177,27 +170,24 @@ class KeyLoop:
 
     def steps(self, keys: Iterable[RowsOfKey]) -> Iterator[None]:
         """Calls the function for all rows; the caller may empty the results after each step."""
-        backend, call = self.backend, self._calls.process
+        backend, process = self.backend, self._calls.process
         for of_key in keys:
             if of_key.key_bytes != backend.key_bytes:
-                if self._is_sorted:
-                    self._end_before(of_key)
-                self._begin(of_key.key, of_key.key_bytes)
-                if of_key.key_group is not None:
-                    self._key_groups[of_key.key_bytes] = of_key.key_group
-            rows = self._rows(of_key)
-            while call(rows):
-                self._return_to(of_key, rows)
+                if backend.key_bytes is not None:
+                    self._end()
+                self._begin(of_key)
+            process(self._rows(of_key))
             yield
-        for _ in self._ends():
+        if backend.key_bytes is not None:
+            self._end()
             yield
 
     def _rows(self, of_key: RowsOfKey) -> Iterator[tuple[int | None, Any]]:
         rows = zip(of_key.timestamps, of_key.rows, strict=False)
-        return self._in_event_time(of_key, rows) if self._fires_between else rows
+        return self._in_event_time(rows) if self._fires_between else rows
 
     def _in_event_time(
-        self, of_key: RowsOfKey, rows: Iterable[tuple[int | None, Any]]
+        self, rows: Iterable[tuple[int | None, Any]]
     ) -> Iterator[tuple[int | None, Any]]:
         """The rows of a key; before each, timers fire up to the event time that it brings."""
         timers, out_of_orderness = self._timers, self._task.out_of_orderness_ms
@@ -209,68 +199,20 @@ class KeyLoop:
             if timestamp is not None:
                 watermark = min(timestamp - out_of_orderness - 1, last)
                 if watermark > timers.current_watermark():
-                    self._fire_between(of_key, timers.due(watermark=watermark))
+                    self._calls.fire(timers.due(watermark=watermark))
                     timers.set_watermark(watermark)
             yield row
 
-    def _fire_between(self, of_key: RowsOfKey, due: Iterable[tuple[str, int]]) -> None:
-        self._calls.fire(due)
-        if self._left and self._is_sorted:
-            raise self._refusal(of_key)
-        if self._left:
-            self._left.clear()
-            self._begin(of_key.key, of_key.key_bytes)
-
-    def _begin(self, key: Any, key_bytes: bytes) -> None:
-        self.backend.set_current_key(key, key_bytes)
-        self._context.current_key = key
-        contents = None if self._initial is None else self._initial.take(key_bytes)
+    def _begin(self, of_key: RowsOfKey) -> None:
+        self.backend.set_current_key(of_key.key, of_key.key_bytes)
+        self._context.current_key = of_key.key
+        self._key_group = of_key.key_group
+        contents = None if self._initial is None else self._initial.take(of_key.key_bytes)
         if contents is not None:
             self.backend.restore_current_key(contents)
         self._timers.begun(is_restored=contents is not None)
-        if self._is_sorted and self._fires_between:
+        if self._fires_between:
             self._timers.set_watermark(MIN_WATERMARK)
-
-    def _switch_key(self, key: Any) -> None:
-        view = DataOutputView()
-        write_value(self._task.rows.key, key, view)
-        if view.to_bytes() == self.backend.key_bytes:
-            return
-        if self._task.rows.has_key_groups and view.to_bytes() not in self._key_groups:
-            raise TypeError(
-                f"the key group of key {key!r} is not known: where a column gives the key groups, or"
-                " a function goes on from a savepoint, it goes to no key that has had no row"
-            )
-        self._left.append(self.backend.key_bytes)
-        if self._is_sorted:
-            self._end()
-        self._begin(key, view.to_bytes())
-
-    def _return_to(self, of_key: RowsOfKey, rows: Iterator[Any]) -> None:
-        """Goes on with a key that the function has left.
-
-        Raises ``TypeError`` if rows are sorted and the key has more, because it has ended.
-        """
-        if not self._is_sorted:
-            self._left.clear()
-            self._begin(of_key.key, of_key.key_bytes)
-        elif next(rows, None) is not None:
-            raise self._refusal(of_key)
-
-    def _refusal(self, of_key: RowsOfKey) -> TypeError:
-        return TypeError(
-            f"key {of_key.key!r} has ended, because the function went on to key"
-            f" {self._context.current_key!r}, but has more rows: sorted input comes key by key,"
-            f" and each has one end; set {SORTED_INPUTS}=false"
-        )
-
-    def _end_before(self, of_key: RowsOfKey) -> None:
-        if self._left:
-            if of_key.key_bytes in self._left:
-                raise self._refusal(of_key)
-            self._left.clear()
-        if self.backend.key_bytes is not None:
-            self._end()
 
     def _end(self) -> None:
         watermark = self._task.last_watermark
@@ -288,20 +230,8 @@ class KeyLoop:
                 break
         else:
             return
-        key_bytes = self.backend.key_bytes
-        assert key_bytes is not None  # a key is current
-        row = [key_bytes, self._key_groups.pop(key_bytes, None), *snapshot]
+        row = [self.backend.key_bytes, self._key_group, *snapshot]
         self.ended.append((Place(self.backend.current_key), row))
-
-    def _ends(self) -> Iterator[None]:
-        if self._is_sorted and self.backend.key_bytes is not None:
-            self._end()
-            yield
-        elif not self._is_sorted:
-            for key, key_bytes in self.backend.keys():  # noqa: SIM118  # it is no dict
-                self._begin(key, key_bytes)
-                self._end()
-                yield
 
 
 def registered(

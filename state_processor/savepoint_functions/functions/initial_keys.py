@@ -2,14 +2,14 @@
 
 A split is read when its first row comes, and all keys of a batch are looked up and decoded at once:
 as columns, or as values that a state backend restores. When no more rows of a split can come, its
-untouched entries are copied as bytes. A split without rows is passed on as runs, unread. Sorted
-rows come split by split, so one split is in memory at a time. With unsorted rows, all splits that
-have rows stay in memory until the end.
+untouched entries go on as the bytes that they are. A split without rows goes on as runs, unread.
+Rows come split by split, because they are sorted. So one split is in memory at a time.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -155,7 +155,6 @@ class InitialSplits:
         self._task = task
         self._starts = [split.start for split in task.splits]
         self._ends = np.array([split.end for split in task.splits], np.int64)
-        self._marked: dict[int, None] = {}
         self._read: dict[int, DividedEntries] = {}
 
     def numbers_of(self, rows: pa.RecordBatch) -> NDArray[np.int64]:
@@ -167,17 +166,9 @@ class InitialSplits:
         return np.where(key_groups <= self._ends[numbers], numbers, NO_SPLIT)
 
     def without_marks(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows, without the marks that name the splits of this task."""
-        if not rows.column(KEY).null_count:
-            return rows
-        is_mark = rows.column(KEY).is_null()
-        marked = self.numbers_of(rows.filter(is_mark))
-        self._marked.update(dict.fromkeys(marked.tolist()))
-        return rows.filter(pc.invert(is_mark))
-
-    def marked(self) -> list[int]:
-        """The splits of this task that have not ended."""
-        return list(self._marked)
+        """The rows, without the marks that say which splits are those of this task."""
+        keys = rows.column(KEY)
+        return rows.filter(keys.is_valid()) if keys.null_count else rows
 
     def groups(
         self, batches: Iterable[pa.RecordBatch]
@@ -210,7 +201,6 @@ class InitialSplits:
         """Lets the untouched entries of a split pass, because it has no more rows."""
         if number == NO_SPLIT:
             return
-        del self._marked[number]
         entries = self._read.pop(number, None)
         if self._task.ids is not None:
             self.passed.append(self._rest(number, entries))
@@ -232,11 +222,10 @@ class InitialSplits:
 class InitialKeys:
     """The keys of a task, with the state that they begin with."""
 
-    def __init__(self, task: InitialTask, rows: RowTypes, *, is_sorted: bool) -> None:
+    def __init__(self, task: InitialTask, rows: RowTypes) -> None:
         self.splits = InitialSplits(task)
         self._reached = task.reached
         self._rows = rows
-        self._is_sorted = is_sorted
         self._values = InitialValues(task.stored)
         self._places, self._count = task.places, task.count
         self._by_key: dict[bytes, list[Any]] = {}
@@ -247,22 +236,13 @@ class InitialKeys:
 
     def by_key(self, batches: Iterable[pa.RecordBatch]) -> Iterator[RowsOfKey]:
         """The rows by key; keys without rows come too if their timers are due."""
-        if self._is_sorted:
-            for number, rows in self.splits.groups(batches):
-                yield from self._rows.by_key(map(self._looked_up, rows))
-                yield from self._ended(number)
-        else:
-            rows = map(self.splits.without_marks, batches)
-            yield from self._rows.by_key(map(self._looked_up, rows))
-            for number in self.splits.marked():
-                yield from self._ended(number)
+        for number, rows in self.splits.groups(batches):
+            yield from self._rows.by_key(map(partial(self._looked_up, number), rows))
+            yield from self._ended(number)
 
-    def _looked_up(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        numbers = self.splits.numbers_of(rows)
-        for number in np.unique(numbers).tolist():
-            if number != NO_SPLIT:
-                keys = pc.unique(rows.column(KEY).filter(pa.array(numbers == number)))
-                self._take(number, keys.cast(pa.large_binary()))
+    def _looked_up(self, number: int, rows: pa.RecordBatch) -> pa.RecordBatch:
+        if number != NO_SPLIT:
+            self._take(number, pc.unique(rows.column(KEY)).cast(pa.large_binary()))
         return rows
 
     def _take(self, number: int, keys: pa.LargeBinaryArray) -> None:

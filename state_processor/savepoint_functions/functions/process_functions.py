@@ -16,7 +16,7 @@ from savepoint_database.types.python_values import Place
 from savepoint_functions.functions.backends.timers import USER_TIMERS, TimerService
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from savepoint_database.types.descriptors import ListStateDescriptor, MapStateDescriptor
     from savepoint_functions.functions.backends import (
@@ -43,7 +43,6 @@ class KeyedContext:
 
     __slots__ = (
         "_side_outputs",
-        "_switch_key",
         "current_key",
         "time_domain",
         "timer_service",
@@ -51,16 +50,12 @@ class KeyedContext:
     )
 
     def __init__(
-        self,
-        timer_service: TimerService,
-        switch_key: Callable[[Any], None],
-        side_outputs: SideOutputs | None = None,
+        self, timer_service: TimerService, side_outputs: SideOutputs | None = None
     ) -> None:
         self.timestamp: int | None = None
         self.current_key: Any = None
         self.timer_service = timer_service
         self.time_domain: str | None = None
-        self._switch_key = switch_key
         self._side_outputs = side_outputs
 
     def output(self, tag: OutputTag, row: OutputRow) -> None:
@@ -84,12 +79,13 @@ class KeyedContext:
             )
         self._side_outputs.add(tag, Place(self.current_key), row)
 
-    def set_current_key(self, key: Any) -> None:
-        """Makes another key the current one.
-
-        With sorted input this ends the key of the row: its timers fire, and its state is done.
-        """
-        self._switch_key(key)
+    def set_current_key(self, *_: Any) -> NoReturn:
+        """Raises ``TypeError``, because a function sees the key of its row alone."""
+        raise TypeError(
+            "a function sees the state of the key of its row alone, because other keys are in other"
+            " tasks: give each key that a row concerns a row of its own, with explode or unionAll,"
+            " before key_by(…)"
+        )
 
     def apply_to_all_keys(self, *_: Any) -> NoReturn:
         """Raises ``TypeError``, because only one key is there at a time."""
@@ -115,15 +111,12 @@ class KeyedFunction:
     """A function with keyed state.
 
     Attributes:
-        is_internal_sorter_supported: Whether it sorts rows by itself; then they come in any order,
-            and not key by key.
         side_outputs: The tags that it gives rows to with ``context.output``. ``run`` keeps these
             rows; ``process`` and the like drop them.
         fired_timers: The name of the timer service whose timers fire.
         fires_by_itself: Whether it fires timers itself when it gets a row.
     """
 
-    is_internal_sorter_supported: ClassVar[bool] = False
     side_outputs: ClassVar[tuple[OutputTag, ...]] = ()
     fired_timers: ClassVar[str] = USER_TIMERS
     fires_by_itself: ClassVar[bool] = False

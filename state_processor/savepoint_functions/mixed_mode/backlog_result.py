@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass, fields
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
@@ -38,6 +38,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from savepoint_formats.errors import SavepointExistsError
 from savepoint_formats.locations.file_io import METADATA_FILE
 from savepoint_formats.locations.location import Location
+from savepoint_functions.functions.backends.in_memory import SingleKeyBackend
 from savepoint_functions.functions.backends.timers import MIN_WATERMARK
 from savepoint_functions.functions.function_task import KeyLoop
 from savepoint_functions.functions.outputs import OUTPUT, in_column, rows_in
@@ -72,10 +73,10 @@ class BacklogLoop(KeyLoop):
     def state_accesses(self) -> tuple[int | None, int | None]:
         """How often state of a key was read from its store, and written there.
 
-        A backend of one key writes the state of each key once, and never reads it. Accesses to a
-        backend of all keys are not counted.
+        In memory the state of each key is written once, and never read. Nobody counts how often a
+        function uses RocksDB.
         """
-        return (None, None) if self.backend.keeps_all_keys else (0, self.kept)
+        return (0, self.kept) if isinstance(self.backend, SingleKeyBackend) else (None, None)
 
     def steps(self, keys: Iterable[RowsOfKey]) -> Iterator[None]:
         """See ``KeyLoop``; the function also learns where the backlog begins and ends."""
@@ -85,16 +86,15 @@ class BacklogLoop(KeyLoop):
 
     def _rows(self, of_key: RowsOfKey) -> Iterator[tuple[int | None, Any]]:
         self.rows += len(of_key.rows)
-        fire = partial(self._fire_by_clock, of_key)
-        return self._timers.between(super()._rows(of_key), self.backend.clock, fire)
+        return self._timers.between(super()._rows(of_key), self.backend.clock, self._fire_by_clock)
 
-    def _fire_by_clock(self, of_key: RowsOfKey, now: int) -> None:
-        self._fire_between(of_key, self._timers.due(processing_time=now))
+    def _fire_by_clock(self, now: int) -> None:
+        self._calls.fire(self._timers.due(processing_time=now))
 
     def _end(self) -> None:
         now = self.backend.clock()
         # The clock's timers were due before the watermark came.
-        self._calls.fire(self._timers.due(processing_time=now))
+        self._fire_by_clock(now)
         self._calls.fire(self._timers.due(watermark=self.watermark, processing_time=now))
         before = len(self.ended)
         self._keep()
@@ -113,8 +113,8 @@ class BacklogCounts:
         rows: The number of rows that the function was called for.
         keys: The number of their keys.
         output_rows: The number of rows that the function gave.
-        state_reads: How often the state of a key was read from its store; None with a backend of
-            all keys, whose accesses are not counted.
+        state_reads: How often the state of a key was read from its store; None with RocksDB, whose
+            accesses nobody counts.
         state_writes: How often the state of a key was written there; None likewise.
     """
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import pickle
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import Row
@@ -96,7 +96,7 @@ class KeyedProcessor(StatefulProcessor):
         self._handle = handle
         self._backend = StoredBackend(self._task.key, self._clock)
         self._timers = self._task.function._make_timer_service(self._backend, flows=False)
-        self._context = KeyedContext(self._timers, _refuse_switch)
+        self._context = KeyedContext(self._timers)
         self._rows = [record_maker(names) for names in self._task.inputs]
         self._task.function.open(KeyedRuntimeContext(self._backend))
         self._task.function.process_record_attributes(RecordAttributes(self._task.is_backlog))
@@ -250,10 +250,4 @@ def _with_alarm(row: KeyRow, watermark: int, last: int | None = None) -> KeyRow:
     is_early = last is not None and watermark < last <= wanted
     return replace(
         row, alarm=last if is_early else wanted, watermark=watermark if first <= watermark else None
-    )
-
-
-def _refuse_switch(_: Any) -> NoReturn:
-    raise TypeError(
-        "a stream has the state of the key of its row alone: set_current_key is for bounded runs"
     )

@@ -208,7 +208,6 @@ class StoredBackend(SingleKeyBackend):
     """State of the current key, which is loaded from a ``KeyRow``, and stored in one."""
 
     name = "spark"
-    keeps_all_keys = True
 
     def __init__(self, key: Layout, clock: Clock | None = None) -> None:
         super().__init__(key, clock)

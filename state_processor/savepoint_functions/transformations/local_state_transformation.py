@@ -280,5 +280,4 @@ def _column(number: int) -> str:
 
 def _in_place(run: FunctionPlan) -> DataFrame:
     (keyed_input,) = run.inputs
-    rows = keyed_input.rows(0, run.inputs, _KEY_GROUPS)
-    return in_order(rows, run.inputs) if run.task.options.is_sorted else rows
+    return in_order(keyed_input.rows(0, run.inputs, _KEY_GROUPS), run.inputs)

@@ -60,27 +60,23 @@ class KeyedFunctionVerbs(ABC):
 
         | option                                | values                                       |
         |---------------------------------------|----------------------------------------------|
-        | execution.sorted-inputs.enabled       | true, the default: rows come sorted by key   |
         | execution.sorted-inputs.memory        | the greatest size of a batch of sorted rows  |
         |                                       | on its way to a backlog's function           |
         | execution.timers-between-rows.enabled | whether timers fire between the rows of      |
         |                                       | their key, by event time, or behind them     |
         |                                       | all; by default between them with            |
         |                                       | ``initial``, and behind them without         |
-        | execution.batch-state-backend.enabled | true, the default for sorted rows: the state |
-        |                                       | backend is ``single_key``                    |
-        | state.backend.type                    | ``single_key``; ``heap``, in Flink           |
-        |                                       | ``hashmap``, the default for unsorted rows;  |
-        |                                       | or ``rocksdb``, on disk, for a key whose     |
-        |                                       | state is larger than the memory              |
+        | state.backend.type                    | ``single_key``, in memory, the default; or   |
+        |                                       | ``rocksdb``, on disk, for a key whose state  |
+        |                                       | is larger than the memory                    |
 
         ``mixed_mode`` has the options for ``Backlog.run``.
 
         Raises:
-            ValueError: An option is unknown, has no such value, or contradicts another.
+            ValueError: An option is unknown, or has no such value.
 
         Example:
-            >>> keyed.with_options({"execution.sorted-inputs.enabled": False})
+            >>> keyed.with_options({"state.backend.type": "rocksdb"})
         """
         return replace(self.rows, options=ExecutionOptions.of(settings))
 
@@ -133,7 +129,7 @@ class KeyedFunctionVerbs(ABC):
             allowed_lateness_ms: How long after its end a window takes late rows, in ms.
 
         Raises:
-            ValueError: Rows are not sorted, or of two inputs; or the lateness is negative.
+            ValueError: Rows are of two inputs, or the lateness is negative.
 
         Example:
             >>> keyed.window(TumblingWindows(3_600_000)).reduce(max, Types.LONG(), "cents")
@@ -183,7 +179,7 @@ class KeyedFunctionVerbs(ABC):
             descriptors: The states.
 
         Raises:
-            ValueError: There is no state, or there are two inputs, or rows that are not sorted.
+            ValueError: There is no state, or there are two inputs.
 
         Example:
             >>> def counts(rows):
@@ -230,8 +226,7 @@ class KeyedFunctionVerbs(ABC):
             executors.
 
         Raises:
-            ValueError: There is no state, there are two inputs, or rows that are not sorted; and
-                the errors of ``transform``.
+            ValueError: There is no state, or there are two inputs; and the errors of ``transform``.
             SavepointError: A task has failed with it, as when the function left out a column, or
                 gave it another type.
 
@@ -380,9 +375,9 @@ class KeyedRowsTransformation(KeyedFunctionVerbs):
         return len(self.inputs) > 1 or self.broadcast is not None
 
     def expect_alone(self, what: str) -> None:
-        """Raises ``ValueError`` for a second input, or for unsorted rows."""
-        if self.is_connected or not self.options.is_sorted:
-            raise ValueError(f"{what} the sorted rows of one input")
+        """Raises ``ValueError`` for a second input."""
+        if self.is_connected:
+            raise ValueError(f"{what} the rows of one input")
 
     def with_function(
         self,

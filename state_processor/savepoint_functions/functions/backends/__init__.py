@@ -1,7 +1,7 @@
-"""State of keys while a function runs, behind one interface: one key, a hash table, RocksDB.
+"""State of keys while a function runs, behind one interface: in memory, one key, or in RocksDB.
 
-``backend`` is the interface; ``single_key``, ``heap`` and ``rocksdb`` implement it. Timers are
-state, too. Operator state has no keys and is a store of its own.
+``backend`` says what each does. Timers are state, too. Operator state has no keys and is a store of
+its own.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from savepoint_functions.functions.backends.backend import KeyedStateBackend, processing_time
-from savepoint_functions.functions.backends.in_memory import HeapBackend, SingleKeyBackend
+from savepoint_functions.functions.backends.in_memory import SingleKeyBackend
 from savepoint_functions.functions.backends.operator_state_store import OperatorStateStore
 from savepoint_functions.functions.backends.rocksdb import RocksDbBackend
 from savepoint_functions.functions.backends.timers import InternalTimerService, TimerService
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 STATE_BACKENDS: dict[str, type[KeyedStateBackend]] = {
-    backend.name: backend for backend in (SingleKeyBackend, HeapBackend, RocksDbBackend)
+    backend.name: backend for backend in (SingleKeyBackend, RocksDbBackend)
 }
 
 
@@ -37,7 +37,7 @@ def state_backend(name: str, key: Layout, clock: Clock | None = None) -> KeyedSt
     r"""A new backend without state. Raises ``ValueError`` for an unknown name.
 
     Example:
-        >>> with state_backend("heap", Types.STRING().layout) as backend:
+        >>> with state_backend("rocksdb", Types.STRING().layout) as backend:
         ...     total = backend.state(ValueStateDescriptor("total", Types.LONG()))
         ...     backend.set_current_key("a", b"\x02a")
         ...     total.update(1)

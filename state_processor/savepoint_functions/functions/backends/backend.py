@@ -23,7 +23,7 @@ from savepoint_functions.functions.backends.wrapping_states import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Callable, Hashable
 
     from savepoint_database.types.descriptors import StateDescriptor
     from savepoint_formats.layout import Layout
@@ -62,14 +62,12 @@ class KeyedStateBackend(ABC):
 
     Attributes:
         name: Its name in the option ``state.backend.type``.
-        keeps_all_keys: Whether it keeps the state of a key while another one is current.
         clock: Gives the processing time, in ms.
         current_key: The current key; None before the first.
         key_bytes: The bytes of the current key, as its serializer writes them.
     """
 
     name: ClassVar[str]
-    keeps_all_keys: ClassVar[bool]
 
     def __init__(self, key: Layout, clock: Clock | None = None) -> None:
         self.key = key
@@ -135,13 +133,6 @@ class KeyedStateBackend(ABC):
         for kept, contents in zip(self._kept.values(), snapshot, strict=True):
             if contents is not None:
                 kept.restore(contents)
-
-    @abstractmethod
-    def keys(self) -> Iterator[tuple[Any, bytes]]:
-        """Each key that was current and may have state, with its bytes.
-
-        The caller may switch keys, and change state, meanwhile.
-        """
 
     def close(self) -> None:  # noqa: B027  # most have nothing to give back
         """Frees files and memory; the state is gone."""

@@ -1,4 +1,4 @@
-"""Backends in memory: the state objects hold the state of the current key as Python objects.
+"""The backend of one key: the state objects hold the state of the current key as Python objects.
 
 | state | object                                                          |
 |-------|-----------------------------------------------------------------|
@@ -7,10 +7,7 @@
 | map   | a dict, from a hashable form of a user key to its key and value |
 
 A value that a function changes in place is changed in the state, as on Flink's heap. Other backends
-see only the changes of ``update`` and ``put``.
-
-With sorted input the state of a key is over when the next key comes. A hash table keeps all keys:
-each state has a dict for the state of other keys, by their bytes.
+see only the changes of ``update`` and ``put``. The state of a key is over when the next key comes.
 """
 
 from __future__ import annotations
@@ -29,7 +26,7 @@ from savepoint_functions.functions.backends.wrapping_states import (
 from savepoint_spark.reading.states import State, ValueState, hashable
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator
+    from collections.abc import Hashable, Iterable
 
     from savepoint_formats.layout import Layout
     from savepoint_functions.functions.backends.backend import Clock
@@ -203,7 +200,6 @@ class SingleKeyBackend(KeyedStateBackend):
     """State of the current key, and of no other."""
 
     name = "single_key"
-    keeps_all_keys = False
 
     def __init__(self, key: Layout, clock: Clock | None = None) -> None:
         super().__init__(key, clock)
@@ -229,10 +225,6 @@ class SingleKeyBackend(KeyedStateBackend):
             for state in self._held
         ]
 
-    def keys(self) -> Iterator[tuple[Any, bytes]]:
-        if self.key_bytes is not None:
-            yield self.current_key, self.key_bytes
-
     def value_state(self, name: str, stored: Layout, namespace: Layout | None) -> HeldValueState:
         shape = shape_of(stored, f"state {name!r}")
         return self._added(HeldValueState(name, has_namespaces=namespace is not None, shape=shape))
@@ -257,45 +249,3 @@ class SingleKeyBackend(KeyedStateBackend):
         self._held.append(state)
         (self._namespaced if state.has_namespaces else self._plain).append(state)
         return state
-
-
-class HeapBackend(SingleKeyBackend):
-    """State of all keys in memory."""
-
-    name = "heap"
-    keeps_all_keys = True
-
-    def __init__(self, key: Layout, clock: Clock | None = None) -> None:
-        super().__init__(key, clock)
-        self._keys: dict[bytes, Any] = {}
-        self._tables: list[tuple[HeldState, dict[bytes, Any]]] = []
-
-    def set_current_key(self, key: Any, key_bytes: bytes) -> None:
-        before = self.key_bytes
-        if key_bytes == before:
-            return
-        for state, table in self._tables:
-            held = state.taken()
-            if held is not None:
-                table[before] = held  # type: ignore[index]  # nothing is held before the first key
-            elif table:
-                table.pop(before, None)  # type: ignore[arg-type]  # the same
-            if table:
-                state.hold(table.get(key_bytes))
-        self._keys[key_bytes] = key
-        self.current_key, self.key_bytes = key, key_bytes
-
-    def keys(self) -> Iterator[tuple[Any, bytes]]:
-        """Each key with its bytes, in the order of arrival."""
-        for key_bytes, key in list(self._keys.items()):
-            yield key, key_bytes
-
-    def close(self) -> None:
-        self._keys.clear()
-        for state, table in self._tables:
-            state.hold(None)
-            table.clear()
-
-    def _added(self, state: HeldT) -> HeldT:
-        self._tables.append((state, {}))
-        return super()._added(state)

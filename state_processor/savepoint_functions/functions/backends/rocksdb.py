@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import struct
 from contextlib import ExitStack
-from heapq import merge
 from itertools import count, groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -226,7 +225,7 @@ def framed(data: bytes) -> bytes:
     return _SIZE.pack(len(data)) + data
 
 
-def unframed(data: bytes, start: int = 0) -> bytes:
+def unframed(data: bytes, start: int) -> bytes:
     """The bytes that ``framed`` was given."""
     (size,) = _SIZE.unpack_from(data, start)
     return data[start + _SIZE.size : start + _SIZE.size + size]
@@ -245,11 +244,9 @@ class RocksDbBackend(KeyedStateBackend):
     """State of all keys in RocksDB."""
 
     name = "rocksdb"
-    keeps_all_keys = True
 
     def __init__(self, key: Layout, clock: Clock | None = None) -> None:
         super().__init__(key, clock)
-        self._key_codec = ValueCodec(key, "the keys")
         self._stored: list[StoredState] = []
         self._resources = ExitStack()
         root = self._resources.enter_context(TemporaryDirectory(prefix="state-rocksdb-"))
@@ -263,17 +260,6 @@ class RocksDbBackend(KeyedStateBackend):
         prefix = framed(key_bytes)
         for state in self._stored:
             state.set_current_prefix(prefix)
-
-    def keys(self) -> Iterator[tuple[Any, bytes]]:
-        """Each key with its bytes, in the order of their sizes, then of their bytes."""
-        before = None
-        # In raw mode, keys are bytes.
-        families = [cast("Iterator[bytes]", state.family.keys()) for state in self._stored]
-        for entry in merge(*families):
-            key_bytes = unframed(entry)
-            if key_bytes != before:
-                before = key_bytes
-                yield self._key_codec.decode(key_bytes), key_bytes
 
     def close(self) -> None:
         for state in self._stored:

@@ -174,7 +174,6 @@ class TimerService:
             return
         times = {EVENT_TIME: watermark, PROCESSING_TIME: processing_time}
         reached = {domain: time for domain, time in times.items() if time is not None}
-        # If ``on_timer`` switches keys, timers of another key fire meanwhile.
         before = self._reached, self._watermark
         self._reached, self._repeats = reached, 0
         if watermark is not None and (watermark == MAX_WATERMARK or not self._flows):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
 
 CURRENCY = Sample("currency-1.20.5-hashmap-canonical")
-UNSORTED = {"execution.sorted-inputs.enabled": False}
+LESS_MEMORY = {"execution.sorted-inputs.memory": "1mb"}
 ROCKSDB = {"state.backend.type": "rocksdb"}
 
 
@@ -37,18 +37,17 @@ def keyed(spark: SparkSession) -> KeyedStateTransformation:
 class TestConnect:
     def test_inputs_may_have_their_options_before(self, keyed: KeyedStateTransformation) -> None:
         for connected in (
-            keyed.with_options(UNSORTED).connect(keyed),
-            keyed.connect(keyed.with_options(UNSORTED)),
-            keyed.with_options(UNSORTED).connect(keyed.with_options(UNSORTED)),
-            keyed.connect(keyed).with_options(UNSORTED),
+            keyed.with_options(ROCKSDB).connect(keyed),
+            keyed.connect(keyed.with_options(ROCKSDB)),
+            keyed.with_options(ROCKSDB).connect(keyed.with_options(ROCKSDB)),
+            keyed.connect(keyed).with_options(ROCKSDB),
         ):
             assert len(connected.inputs) == 2
-            assert not connected.options.is_sorted
-            assert connected.options.state_backend == "heap"
+            assert connected.options.state_backend == "rocksdb"
 
     def test_options_that_differ_are_refused(self, keyed: KeyedStateTransformation) -> None:
         with pytest.raises(ValueError, match="two connected inputs have different options"):
-            keyed.with_options(UNSORTED).connect(keyed.with_options(ROCKSDB))
+            keyed.with_options(LESS_MEMORY).connect(keyed.with_options(ROCKSDB))
 
     def test_a_third_input_is_refused(self, keyed: KeyedStateTransformation) -> None:
         both = keyed.connect(keyed)

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.process_functions import KeyedContext
     from savepoint_spark.writing.write_context import StateTransformation
 
-SORTED, BACKEND = "execution.sorted-inputs.enabled", "state.backend.type"
 COUNT = ValueStateDescriptor("count", Types.LONG())
 
 
@@ -43,13 +42,6 @@ class Count(KeyedProcessFunction):
 
     def on_timer(self, timestamp: int, context: KeyedContext) -> Any:
         yield context.current_key, self.count.value()
-
-
-class Wanderer(Count):
-    """Goes to a key that no row has."""
-
-    def process_element(self, value: Any, context: KeyedContext) -> None:
-        context.set_current_key("elsewhere")
 
 
 class Nothing(KeyedCoProcessFunction):
@@ -83,13 +75,11 @@ def key_groups(
 WANTED = {f"key {number}": (20 * number, 10) for number in range(6)}
 
 
-@pytest.mark.parametrize("way", [(True, "single_key"), (False, "heap")])
 def test_state_goes_to_the_key_groups_that_a_column_gives(
-    spark: SparkSession, rows: DataFrame, tmp_path: Path, way: tuple[bool, str]
+    spark: SparkSession, rows: DataFrame, tmp_path: Path
 ) -> None:
     keyed = OperatorTransformation.bootstrap_with(rows).key_by("word", key_groups="group")
-    run = keyed.with_options({SORTED: way[0], BACKEND: way[1]})
-    assert key_groups(spark, run.transform(Count()), tmp_path) == WANTED
+    assert key_groups(spark, keyed.transform(Count()), tmp_path) == WANTED
 
 
 def test_tables_of_whole_keys_keep_them_as_well(
@@ -117,14 +107,6 @@ def test_a_key_group_that_the_savepoint_does_not_have_is_an_error(
     keyed = OperatorTransformation.bootstrap_with(larger).key_by("word", key_groups="group")
     with pytest.raises((PySparkException, KeyGroupError), match="expected 0 to 127"):
         key_groups(spark, keyed.transform(Count()), tmp_path)
-
-
-def test_a_function_goes_to_no_key_whose_key_group_is_not_known(
-    spark: SparkSession, rows: DataFrame, tmp_path: Path
-) -> None:
-    keyed = OperatorTransformation.bootstrap_with(rows).key_by("word", key_groups="group")
-    with pytest.raises(PySparkException, match="the key group of key 'elsewhere' is not known"):
-        key_groups(spark, keyed.transform(Wanderer()), tmp_path)
 
 
 def test_two_inputs_have_both_their_key_groups_given_or_neither(rows: DataFrame) -> None:

@@ -204,7 +204,6 @@ def test_a_stream_keeps_state_that_the_function_does_not_register(
         ({}, [10, 11, 12]),
         ({"execution.timers-between-rows.enabled": False}, [12, 12, 12]),
         ({"state.backend.type": "rocksdb"}, [10, 11, 12]),
-        ({"execution.sorted-inputs.enabled": False}, [10, 11, 12]),
     ],
 )
 def test_timers_fire_between_rows_unless_they_shall_fire_behind_them(

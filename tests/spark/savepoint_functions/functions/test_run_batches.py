@@ -194,7 +194,7 @@ def test_what_is_wrong_is_said(spark: SparkSession, yesterday: SparkSavepoint) -
         rows.run_batches(totals, COLUMNS, ValueStateDescriptor("key", Types.LONG()))
     with pytest.raises(ValueError, match="batch_rows=0"):
         rows.run_batches(totals, COLUMNS, TOTAL, batch_rows=0)
-    with pytest.raises(ValueError, match="sorted rows of one input"):
+    with pytest.raises(ValueError, match="the rows of one input"):
         rows.connect(rows).run_batches(totals, COLUMNS, TOTAL)
     text = ValueStateDescriptor("total", Types.STRING())
     with pytest.raises(StateTypeError, match="state 'total'"):

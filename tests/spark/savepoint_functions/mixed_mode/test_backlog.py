@@ -67,10 +67,6 @@ class Alarms(Notes):
         self.notes.add(f"{context.time_domain} {timestamp} at {watermark}")
 
 
-class SortsItself(Notes):
-    is_internal_sorter_supported = True
-
-
 class Told(Notes):
     """Writes down what it is told, and when, in a file of each task."""
 
@@ -156,25 +152,11 @@ def test_the_state_is_that_of_a_bounded_run(
     assert notes(result) == {row.key: row.notes for row in table.collect()}
 
 
-@pytest.mark.parametrize("backend", ["heap", "rocksdb"])
-def test_nobody_counts_the_accesses_to_a_backend_of_all_keys(
-    rows: DataFrame, tmp_path: Path, backend: str
-) -> None:
-    sorted_rows = keyed(rows).with_options({"state.backend.type": backend})
-    result = Backlog.of(sorted_rows, Notes(), SCHEMA).run(str(tmp_path), "notes")
+def test_nobody_counts_the_accesses_to_rocksdb(rows: DataFrame, tmp_path: Path) -> None:
+    on_disk = keyed(rows).with_options({"state.backend.type": "rocksdb"})
+    result = Backlog.of(on_disk, Notes(), SCHEMA).run(str(tmp_path), "notes")
     assert notes(result) == noted()
     assert (result.counts.state_reads, result.counts.state_writes) == (None, None)
-
-
-def test_a_function_that_sorts_by_itself_gets_rows_as_they_come(
-    rows: DataFrame, tmp_path: Path
-) -> None:
-    result = Backlog.of(keyed(rows), SortsItself(), SCHEMA).run(str(tmp_path), "notes")
-    assert {key: sorted(found) for key, found in notes(result).items()} == {
-        key: sorted(found) for key, found in noted().items()
-    }
-    # Nobody counts what a function does to a hash table.
-    assert result.counts == BacklogCounts(100, ACCOUNTS, 100, None, None)
 
 
 def test_the_clock_fires_timers_between_rows_and_the_watermark_at_their_end(

@@ -40,7 +40,6 @@ LATENESS = 7
 OPTIONS: list[dict[str, Any]] = [
     {},
     {"state.backend.type": "rocksdb"},
-    {"state.backend.type": "heap"},
 ]
 SALES = st.lists(
     st.tuples(

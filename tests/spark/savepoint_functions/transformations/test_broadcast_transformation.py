@@ -200,7 +200,7 @@ def test_wrong_calls_are_refused(inputs: Inputs) -> None:
     both = keyed.connect(inputs.rates)
     with pytest.raises(ValueError, match="two inputs at most"):
         both.connect(keyed)
-    with pytest.raises(ValueError, match="windows take the sorted rows of one input"):
+    with pytest.raises(ValueError, match="windows take the rows of one input"):
         both.window(GlobalWindows())
     with pytest.raises(ValueError, match="take no broadcast rows"):
         Backlog.of(both, convert_and_summarize(), CONVERTED)

@@ -39,14 +39,8 @@ if TYPE_CHECKING:
 
     from savepoint_spark.writing.write_context import StateTransformation
 
-SORTED, BACKEND = "execution.sorted-inputs.enabled", "state.backend.type"
-WAYS = [
-    (True, "single_key"),
-    (True, "heap"),
-    (True, "rocksdb"),
-    (False, "heap"),
-    (False, "rocksdb"),
-]
+BACKEND = "state.backend.type"
+BACKENDS = ["single_key", "rocksdb"]
 COUNT = ValueStateDescriptor("count", Types.LONG())
 
 
@@ -124,17 +118,13 @@ def state_of(
 
 
 class TestTransform:
-    def test_each_backend_gives_the_same_state_sorted_or_not(
+    def test_each_backend_gives_the_same_state(
         self, spark: SparkSession, words: DataFrame, tmp_path: Path
     ) -> None:
         keyed = OperatorTransformation.bootstrap_with(words).key_by("word")
         found = [
-            state_of(
-                spark,
-                keyed.with_options({SORTED: is_sorted, BACKEND: backend}).transform(History()),
-                tmp_path,
-            )
-            for is_sorted, backend in WAYS
+            state_of(spark, keyed.with_options({BACKEND: backend}).transform(History()), tmp_path)
+            for backend in BACKENDS
         ]
         assert all(one == found[0] for one in found)
         states, timers = found[0]
@@ -237,13 +227,13 @@ class TestTransform:
 
 
 class TestProcess:
-    @pytest.mark.parametrize(("is_sorted", "backend"), WAYS)
+    @pytest.mark.parametrize("backend", BACKENDS)
     def test_timers_fire_in_their_order_at_the_end_of_a_key(
-        self, words: DataFrame, is_sorted: bool, backend: str
+        self, words: DataFrame, backend: str
     ) -> None:
         rows = OperatorTransformation.bootstrap_with(words.where("id < 200").coalesce(1))
         keyed = rows.assign_timestamps("id").key_by("word")
-        way = keyed.with_options({SORTED: is_sorted, BACKEND: backend})
+        way = keyed.with_options({BACKEND: backend})
         found = way.process(Ranks(), RANKS).where("key = 'wörd 7'").collect()
         ids = [number for number in range(200) if number * 7 % 53 == 7]
         expected = [(rank, number, -(2**63)) for rank, number in enumerate(ids, 1)]
@@ -291,27 +281,13 @@ class Switching(KeyedProcessFunction):
     def process_element(self, value: Any, context: Any) -> Any:
         context.set_current_key("all")
         self.count.update((self.count.value() or 0) + 1)
-        yield context.current_key, self.count.value()
 
 
 class TestRefusals:
-    def test_a_switch_of_keys_ends_a_key_that_may_have_no_more_rows(self, words: DataFrame) -> None:
+    def test_a_function_that_goes_to_another_key(self, words: DataFrame) -> None:
         keyed = OperatorTransformation.bootstrap_with(words).key_by("word")
-        with pytest.raises(PySparkException, match=r"has ended, because the function went on"):
+        with pytest.raises(PySparkException, match=r"sees the state of the key of its row alone"):
             keyed.process(Switching(), "key STRING, count BIGINT").collect()
-
-    def test_without_sorting_keys_may_be_switched(self, words: DataFrame) -> None:
-        keyed = OperatorTransformation.bootstrap_with(words).key_by("word")
-        found = keyed.with_options({SORTED: "false"}).process(Switching(), "k STRING, n BIGINT")
-        assert (
-            sum(
-                row.n
-                for row in found.groupBy(F.spark_partition_id())
-                .agg(F.max("n").alias("n"))
-                .collect()
-            )
-            == 3000
-        )
 
     def test_keys_whose_bytes_are_not_stable(self, spark: SparkSession) -> None:
         data = spark.sql("SELECT map('a', 1L) AS tags")
@@ -320,11 +296,6 @@ class TestRefusals:
         )
         with pytest.raises(UnstableKeyError, match="a map, whose entries have no order"):
             keyed.transform(History())
-
-    def test_one_key_at_a_time_without_sorting(self, words: DataFrame) -> None:
-        keyed = OperatorTransformation.bootstrap_with(words).key_by("word")
-        with pytest.raises(ValueError, match="take heap or rocksdb, or sort"):
-            keyed.with_options({"execution.sorted-inputs.enabled": False, BACKEND: "single_key"})
 
     def test_inputs_whose_keys_differ_in_type(self, words: DataFrame) -> None:
         by_word = OperatorTransformation.bootstrap_with(words).key_by("word")

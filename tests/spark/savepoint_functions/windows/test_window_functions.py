@@ -238,5 +238,5 @@ def test_what_cannot_be_is_refused_before_it_runs(keyed: KeyedStateTransformatio
         hours.in_order_of_arrival("till", "at")
     with pytest.raises(ColumnNotFoundError):
         hours.reduce(max, LONG, "euros")
-    with pytest.raises(ValueError, match="sorted rows of one input"):
+    with pytest.raises(ValueError, match="the rows of one input"):
         keyed.connect(keyed).window(TumblingWindows(10))

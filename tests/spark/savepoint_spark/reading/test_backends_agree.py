@@ -1,4 +1,4 @@
-"""A function leaves the same savepoint whatever holds its state meanwhile, sorted or not."""
+"""A function leaves the same savepoint whatever holds its state meanwhile."""
 
 from __future__ import annotations
 
@@ -30,14 +30,7 @@ if TYPE_CHECKING:
     from savepoint_spark.reading.states import ValueState
     from savepoint_spark.writing.write_context import StateTransformation
 
-SORTED, BACKEND = "execution.sorted-inputs.enabled", "state.backend.type"
-RUNS = [
-    (True, "single_key"),
-    (True, "heap"),
-    (True, "rocksdb"),
-    (False, "heap"),
-    (False, "rocksdb"),
-]
+BACKENDS = ["single_key", "rocksdb"]
 
 
 class Average:
@@ -104,10 +97,10 @@ def sales(spark: SparkSession) -> DataFrame:
     )
 
 
-def keyed(sales: DataFrame, run: tuple[bool, str]) -> KeyedRowsTransformation:
+def keyed(sales: DataFrame, backend: str) -> KeyedRowsTransformation:
     """The sales by shop, to be run in one way."""
     by_shop = OperatorTransformation.bootstrap_with(sales).assign_timestamps("sold_at")
-    return by_shop.key_by("shop").with_options({SORTED: run[0], BACKEND: run[1]})
+    return by_shop.key_by("shop").with_options({"state.backend.type": backend})
 
 
 def contents(
@@ -130,7 +123,7 @@ def reference(
     spark: SparkSession, sales: DataFrame, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[list[Any], list[Any]]:
     folder = tmp_path_factory.mktemp("reference")
-    return contents(spark, keyed(sales, RUNS[0]).transform(Everything()), folder)
+    return contents(spark, keyed(sales, BACKENDS[0]).transform(Everything()), folder)
 
 
 def test_the_savepoint_has_what_the_function_left(
@@ -146,12 +139,12 @@ def test_the_savepoint_has_what_the_function_left(
     assert {domain for _, domain, _ in timers} == {"EVENT_TIME", "PROCESSING_TIME"}
 
 
-@pytest.mark.parametrize("run", RUNS[1:])
+@pytest.mark.parametrize("backend", BACKENDS[1:])
 def test_all_ways_to_run_a_function_leave_the_same_savepoint(
     spark: SparkSession,
     sales: DataFrame,
     tmp_path: Path,
     reference: tuple[list[Any], list[Any]],
-    run: tuple[bool, str],
+    backend: str,
 ) -> None:
-    assert contents(spark, keyed(sales, run).transform(Everything()), tmp_path) == reference
+    assert contents(spark, keyed(sales, backend).transform(Everything()), tmp_path) == reference

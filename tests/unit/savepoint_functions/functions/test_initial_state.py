@@ -34,10 +34,7 @@ if TYPE_CHECKING:
 
 WAYS = [
     ExecutionOptions(),
-    ExecutionOptions(state_backend="heap"),
     ExecutionOptions(state_backend="rocksdb"),
-    ExecutionOptions(is_sorted=False, state_backend="heap"),
-    ExecutionOptions(is_sorted=False, state_backend="rocksdb"),
 ]
 LONG = Types.LONG()
 LIFE = StateTtlConfig(100)

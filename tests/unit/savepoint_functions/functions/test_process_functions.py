@@ -66,17 +66,14 @@ def test_a_state_is_asked_for_by_a_descriptor_of_its_kind(backend: KeyedStateBac
         KeyedRuntimeContext(backend).get_state(wrong)
 
 
-def test_the_key_is_switched_by_whoever_runs_the_function(backend: KeyedStateBackend) -> None:
-    switched: list[int] = []
-    context = KeyedContext(TimerService(backend), switched.append)
-    context.set_current_key(5)
-    assert switched == [5]
+def test_a_function_goes_to_no_other_key(backend: KeyedStateBackend) -> None:
+    with pytest.raises(TypeError, match=r"give each key that a row concerns a row of its own"):
+        KeyedContext(TimerService(backend)).set_current_key(5)
 
 
 def test_nothing_applies_to_all_keys(backend: KeyedStateBackend) -> None:
-    context = KeyedContext(TimerService(backend), lambda key: None)
     with pytest.raises(TypeError, match="each done before the next one begins"):
-        context.apply_to_all_keys(TOTAL, lambda key, state: state.clear())
+        KeyedContext(TimerService(backend)).apply_to_all_keys(TOTAL, print)
 
 
 def test_operator_state_comes_from_the_store() -> None:

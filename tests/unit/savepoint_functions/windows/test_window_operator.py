@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 LONG, WINDOW = Types.LONG(), TimeWindow(0, 10)
 PAIR = Types.TUPLE([LONG, LONG])
-WAYS = [ExecutionOptions(state_backend=name) for name in ("single_key", "heap", "rocksdb")]
+WAYS = [ExecutionOptions(state_backend=name) for name in ("single_key", "rocksdb")]
 
 # Rows of the columns key, at, watermark and number.
 TIMES = RowTimes(columns=(1, 2))
@@ -249,7 +249,7 @@ class ByClock:
         self.timers = function._make_timer_service(backend, flows=True)
         function.open(KeyedRuntimeContext(backend))
         backend.set_current_key(1, b"1")
-        context = KeyedContext(self.timers, lambda _: None)
+        context = KeyedContext(self.timers)
         context.current_key = 1
         self._calls = FunctionCalls.of(function, context)
 

@@ -29,14 +29,7 @@ if TYPE_CHECKING:
     from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
     from savepoint_functions.functions.process_functions import KeyedContext
 
-SORTED, BACKEND = "execution.sorted-inputs.enabled", "state.backend.type"
-WAYS = [
-    (True, "single_key"),
-    (True, "heap"),
-    (True, "rocksdb"),
-    (False, "heap"),
-    (False, "rocksdb"),
-]
+BACKENDS = ["single_key", "rocksdb"]
 SIZE = 10
 
 
@@ -87,13 +80,10 @@ def rows(spark: SparkSession) -> DataFrame:
     return spark.range(0, 200, numPartitions=1).selectExpr("id", "id % 7 AS key")
 
 
-def written(
-    spark: SparkSession, rows: DataFrame, function: Any, folder: Path, way: tuple[bool, str]
-) -> str:
+def written(spark: SparkSession, rows: DataFrame, function: Any, folder: Path, backend: str) -> str:
     path = str(folder / "savepoint")
     keyed = OperatorTransformation.bootstrap_with(rows).assign_timestamps("id").key_by("key")
-    options: dict[str, Any] = {SORTED: way[0], BACKEND: way[1]}
-    operator = keyed.with_options(options).transform(function)
+    operator = keyed.with_options({"state.backend.type": backend}).transform(function)
     Savepoint.create(spark, parallelism=2).with_operator("windows", operator).write(path)
     return path
 
@@ -123,11 +113,11 @@ def expected() -> list[dict[str, Any]]:
     return [row for row in found if row["by_digit"]]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_each_window_has_state_of_its_own_however_the_function_is_run(
-    spark: SparkSession, rows: DataFrame, tmp_path: Path, way: tuple[bool, str]
+    spark: SparkSession, rows: DataFrame, tmp_path: Path, backend: str
 ) -> None:
-    path = written(spark, rows, Windows(), tmp_path, way)
+    path = written(spark, rows, Windows(), tmp_path, backend)
     assert window_state(spark, path) == expected()
     keyed = Savepoint.load(spark, path, uids=["windows"]).read_keyed_state("windows")
     assert {row.key: row["count"] for row in keyed.collect()} == {
@@ -155,11 +145,11 @@ class TimedWindows(KeyedStateBootstrapFunction):
         self.timers.delete_processing_time_timer(window, value.id - 7)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_windows_have_timers_however_the_function_is_run(
-    spark: SparkSession, rows: DataFrame, tmp_path: Path, way: tuple[bool, str]
+    spark: SparkSession, rows: DataFrame, tmp_path: Path, backend: str
 ) -> None:
-    path = written(spark, rows, TimedWindows(), tmp_path, way)
+    path = written(spark, rows, TimedWindows(), tmp_path, backend)
     savepoint = Savepoint.load(spark, path, uids=["windows"])
     found = savepoint.read_table("windows.timers_2").collect()
     assert {row.service for row in found} == {"window-timers"}
@@ -200,7 +190,7 @@ def test_timers_of_windows_do_not_fire_here_and_are_refused(rows: DataFrame) -> 
 
 
 def test_namespaces_may_be_numbers(spark: SparkSession, rows: DataFrame, tmp_path: Path) -> None:
-    path = written(spark, rows, ByNumber(), tmp_path, WAYS[0])
+    path = written(spark, rows, ByNumber(), tmp_path, BACKENDS[0])
     assert window_state(spark, path) == [
         {
             "key": key,
@@ -220,7 +210,7 @@ def test_state_changed_before_it_has_a_namespace_is_an_error(
             self.of_number.update(value.id)
 
     with pytest.raises(PySparkException, match=r"'of_number' was changed for key . before it"):
-        written(spark, rows, Forgetful(), tmp_path, WAYS[0])
+        written(spark, rows, Forgetful(), tmp_path, BACKENDS[0])
 
 
 def test_state_without_namespaces_has_none_to_be_set(
@@ -234,7 +224,7 @@ def test_state_without_namespaces_has_none_to_be_set(
             self.total.set_current_namespace(1)
 
     with pytest.raises(PySparkException, match="state 'total' has no namespaces"):
-        written(spark, rows, Wrong(), tmp_path, WAYS[0])
+        written(spark, rows, Wrong(), tmp_path, BACKENDS[0])
 
 
 def test_a_namespace_that_is_always_the_same_is_refused(rows: DataFrame) -> None:

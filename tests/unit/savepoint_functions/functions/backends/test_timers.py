@@ -56,7 +56,7 @@ def test_timers_are_those_of_the_current_key(
     backend.set_current_key(2, b"\x01" * 8)
     assert timers.event_time_timers() == []
     timers.register_event_time_timer(2)
-    if backend.keeps_all_keys:
+    if backend.name == "rocksdb":
         backend.set_current_key(1, bytes(8))
         assert timers.event_time_timers() == [1]
 
@@ -189,7 +189,7 @@ def test_timers_of_another_key_are_looked_for_when_it_begins(
     timers.delete_event_time_timer(8)
     timers.register_event_time_timer(8)
     assert list(timers.due(watermark=9)) == [(EVENT, 8), (EVENT, 9)]
-    if backend.keeps_all_keys:
+    if backend.name == "rocksdb":
         backend.set_current_key(1, bytes(8))
         timers.begun()
         assert list(timers.due(watermark=9)) == [(EVENT, 5)]
