@@ -8,7 +8,7 @@ A function counts the rows of each key in a value state, and sets a timer for th
 |-----------|-----------------------------------------------------------------------------------|
 | bounded   | the function over all rows, whose state becomes a savepoint                       |
 | backlog   | the backlog phase of a mixed mode job: state, timers, rows; the same savepoint    |
-| stream    | the same rows through the streaming phase, in micro-batches                       |
+| stream    | the same rows through the streaming phase, in micro-batches, behind no backlog    |
 | switch    | the start of a stream behind the backlog, and its first batch, of one row         |
 
 ``reads`` and ``writes`` are of the state behind the function, per key; in a stream, per key and batch.
@@ -47,7 +47,7 @@ from state_processor import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
 
@@ -55,6 +55,7 @@ SCHEMA = "account BIGINT, count BIGINT"
 COLUMNS = "account BIGINT, at BIGINT"
 COUNT = ValueStateDescriptor("count", Types.LONG())
 FAR = 10**12
+ROWS_PER_FILE = 100_000
 _WAYS = ("bounded", "backlog", "switch", "stream")
 
 
@@ -70,6 +71,11 @@ class Counts(KeyedProcessFunction):
         if count == 1:
             context.timer_service.register_event_time_timer(FAR)
         return ((context.current_key, count),) if count % 100 == 0 else None
+
+
+def keyed(rows: DataFrame) -> KeyedStateTransformation:
+    """Rows by account."""
+    return OperatorTransformation.bootstrap_with(rows).assign_timestamps("at").key_by("account")
 
 
 @dataclass(frozen=True)
@@ -88,25 +94,24 @@ class Bench:
     rows: int
     keys: int
 
-    def keyed(self) -> KeyedStateTransformation:
+    def data(self) -> DataFrame:
         """The rows, which are written before."""
         path = str(self.folder / "input")
         if not Path(path).exists():
             account = f"(id * 7919 + 13) % {self.keys} AS account"
             self.spark.range(self.rows).selectExpr(account, "id + 1 AS at").write.parquet(path)
-        data = self.spark.read.parquet(path)
-        return OperatorTransformation.bootstrap_with(data).assign_timestamps("at").key_by("account")
+        return self.spark.read.parquet(path)
 
     def bounded(self) -> str:
         """All of it, without output."""
         writer = Savepoint.create(self.spark, parallelism=CORES)
         path = str(self.folder / "bounded")
-        writer.with_operator("counts", self.keyed().transform(Counts())).write(path)
+        writer.with_operator("counts", keyed(self.data()).transform(Counts())).write(path)
         return ""
 
     def backlog(self) -> str:
         """State and output."""
-        backlog = Backlog.of(self.keyed(), Counts(), SCHEMA)
+        backlog = Backlog.of(keyed(self.data()), Counts(), SCHEMA)
         result = backlog.run(str(self.folder / "job"), "counts", parallelism=CORES)
         counts = result.counts
         assert (counts.rows, counts.keys) == (self.rows, self.keys)
@@ -114,38 +119,36 @@ class Bench:
 
     def switch(self) -> str:
         """A stream with one row, behind the backlog."""
-        return self._stream("job", {})
-
-    def stream(self) -> str:
-        """All rows as a stream, then the switch, which is not counted."""
-        return self._stream("as-stream", {"execution.checkpointing.interval-during-backlog": "1 h"})
-
-    def _stream(self, name: str, options: dict[str, str]) -> str:
-        live = self.folder / f"live-{name}"
+        live = self.folder / "live"
         live.mkdir()
         (live / "1.json").write_text(json.dumps({"account": 0, "at": self.rows + 1}))
         stream = self.spark.readStream.schema(COLUMNS).json(str(live))
-        keyed = OperatorTransformation.bootstrap_with(stream).assign_timestamps("at")
+        return self._streamed("job", self.data(), stream, 1)
+
+    def stream(self) -> str:
+        """All rows as a stream, behind a backlog of no rows."""
+        history = str(self.folder / "history")
+        self.data().write.option("maxRecordsPerFile", ROWS_PER_FILE).parquet(history)
+        files = self.spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", CORES)
+        return self._streamed("as-stream", self.data().limit(0), files.parquet(history), self.rows)
+
+    def _streamed(self, name: str, past: DataFrame, live: DataFrame, rows: int) -> str:
         job = MixedModeJob.of(
-            self.keyed().with_options(options),
-            keyed.key_by("account"),
+            keyed(past),
+            keyed(live),
             Counts(),
             OperatorSettings("counts", SCHEMA, parallelism=CORES),
             str(self.folder / name),
         )
-        all_told: list[BacklogProgress | BatchProgress] = []
-        with job.start(on_progress=all_told.append) as running:
-            if not options:
-                running.process_all_available()
-        batches = [progress for progress in all_told if isinstance(progress, BatchProgress)]
-        counted = [
-            batch for batch in batches if batch.phase == ("backlog" if options else "stream")
-        ]
-        assert sum(batch.rows for batch in counted) == (self.rows if options else 1)
+        told: list[BacklogProgress | BatchProgress] = []
+        with job.start(on_progress=told.append) as running:
+            running.process_all_available()
+        batches = [progress for progress in told if isinstance(progress, BatchProgress)]
+        assert sum(batch.rows for batch in batches) == rows
         return accesses(
-            sum(batch.state_reads for batch in counted),
-            sum(batch.state_writes for batch in counted),
-            sum(batch.visits for batch in counted),
+            sum(batch.state_reads for batch in batches),
+            sum(batch.state_writes for batch in batches),
+            sum(batch.visits for batch in batches),
         )
 
 
@@ -175,7 +178,7 @@ def main() -> None:
         for name, rows, keys in (("warm", 1000, 10), ("measured", options.rows, options.keys)):
             bench = Bench(spark, Path(folder) / name, rows, keys)
             bench.folder.mkdir()
-            bench.keyed()
+            bench.data()
             print(
                 f"{name}: {rows:,} rows, {keys:,} keys; load {os.getloadavg()[0]:.0f}\n"
                 "way         seconds    CPU s       rows/s  reads writes"

@@ -18,11 +18,14 @@ SORT_MEMORY = "execution.sorted-inputs.memory"
 TIMERS_BETWEEN_ROWS = "execution.timers-between-rows.enabled"
 STATE_BACKEND = "state.backend.type"
 CHECKPOINT_INTERVAL = "execution.checkpointing.interval"
-BACKLOG_INTERVAL = "execution.checkpointing.interval-during-backlog"
 
 _GONE = {
     "execution.sorted-inputs.enabled": "rows always come sorted by key",
     "execution.batch-state-backend.enabled": f"{STATE_BACKEND} names the state backend",
+    "execution.checkpointing.interval-during-backlog": (
+        "a backlog is a batch, with no savepoint before its end; to have some, give a backlog of no"
+        " rows, and stream the history together with the live rows"
+    ),
 }
 """Options that are no more -> the reason, or the way out."""
 
@@ -38,15 +41,12 @@ class ExecutionOptions:
         checkpoint_interval_ms: How often a stream has savepoints; None for only when asked for.
         timers_between_rows: Whether timers fire between the rows of their key; by default they do
             in a function that begins with the state of a savepoint.
-        backlog_interval_ms: How often a backlog has savepoints; with 0 it has none and runs in
-            batch mode.
     """
 
     state_backend: str = SINGLE_KEY
     sort_memory: int | None = None
     checkpoint_interval_ms: int | None = None
     timers_between_rows: bool | None = None
-    backlog_interval_ms: int = 0
 
     @classmethod
     def of(cls, settings: Mapping[str, Setting]) -> Self:
@@ -60,11 +60,6 @@ class ExecutionOptions:
             'rocksdb'
         """
         return cls(**dict(_option(name, value) for name, value in settings.items()))
-
-    @property
-    def is_mixed(self) -> bool:
-        """Whether a backlog runs in batch mode; if not, it is the beginning of the stream."""
-        return self.backlog_interval_ms == 0
 
     def fires_between_rows(self, *, has_initial: bool) -> bool:
         """Whether timers fire between the rows of their key, or behind them all."""
@@ -117,6 +112,5 @@ _OPTIONS = {
     TIMERS_BETWEEN_ROWS: ("timers_between_rows", _boolean),
     STATE_BACKEND: ("state_backend", _state_backend),
     CHECKPOINT_INTERVAL: ("checkpoint_interval_ms", _interval),
-    BACKLOG_INTERVAL: ("backlog_interval_ms", milliseconds),
 }
 """Option -> its field, and its parser, which raises ``ValueError`` with the value in front."""

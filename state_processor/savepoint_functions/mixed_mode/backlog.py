@@ -4,15 +4,8 @@ Rows are sorted by key, as in a bounded run. Because later rows follow, only tim
 greatest watermark of the backlog fire, and the others stay timers. They fire at the end of their
 key, or between its rows if the backlog begins with the state of a savepoint.
 
-Two options are only for backlogs:
-
-| option                                          | values                                         |
-|-------------------------------------------------|------------------------------------------------|
-| execution.checkpointing.interval-during-backlog | 0, the default: no savepoint before the switch |
-| execution.sorted-inputs.memory                  | the greatest size of a batch of sorted rows on |
-|                                                 | its way to the function                        |
-
-Spark sorts in the memory that it has, and spills. A session can limit that memory when it starts,
+The option ``execution.sorted-inputs.memory`` is the greatest size of a batch of sorted rows on its
+way to the function. Spark sorts in the memory that it has, and spills. A session can limit that memory when it starts,
 with ``spark.shuffle.spill.maxSizeInBytesForSpillThreshold``.
 
 Flink: FLIP-327.
@@ -34,7 +27,7 @@ from savepoint_functions.functions.process_functions import KeyedProcessFunction
 from savepoint_functions.functions.result_table import ResultState, state_ids
 from savepoint_functions.functions.sorted_inputs import milliseconds
 from savepoint_functions.mixed_mode.backlog_result import BacklogFiles, BacklogResult, BacklogTable
-from savepoint_functions.mixed_mode.input_checks import streamed_rows
+from savepoint_functions.mixed_mode.input_checks import expect_bounded, streamed_rows
 from savepoint_functions.mixed_mode.progress import BacklogTally, BacklogWatch, no_progress
 from savepoint_functions.mixed_mode.spark_paths import readable
 from savepoint_functions.transformations.function_result import FunctionStateTransformation
@@ -94,9 +87,9 @@ class Backlog:
 
         Raises:
             TypeError: The function is of another kind.
-            ValueError: An input is a stream, or of broadcast rows; the options ask for stream mode; the schema has no
-                columns; the function has side outputs, which a stream doesn't have; windows have
-                another watermark; or the out-of-orderness is negative.
+            ValueError: An input is a stream, or of broadcast rows; the schema has no columns; the
+                function has side outputs, which a stream doesn't have; windows have another
+                watermark; or the out-of-orderness is negative.
             UnstableKeyError: Equal keys may have different bytes, so rows can't be sorted by them.
             ColumnTypeError: The keys of two inputs are of different types.
 
@@ -106,12 +99,7 @@ class Backlog:
         """
         keyed = streamed_rows(keyed)
         keyed.expect(function, KeyedProcessFunction)
-        if not keyed.options.is_mixed:
-            raise ValueError(
-                "a backlog with savepoints is not a batch: run it in stream mode, or set"
-                " execution.checkpointing.interval-during-backlog=0"
-            )
-        _expect_bounded(keyed.inputs)
+        expect_bounded(keyed.inputs)
         expect_one_output(function)
         function._expect_watermark(out_of_orderness_ms)
         row_types(schema, function)
@@ -212,12 +200,3 @@ class Backlog:
             return MIN_WATERMARK
         # Flink: ``BoundedOutOfOrdernessWatermarks``.
         return max(greatest - self.out_of_orderness_ms - 1, MIN_WATERMARK)
-
-
-def _expect_bounded(inputs: tuple[KeyedInput, ...]) -> None:
-    streams = [str(number) for number, rows in enumerate(inputs, 1) if rows.data.isStreaming]
-    if streams:
-        raise ValueError(
-            f"input {' and '.join(streams)} of {len(inputs)} is a stream, and an operator is in"
-            " backlog only if all its inputs are: run it in stream mode"
-        )

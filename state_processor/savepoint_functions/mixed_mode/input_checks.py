@@ -27,7 +27,7 @@ def expect_alike(backlog: Inputs, stream: Inputs) -> None:
         raise ValueError(
             f"the backlog has {_count(backlog)}, the stream {_count(stream)}: connect as many"
         )
-    _expect_backlog(backlog)
+    expect_bounded(backlog)
     if all(rows.timestamps is None for rows in backlog):
         raise ValueError("backlog and stream need timestamps: add assign_timestamps('at')")
     for number, (past, live) in enumerate(zip(backlog, stream, strict=True), 1):
@@ -39,9 +39,10 @@ def expect_alike(backlog: Inputs, stream: Inputs) -> None:
         _expect_same_keys(past, live, where)
 
 
-def _expect_backlog(backlog: Inputs) -> None:
+def expect_bounded(backlog: Inputs) -> None:
+    """Raises ``ValueError`` if an input of a backlog is a stream."""
     live = [str(number) for number, rows in enumerate(backlog, 1) if rows.data.isStreaming]
-    if live and len(live) < len(backlog):
+    if live:
         raise ValueError(
             f"input {live[0]} of the backlog is a stream, and an operator is in backlog only if all"
             " its inputs are: give that input a backlog of no rows; or, if its rows cannot wait for"
@@ -81,10 +82,8 @@ def _expect_no_state(live: KeyedInput, where: str) -> None:
 
 
 def _expect_same_rows(past: KeyedInput, live: KeyedInput, where: str) -> None:
-    if past.data.isStreaming or not live.data.isStreaming:
-        raise ValueError(
-            f"the backlog{where} must be a bounded DataFrame, and the stream a streaming one"
-        )
+    if not live.data.isStreaming:
+        raise ValueError(f"the stream{where} must be a streaming DataFrame")
     if (past.timestamps is None) != (live.timestamps is None):
         raise ValueError(
             f"backlog and stream{where} need timestamps, both or neither: add"

@@ -25,7 +25,6 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from savepoint_database.types.records import record_maker
 from savepoint_database.types.user_frames import user_frames_first
-from savepoint_functions.functions.backends.timers import MIN_WATERMARK
 from savepoint_functions.functions.function_calls import FunctionCalls
 from savepoint_functions.functions.keyed_runtime_context import KeyedRuntimeContext
 from savepoint_functions.functions.process_functions import (
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.layout import Layout
     from savepoint_functions.functions.backends.backend import Clock
-    from savepoint_functions.functions.process_functions import KeyedProcessFunction
+    from savepoint_functions.functions.process_functions import KeyedFunction, KeyedProcessFunction
     from savepoint_functions.mixed_mode.switch_state import SwitchState
 
     ProcessFunction = KeyedProcessFunction | KeyedCoProcessFunction
@@ -71,18 +70,17 @@ _NO_WATERMARK = 0
 
 @dataclass(frozen=True)
 class StreamTask:
-    """A function over a stream, or over a backlog that runs as one.
+    """A function over a stream.
 
     ``inputs`` are the column names of each input, and the stream begins with ``watermark``, in ms.
     ``switch`` is the state of keys that are not in the store yet.
     """
 
-    function: ProcessFunction
+    function: KeyedFunction
     key: Layout
     inputs: tuple[tuple[str, ...], ...]
-    watermark: int = MIN_WATERMARK
-    is_backlog: bool = False
-    switch: SwitchState | None = None
+    watermark: int
+    switch: SwitchState
 
 
 class KeyedProcessor(StatefulProcessor):
@@ -99,7 +97,7 @@ class KeyedProcessor(StatefulProcessor):
         self._context = KeyedContext(self._timers)
         self._rows = [record_maker(names) for names in self._task.inputs]
         self._task.function.open(KeyedRuntimeContext(self._backend))
-        self._task.function.process_record_attributes(RecordAttributes(self._task.is_backlog))
+        self._task.function.process_record_attributes(RecordAttributes(is_backlog=False))
         self._store: ValueState = handle.getValueState(STATE, self._backend.row_type)
 
     def close(self) -> None:
@@ -141,8 +139,7 @@ class KeyedProcessor(StatefulProcessor):
         return None if stored is None else KeyRow.of(stored)
 
     def _at_switch(self, key_group: int, key_bytes: bytes) -> KeyRow | None:
-        switch = self._task.switch
-        row = None if switch is None else switch.row(key_group, key_bytes)
+        row = self._task.switch.row(key_group, key_bytes)
         if row is None:
             return None
         return _with_alarm(replace(row, is_of_switch=True), self._task.watermark)

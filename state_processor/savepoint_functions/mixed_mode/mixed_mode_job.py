@@ -6,21 +6,17 @@
 | switch  |                                  | one, which the stream begins with                    |
 | stream  | as they come, in micro-batches   | at the interval, and whenever they are asked for     |
 
-If ``execution.checkpointing.interval-during-backlog`` is greater than 0, the backlog runs as a
-stream too,
-with savepoints at that interval. The directory of a job has:
+The directory of a job has:
 
 | path                  | content                                                                |
 |-----------------------|------------------------------------------------------------------------|
 | ``backlog-<…>``       | results of the backlog, with the savepoint of the switch               |
-| ``backlog-as-stream`` | the same, if the backlog runs as a stream                              |
 | ``stream``            | Spark's checkpoint of the stream, and the state of the switch          |
 | ``savepoints``        | the last savepoint of the interval                                     |
 
 An output takes the rows and the number of a batch. A batch that was not committed before a failure
 comes again, with the same number and the same rows. So each row counts once if an output replaces
-the rows of a batch number. Batches of a backlog have negative numbers, and those of the stream
-begin with 0.
+the rows of a number. The rows of a backlog have the number -1, and batches of the stream begin with 0.
 
 Flink: FLIP-327.
 """
@@ -40,10 +36,14 @@ from savepoint_functions.functions.process_functions import KeyedProcessFunction
 from savepoint_functions.mixed_mode.backlog import Backlog
 from savepoint_functions.mixed_mode.backlog_result import BacklogResult
 from savepoint_functions.mixed_mode.input_checks import expect_alike, streamed_rows
-from savepoint_functions.mixed_mode.progress import STREAM, no_progress
-from savepoint_functions.mixed_mode.running_stream import BacklogStream, RunningStream
+from savepoint_functions.mixed_mode.progress import no_progress
+from savepoint_functions.mixed_mode.running_stream import RunningStream
 from savepoint_functions.mixed_mode.spark_paths import expect_path
-from savepoint_functions.mixed_mode.stream_function import OperatorSettings, StreamFunction
+from savepoint_functions.mixed_mode.stream_function import (
+    OperatorSettings,
+    StreamFunction,
+    stream_plan,
+)
 from savepoint_functions.transformations.function_result import FunctionResult
 from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.savepoint.savepoint import Savepoint
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 
 BACKLOG_BATCH = -1
-"""The number of the batch that has the rows of a backlog, where that runs in batch mode."""
+"""The number of the batch that has the rows of a backlog."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class MixedModeJob:
         expect_alike(past, live)
         streamed.expect(function, KeyedProcessFunction)
         row_types(settings.schema, function)
-        StreamFunction(function, live, settings).check()
+        stream_plan(function, live, settings)
         # Spark may have another working directory than this process.
         place = absolute(directory).rstrip("/")
         job = cls(function, past, live, settings, place, rows.options, initial)
@@ -180,8 +180,8 @@ class MixedModeJob:
     def start(self, output: Output = no_output, on_progress: Tell | None = None) -> RunningStream:
         """Runs the backlog, unless that is done already, and starts the stream, or goes on with it.
 
-        It returns when the backlog is over. A backlog in batch mode that fails or is killed begins
-        anew the next time. A stream goes on after its last committed batch.
+        It returns when the backlog is over. A backlog that fails or is killed begins anew the next
+        time. A stream goes on after its last committed batch.
 
         Args:
             output: Takes the rows of a batch and its number, see ``outputs``; by default rows are
@@ -195,13 +195,12 @@ class MixedModeJob:
 
         Raises:
             SavepointError: The backlog has failed with it.
-            StreamingQueryException: A backlog in stream mode has failed.
 
         Example:
             >>> running = job.start(ParquetOutput("/jobs/totals/rows"), print_progress)
             >>> running.take_savepoint("/jobs/totals/cut-over")
         """
-        return self._started(*self._switch(output, on_progress), output, on_progress)
+        return self._started(*self._backlog(output, on_progress), output, on_progress)
 
     def finish(
         self,
@@ -234,7 +233,7 @@ class MixedModeJob:
             >>> job.finish("/jobs/totals/last", ParquetOutput("/jobs/totals/rows"))
         """
         path, uid = path.rstrip("/"), self.settings.uid
-        last, watermark = self._switch(output, on_progress)
+        last, watermark = self._backlog(output, on_progress)
         with self._started(last, watermark, output, on_progress, until_end=True) as running:
             running.await_termination()
             batch = running.last_batch
@@ -258,14 +257,17 @@ class MixedModeJob:
         *,
         until_end: bool = False,
     ) -> RunningStream:
-        initial = None if self.initial is None else savepoint.operator(self.settings.uid)
-        function = StreamFunction(self.function, self.stream, self.settings, initial)
-        query = function.query(f"{self.directory}/stream", savepoint, watermark)
+        function = StreamFunction.of(
+            stream_plan(self.function, self.stream, self.settings),
+            self.settings,
+            f"{self.directory}/stream",
+            savepoint,
+            watermark,
+            None if self.initial is None else savepoint.operator(self.settings.uid),
+        )
         return RunningStream(
             function,
-            query,
             output,
-            STREAM,
             savepoints=f"{self.directory}/savepoints",
             interval_ms=self.options.checkpoint_interval_ms,
             tell=on_progress,
@@ -280,16 +282,8 @@ class MixedModeJob:
         outputs = Outputs.of(self.settings.schema, self.function)
         return FunctionResult.of(rows, outputs, MAX_WATERMARK, self.settings.max_parallelism)
 
-    def _switch(self, output: Output, on_progress: Tell | None) -> tuple[SparkSavepoint, int]:
-        """The savepoint of the switch, and the watermark at it, in ms."""
-        if self.options.is_mixed:
-            return self._backlog(output, on_progress)
-        function = StreamFunction(self.function, self.backlog, self.settings)
-        directory = f"{self.directory}/backlog-as-stream"
-        backlog = BacklogStream(function, directory, self.options.backlog_interval_ms)
-        return backlog.run(output, on_progress)
-
     def _backlog(self, output: Output, on_progress: Tell | None) -> tuple[SparkSavepoint, int]:
+        """The savepoint of the switch, and the watermark at it, in ms."""
         settings, spark = self.settings, self.backlog[0].data.sparkSession
         result = BacklogResult.find(spark, self.directory, settings.uid)
         if result is None:
@@ -321,13 +315,9 @@ class MixedModeJob:
         )
 
     def _expect_initial(self) -> None:
-        """Raises ``ValueError`` for a backlog in stream mode, ``RescaleError`` for other key groups."""
+        """Raises ``RescaleError`` if the initial state has another number of key groups."""
         if self.initial is None:
             return
         initial = self._plan().initial
         assert initial is not None  # as the operator is given
-        if not self.options.is_mixed:
-            raise ValueError(
-                "a backlog in stream mode can't have initial state: run it in batch mode"
-            )
         initial.expect(self.settings.max_parallelism)

@@ -139,15 +139,12 @@ class BacklogWatch:
         return time.monotonic() - self._begun
 
 
-BACKLOG, STREAM = "backlog", "stream"
-
-
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
     """A finished batch.
 
     Attributes:
-        phase: ``backlog`` or ``stream``.
+        phase: ``stream``.
         batch_id: Its number.
         rows: The number of rows that the function was called for.
         timers: The number of timers that fired.
@@ -161,7 +158,7 @@ class BatchProgress:
         lag_ms: How far the watermark is behind the clock, in ms; None without a watermark.
     """
 
-    phase: str
+    phase: ClassVar[str] = "stream"
     batch_id: int
     rows: int
     timers: int
@@ -174,7 +171,7 @@ class BatchProgress:
     lag_ms: int | None
 
     @classmethod
-    def of(cls, phase: str, progress: StreamingQueryProgress) -> BatchProgress:
+    def of(cls, progress: StreamingQueryProgress) -> BatchProgress:
         """The progress of a batch, from Spark's."""
         metrics: Any = progress.observedMetrics.get(METRICS)
         counts = metrics.asDict() if metrics is not None else {}
@@ -182,7 +179,6 @@ class BatchProgress:
         seconds = progress.batchDuration / 1000
         operators = progress.stateOperators
         return cls(
-            phase,
             progress.batchId,
             rows,
             counts.get("timers") or 0,
@@ -218,8 +214,7 @@ def print_progress(progress: Progress) -> None:
 class ProgressListener(StreamingQueryListener):
     """Calls ``tell`` with the progress of each batch of one run of a query, from another thread."""
 
-    def __init__(self, phase: str, run_id: str, tell: Callable[[BatchProgress], None]) -> None:
-        self._phase = phase
+    def __init__(self, run_id: str, tell: Callable[[BatchProgress], None]) -> None:
         self._run_id = run_id
         self._tell = tell
 
@@ -228,7 +223,7 @@ class ProgressListener(StreamingQueryListener):
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802  # Spark's name
         if str(event.progress.runId) == self._run_id:
-            self._tell(BatchProgress.of(self._phase, event.progress))
+            self._tell(BatchProgress.of(event.progress))
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802  # Spark's name
         ...

@@ -1,22 +1,10 @@
-"""A running stream: its progress, and savepoints of it; a backlog may run as one.
-
-The rows of such a backlog are written to a directory first, from which Spark streams them, file
-after file. When all are processed, the savepoint of the switch is taken from the state store.
-
-| path           | content                                                              |
-|----------------|----------------------------------------------------------------------|
-| ``rows/<n>``   | the rows of input n, from 0                                          |
-| ``stream``     | Spark's checkpoint                                                   |
-| ``savepoints`` | the last savepoint of the interval                                   |
-| ``savepoint``  | that of the switch; with its offsets, the backlog is over            |
-"""
+"""A running stream: its progress, and savepoints of it."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 from uuid import uuid4
 
@@ -26,19 +14,14 @@ from pyspark.errors import PySparkException
 from savepoint_formats.errors import SavepointError, SavepointNotFoundError
 from savepoint_formats.locations.location import Location
 from savepoint_functions.functions.backends import processing_time
-from savepoint_functions.functions.backends.timers import MIN_WATERMARK
-from savepoint_functions.mixed_mode.committed_batch import CommittedBatch
-from savepoint_functions.mixed_mode.progress import BACKLOG, ProgressListener
-from savepoint_functions.mixed_mode.spark_paths import readable
+from savepoint_functions.mixed_mode.progress import ProgressListener
 from savepoint_functions.mixed_mode.stream_rows import wake_up
-from savepoint_spark.savepoint.savepoint import Savepoint
 from savepoint_spark.session.tasks import typed_errors
 
 if TYPE_CHECKING:
-    from savepoint_functions.functions.sorted_inputs import KeyedInput
+    from savepoint_functions.mixed_mode.committed_batch import CommittedBatch
     from savepoint_functions.mixed_mode.progress import BatchProgress, Tell
-    from savepoint_functions.mixed_mode.stream_function import Output, StreamFunction, StreamQuery
-    from savepoint_spark.savepoint.spark_savepoint import SparkSavepoint
+    from savepoint_functions.mixed_mode.stream_function import Output, StreamFunction
     from savepoint_spark.savepoint.write import WrittenSavepoint
 
 
@@ -50,16 +33,10 @@ class StreamClock:
     """Does what is due when ``tick`` is called; ``savepoints`` has only the last savepoint."""
 
     def __init__(
-        self,
-        function: StreamFunction,
-        query: StreamQuery,
-        savepoints: str,
-        interval_ms: int | None,
-        now: int,
+        self, function: StreamFunction, savepoints: str, interval_ms: int | None, now: int
     ) -> None:
         self.last_savepoint: str | None = None
         self._function = function
-        self._query = query
         self._savepoints = savepoints
         self._interval_ms = interval_ms
         self._next_savepoint = now + (interval_ms or 0)
@@ -87,22 +64,22 @@ class StreamClock:
             return self._next_due is not None and self._next_due <= now
 
     def _wake_up(self, now: int) -> None:
-        batch = self._query.last_batch()
+        batch = self._function.last_batch()
         if batch is None:
             return
         with self._lock:
             # Timers that come from now on are later than the state that is read.
             self._next_due = None
-        keys = self._query.keys(batch.batch_id)
-        self.expect(wake_up(keys, self._query.wake_ups, now))
+        keys = self._function.keys(batch.batch_id)
+        self.expect(wake_up(keys, self._function.wake_ups, now))
 
     def _save(self) -> None:
-        batch = self._query.last_batch()
+        batch = self._function.last_batch()
         if batch is None or batch.batch_id == self._saved_batch:
             return
         name = f"savepoint-{batch.batch_id}-{uuid4().hex[:8]}"
         path = f"{self._savepoints}/{name}"
-        self._function.write_savepoint(self._query, batch, path)
+        self._function.write_savepoint(batch, path)
         self.last_savepoint, self._saved_batch = path, batch.batch_id
         self._remove_all_but(name)
 
@@ -132,9 +109,7 @@ class RunningStream:
     def __init__(
         self,
         function: StreamFunction,
-        query: StreamQuery,
         output: Output,
-        phase: str,
         *,
         savepoints: str,
         interval_ms: int | None,
@@ -143,13 +118,12 @@ class RunningStream:
     ) -> None:
         self.batches: deque[BatchProgress] = deque(maxlen=_REMEMBERED_BATCHES)
         self._function = function
-        self._query = query
-        self._clock = StreamClock(function, query, savepoints, interval_ms, processing_time())
-        self._running = query.start(output, until_end=until_end)
+        self._clock = StreamClock(function, savepoints, interval_ms, processing_time())
+        self._running = function.start(output, until_end=until_end)
         self._tell = tell
         self._error: SavepointError | PySparkException | None = None
         self._is_stopped = threading.Event()
-        self._listener = ProgressListener(phase, str(self._running.runId), self._add)
+        self._listener = ProgressListener(str(self._running.runId), self._add)
         function.spark.streams.addListener(self._listener)
         self._thread = threading.Thread(target=self._tick, name="stream clock", daemon=True)
         self._thread.start()
@@ -173,7 +147,7 @@ class RunningStream:
     @property
     def last_batch(self) -> CommittedBatch | None:
         """The last committed batch, with its offsets; None if there is none."""
-        return self._query.last_batch()
+        return self._function.last_batch()
 
     def take_savepoint(self, path: str) -> WrittenSavepoint:
         """Writes the state after the last committed batch, while the stream goes on.
@@ -195,10 +169,10 @@ class RunningStream:
         batch = self.last_batch
         if batch is None:
             raise SavepointNotFoundError(
-                f"{self._query.checkpoint} has no committed batch yet, so there is nothing behind"
+                f"{self._function.checkpoint} has no committed batch yet, so there is nothing behind"
                 " the savepoint of the switch: take that, or wait for rows"
             )
-        return self._function.write_savepoint(self._query, batch, path)
+        return self._function.write_savepoint(batch, path)
 
     def process_all_available(self) -> None:
         """Waits until all current rows are processed.
@@ -267,82 +241,3 @@ class RunningStream:
             except (SavepointError, PySparkException) as error:
                 self._error = error
                 self._running.stop()
-
-
-FIRST_BACKLOG_BATCH = -(2**62)
-"""The number of the first batch of a backlog that runs in stream mode."""
-
-_ROWS_PER_FILE = 100_000
-
-
-@dataclass(frozen=True)
-class BacklogStream:
-    """A function over a backlog, row by row as they come.
-
-    The rows of ``function`` are the backlog, as a bounded DataFrame. A savepoint is taken every
-    ``interval_ms``.
-    """
-
-    function: StreamFunction
-    directory: str
-    interval_ms: int
-
-    @property
-    def savepoint(self) -> str:
-        """The savepoint of the switch."""
-        return f"{self.directory}/savepoint"
-
-    def run(self, output: Output, tell: Tell | None) -> tuple[SparkSavepoint, int]:
-        """Runs the rest of the backlog; returns the savepoint of the switch, and its watermark in ms.
-
-        ``output`` takes the rows of each batch, and ``tell`` is called with each batch.
-        """
-        function = self.function
-        try:
-            batch = CommittedBatch.beside(self.savepoint)
-        except SavepointNotFoundError:
-            batch = self._process(output, tell)
-        savepoint = Savepoint.load(function.spark, self.savepoint, uids=[function.settings.uid])
-        # Spark's watermark is 0 if there were no rows.
-        return savepoint, batch.watermark or MIN_WATERMARK
-
-    def _process(self, output: Output, tell: Tell | None) -> CommittedBatch:
-        streamed = self._streamed()
-        query = streamed.backlog_query(f"{self.directory}/stream")
-        running = RunningStream(
-            streamed,
-            query,
-            lambda rows, batch_id: output(rows, FIRST_BACKLOG_BATCH + batch_id),
-            BACKLOG,
-            savepoints=f"{self.directory}/savepoints",
-            interval_ms=self.interval_ms,
-            tell=tell,
-            until_end=True,
-        )
-        with running:
-            running.await_termination()
-        batch = query.last_batch()
-        assert batch is not None  # a query that has ended has a batch, be it of no rows
-        _remove(self.savepoint)
-        streamed.write_savepoint(query, batch, self.savepoint)
-        return batch
-
-    def _streamed(self) -> StreamFunction:
-        numbered = enumerate(self.function.inputs)
-        inputs = tuple(self._as_stream(rows, number) for number, rows in numbered)
-        return replace(self.function, inputs=inputs)
-
-    def _as_stream(self, source: KeyedInput, number: int) -> KeyedInput:
-        spark, path = self.function.spark, f"{self.directory}/rows/{number}"
-        if Location.of(f"{path}/_SUCCESS").file_size() is None:
-            writer = source.data.write.option("maxRecordsPerFile", _ROWS_PER_FILE)
-            writer.mode("overwrite").parquet(path)
-        files = spark.readStream.schema(source.data.schema)
-        files = files.option("maxFilesPerTrigger", spark.sparkContext.defaultParallelism)
-        return replace(source, data=files.parquet(readable(spark, path)))
-
-
-def _remove(directory: str) -> None:
-    location = Location.of(directory)
-    if location.filesystem.get_file_info(location.path).type == fs.FileType.Directory:
-        location.filesystem.delete_dir(location.path)

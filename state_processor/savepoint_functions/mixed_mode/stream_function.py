@@ -10,8 +10,8 @@ from __future__ import annotations
 import pickle
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as F
 
@@ -72,19 +72,104 @@ _SETTINGS = {
 }
 
 
-@dataclass(frozen=True)
-class StreamQuery:
-    """A query of a function over a stream.
+@dataclass(frozen=True, slots=True)
+class OperatorSettings:
+    """Settings of an operator, besides its function and its rows.
 
-    ``directory`` has Spark's checkpoint, and the keys to wake up. ``initial`` has the rows of the
-    keys of the switch, see ``initial_state``; None for none.
+    Attributes:
+        uid: Its uid in savepoints.
+        schema: The columns of the rows that it gives.
+        out_of_orderness_ms: How much later than others a row may come, in ms. The watermark is that
+            much, and 1 ms, behind the greatest timestamp.
+        parallelism: The number of its subtasks in savepoints.
+        max_parallelism: The number of its key groups.
+
+    Raises:
+        ValueError: The out-of-orderness is negative; or not 1 <= parallelism <= max parallelism <=
+            32768.
+
+    Example:
+        >>> OperatorSettings("totals", "account BIGINT, total DOUBLE", out_of_orderness_ms=5_000)
+    """
+
+    uid: str
+    schema: StructType | str
+    out_of_orderness_ms: int = 0
+    parallelism: int = 1
+    max_parallelism: int = 128
+
+    def __post_init__(self) -> None:
+        expect_parallelism(self.parallelism, self.max_parallelism)
+        if self.out_of_orderness_ms < 0:
+            raise ValueError(f"out_of_orderness_ms={self.out_of_orderness_ms}, expected 0 or more")
+
+
+def stream_plan(
+    function: ProcessFunction, inputs: tuple[KeyedInput, ...], settings: OperatorSettings
+) -> FunctionPlan:
+    """A function over the rows of a stream, after ``open`` of a copy has registered its states.
+
+    Raises ``ValueError`` if a stream can't run it; the message says why.
+    """
+    expect_release("4.1", "mixed mode needs")
+    expect_one_output(function)
+    plan = FunctionPlan.of(inputs, function, ExecutionOptions(), keeps_state=True)
+    plan.expect_no_internal_timers()
+    function._expect_watermark(settings.out_of_orderness_ms)
+    return plan
+
+
+def stored_states(plan: FunctionPlan) -> tuple[StoredState, ...]:
+    """The states that a function registers, as the rows of keys have them."""
+    return tuple(
+        StoredState(state.new.name, state.namespace is not None)
+        for state in plan.states
+        if is_stored(state)
+    )
+
+
+@dataclass(frozen=True)
+class StreamFunction:
+    """A function over the rows of one stream, or of two, that goes on from the state of a switch.
+
+    ``directory`` has Spark's checkpoint, the state of the switch, and the keys to wake up.
+    ``untouched`` has the rows of the keys of the switch, see ``initial_state``. ``initial`` is the
+    operator at the switch; savepoints have its states that the function does not register, as they
+    were.
     """
 
     task: StreamTask
-    inputs: tuple[KeyedInput, ...]
+    plan: FunctionPlan
     settings: OperatorSettings
     directory: str
-    initial: DataFrame | None = None
+    untouched: DataFrame
+    initial: Operator | None
+
+    @classmethod
+    def of(
+        cls,
+        plan: FunctionPlan,
+        settings: OperatorSettings,
+        directory: str,
+        savepoint: SparkSavepoint,
+        watermark: int,
+        initial: Operator | None,
+    ) -> Self:
+        """The function behind a savepoint and a watermark (ms).
+
+        Raises:
+            SavepointError: The savepoint or the file system has failed with it.
+        """
+        uid, states, rows = settings.uid, stored_states(plan), plan.task.rows
+        switch = SwitchState.of(f"{directory}/switch", savepoint, uid, states, watermark)
+        function = plan.task.function._in_stream()
+        task = StreamTask(function, rows.key, rows.inputs, watermark, switch)
+        untouched = initial_state(savepoint.spark, savepoint, uid, states)
+        return cls(task, plan, settings, directory, untouched, initial)
+
+    @property
+    def inputs(self) -> tuple[KeyedInput, ...]:
+        return self.plan.inputs
 
     @property
     def spark(self) -> SparkSession:
@@ -120,8 +205,7 @@ class StreamQuery:
 
     def keys(self, batch_id: int) -> DataFrame:
         """The rows of all keys after a committed batch: column ``key``, then those of their rows."""
-        stored = stored_keys(self.spark, self.checkpoint, batch_id)
-        return stored if self.initial is None else with_untouched(stored, self.initial)
+        return with_untouched(stored_keys(self.spark, self.checkpoint, batch_id), self.untouched)
 
     def last_batch(self) -> CommittedBatch | None:
         """The last committed batch, with the offsets of the inputs' sources; None if there is none."""
@@ -136,15 +220,29 @@ class StreamQuery:
             del offsets[place]
         return replace(batch, offsets=tuple(offsets))
 
+    def write_savepoint(self, batch: CommittedBatch, path: str) -> WrittenSavepoint:
+        """Writes the state after a committed batch to a new or empty directory, and its offsets beside.
+
+        Raises:
+            SavepointExistsError: A savepoint lies there.
+            SavepointError: The file system has failed with it.
+        """
+        keys, settings = self.keys(batch.batch_id), self.settings
+        state = StoredTransformation(keys, self.inputs[0].key, self.plan.states, self.initial)
+        writer = Savepoint.create(
+            self.spark, parallelism=settings.parallelism, max_parallelism=settings.max_parallelism
+        )
+        written = writer.with_operator(settings.uid, state).write(path)
+        batch.write_beside(path)
+        return written
+
     @property
     def _has_ticks(self) -> bool:
         """Whether the watermark is the least of several; an input without timestamps gives none."""
         is_timed = all(rows.timestamps is not None for rows in self.inputs)
         return is_timed and len(self.inputs) > 1
 
-    def _alarms(self, watermarks: InputWatermarks) -> SwitchAlarms | None:
-        if self.task.switch is None:
-            return None
+    def _alarms(self, watermarks: InputWatermarks) -> SwitchAlarms:
         batch = CommittedBatch.last_of(self.checkpoint)
         since = self.task.watermark if batch is None else max(self.task.watermark, batch.watermark)
         return SwitchAlarms(self.task.switch, self.wake_ups, watermarks, since)
@@ -193,7 +291,7 @@ def _source_count(data: DataFrame) -> int:
 
 
 def _giving(
-    output: Output, watermarks: InputWatermarks, alarms: SwitchAlarms | None
+    output: Output, watermarks: InputWatermarks, alarms: SwitchAlarms
 ) -> Callable[[DataFrame, int], None]:
     """Gives the rows of a batch to the output, and wakes up keys that are due with the next batch."""
 
@@ -203,8 +301,7 @@ def _giving(
         try:
             kept.count()
             watermarks.keep()
-            if alarms is not None:
-                alarms.ring()
+            alarms.ring()
             output(kept, batch_id)
         finally:
             kept.unpersist()
@@ -226,113 +323,3 @@ def _settings(spark: SparkSession) -> Iterator[None]:
                 spark.conf.unset(name)
             else:
                 spark.conf.set(name, was)
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorSettings:
-    """Settings of an operator, besides its function and its rows.
-
-    Attributes:
-        uid: Its uid in savepoints.
-        schema: The columns of the rows that it gives.
-        out_of_orderness_ms: How much later than others a row may come, in ms. The watermark is that
-            much, and 1 ms, behind the greatest timestamp.
-        parallelism: The number of its subtasks in savepoints.
-        max_parallelism: The number of its key groups.
-
-    Raises:
-        ValueError: The out-of-orderness is negative; or not 1 <= parallelism <= max parallelism <=
-            32768.
-
-    Example:
-        >>> OperatorSettings("totals", "account BIGINT, total DOUBLE", out_of_orderness_ms=5_000)
-    """
-
-    uid: str
-    schema: StructType | str
-    out_of_orderness_ms: int = 0
-    parallelism: int = 1
-    max_parallelism: int = 128
-
-    def __post_init__(self) -> None:
-        expect_parallelism(self.parallelism, self.max_parallelism)
-        if self.out_of_orderness_ms < 0:
-            raise ValueError(f"out_of_orderness_ms={self.out_of_orderness_ms}, expected 0 or more")
-
-
-@dataclass(frozen=True)
-class StreamFunction:
-    """A function over the rows of one stream, or of two.
-
-    ``initial`` is the operator at the switch; savepoints have its states that the function does not
-    register, as they were.
-    """
-
-    function: ProcessFunction
-    inputs: tuple[KeyedInput, ...]
-    settings: OperatorSettings
-    initial: Operator | None = None
-
-    @cached_property
-    def rows(self) -> FunctionPlan:
-        """The function over its rows, after ``open`` of a copy has registered its states."""
-        return FunctionPlan.of(self.inputs, self.function, ExecutionOptions(), keeps_state=True)
-
-    def check(self) -> None:
-        """Raises ``ValueError`` if a stream can't run it; the message says why."""
-        expect_release("4.1", "mixed mode needs")
-        expect_one_output(self.function)
-        self.rows.expect_no_internal_timers()
-        self.function._expect_watermark(self.settings.out_of_orderness_ms)
-
-    @property
-    def spark(self) -> SparkSession:
-        return self.inputs[0].data.sparkSession
-
-    @property
-    def stored_states(self) -> tuple[StoredState, ...]:
-        """The states that it registers, as the rows of keys have them."""
-        return tuple(
-            StoredState(state.new.name, state.namespace is not None)
-            for state in self.rows.states
-            if is_stored(state)
-        )
-
-    def backlog_query(self, directory: str) -> StreamQuery:
-        """A query over a backlog without initial state; the directory has Spark's checkpoint."""
-        rows = self.rows.task.rows
-        task = StreamTask(self.function._in_stream(), rows.key, rows.inputs, is_backlog=True)
-        return StreamQuery(task, self.inputs, self.settings, directory)
-
-    def query(self, directory: str, savepoint: SparkSavepoint, watermark: int) -> StreamQuery:
-        """A query over a stream that goes on from the savepoint and watermark (ms) of the switch.
-
-        The directory has Spark's checkpoint and the state of the switch.
-
-        Raises:
-            SavepointError: The savepoint or the file system has failed with it.
-        """
-        rows, uid, states = self.rows.task.rows, self.settings.uid, self.stored_states
-        switch = SwitchState.of(f"{directory}/switch", savepoint, uid, states, watermark)
-        function = self.function._in_stream()
-        task = StreamTask(function, rows.key, rows.inputs, watermark, switch=switch)
-        initial = initial_state(self.spark, savepoint, uid, states)
-        return StreamQuery(task, self.inputs, self.settings, directory, initial)
-
-    def write_savepoint(
-        self, query: StreamQuery, batch: CommittedBatch, path: str
-    ) -> WrittenSavepoint:
-        """Writes the state after a committed batch to a new or empty directory, and its offsets beside.
-
-        Raises:
-            SavepointExistsError: A savepoint lies there.
-            SavepointError: The file system has failed with it.
-        """
-        keys, settings = query.keys(batch.batch_id), self.settings
-        state = StoredTransformation(keys, self.inputs[0].key, self.rows.states, self.initial)
-        writer = Savepoint.create(
-            self.spark, parallelism=settings.parallelism, max_parallelism=settings.max_parallelism
-        )
-        written = writer.with_operator(settings.uid, state).write(path)
-        batch.write_beside(path)
-        return written

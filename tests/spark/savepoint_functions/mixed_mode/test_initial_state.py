@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from savepoint_functions.mixed_mode.stored_rows import StoredTransformation
-from savepoint_functions.mixed_mode.stream_function import OperatorSettings, StreamFunction
+from savepoint_functions.mixed_mode.stream_function import (
+    OperatorSettings,
+    stored_states,
+    stream_plan,
+)
 from savepoint_functions.mixed_mode.switch_state import initial_state
 from state_processor import (
     KeyedProcessFunction,
@@ -70,11 +74,11 @@ def test_a_savepoint_comes_out_as_it_went_in(
     writer = Savepoint.create(spark, parallelism=2)
     paths = [str(tmp_path / name) for name in ("one", "other")]
     writer.with_operator("all", keyed.transform(Everything())).write(paths[0])
-    function = StreamFunction(Everything(), keyed.rows.inputs, OperatorSettings("all", "n INT"))
+    plan = stream_plan(Everything(), keyed.rows.inputs, OperatorSettings("all", "n INT"))
     savepoint = Savepoint.load(spark, paths[0], uids=["all"])
-    stored = initial_state(spark, savepoint, "all", function.stored_states)
+    stored = initial_state(spark, savepoint, "all", stored_states(plan))
     assert stored.count() == 50
-    back = StoredTransformation(stored, function.inputs[0].key, function.rows.states)
+    back = StoredTransformation(stored, plan.inputs[0].key, plan.states)
     writer.with_operator("all", back).write(paths[1])
     one, other = (tables(spark, path) for path in paths)
     assert one == other

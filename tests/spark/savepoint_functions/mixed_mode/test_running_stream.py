@@ -43,7 +43,6 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-u
 
 COLUMNS = "word STRING, at BIGINT"
 OUTPUT = "word STRING, what STRING, count BIGINT"
-BACKLOG_INTERVAL = "execution.checkpointing.interval-during-backlog"
 INTERVAL = "execution.checkpointing.interval"
 
 
@@ -97,20 +96,24 @@ def past(spark: SparkSession) -> KeyedRowsTransformation:
 SETTINGS = OperatorSettings("counts", OUTPUT)
 
 
-def test_a_backlog_that_is_a_stream_leaves_what_one_does_that_is_a_batch(
+def test_history_as_a_stream_leaves_what_a_backlog_leaves(
     spark: SparkSession, live: StreamedRows, past: KeyedRowsTransformation, tmp_path: Path
 ) -> None:
     live.put([("w0", 140), ("new", 141)])
-    stream = keyed(live.frame(spark))
+    rows, history = past.inputs[0].data, str(tmp_path / "history")
+    rows.write.parquet(history)
+    streamed = spark.readStream.schema(rows.schema).parquet(history)
+    whole = keyed(streamed.unionAll(live.frame(spark)))
+    told: dict[str, list[BacklogProgress | BatchProgress]] = {"batch": [], "stream": []}
     found = []
-    told: list[BacklogProgress | BatchProgress] = []
-    for options in ({}, {BACKLOG_INTERVAL: "1 h"}):
-        folder = tmp_path / f"{len(options)}"
-        job = MixedModeJob.of(
-            past.with_options(options), stream, Counts(), SETTINGS, str(folder / "job")
-        )
+    for name, backlog, stream in (
+        ("batch", past, keyed(live.frame(spark))),
+        ("stream", keyed(rows.limit(0)), whole),
+    ):
+        folder = tmp_path / name
+        job = MixedModeJob.of(backlog, stream, Counts(), SETTINGS, str(folder / "job"))
         for _ in range(2):  # the second time there is nothing left to do
-            with job.start(ParquetOutput(str(folder / "output")), told.append) as running:
+            with job.start(ParquetOutput(str(folder / "output")), told[name].append) as running:
                 running.process_all_available()
                 path = str(folder / f"savepoint {len(list(folder.iterdir()))}")
                 running.take_savepoint(path)
@@ -120,26 +123,27 @@ def test_a_backlog_that_is_a_stream_leaves_what_one_does_that_is_a_batch(
         output = spark.read.parquet(str(folder / "output")).drop("batch")
         found.append(
             (
-                [row.asDict() for row in keys],
+                [(row["key"], row["count"]) for row in keys],
                 sorted(row.timestamp for row in timers.collect()),
                 output.count(),
             )
         )
+        phases = keys[1]["phases"]
+        assert phases == [name == "batch"] * 10 + [False]
     assert found[0] == found[1]
     state, timers_left, fired = found[0]
-    assert [row["count"] for row in state] == [1, 11, 10, 10]
-    assert state[1]["phases"] == [True] * 10 + [False]
+    assert state == [("new", 1), ("w0", 11), ("w1", 10), ("w2", 10)]
     assert timers_left == [145, 146]
     assert fired == 30
-    batches = [one for one in told if isinstance(one, BatchProgress)]
-    assert sum(batch.rows for batch in batches if batch.phase == "backlog") == 30
-    assert sum(batch.rows for batch in batches if batch.phase == "stream") == 4
+    for name, rows_of_stream in (("batch", 2), ("stream", 32)):
+        batches = [one for one in told[name] if isinstance(one, BatchProgress)]
+        assert sum(batch.rows for batch in batches) == rows_of_stream
     # That of the batch: the second time, there was none.
-    backlog = [one for one in told if isinstance(one, BacklogProgress)]
-    assert (backlog[0].rows, backlog[0].is_done) == (0, False)
-    assert [(one.rows, one.keys) for one in backlog if one.is_done] == [(30, 3)]
-    assert told.index(backlog[-1]) < told.index(batches[0])
-    assert str(told[-1]).startswith("stream: batch ")
+    backlog_told = [one for one in told["batch"] if isinstance(one, BacklogProgress)]
+    assert (backlog_told[0].rows, backlog_told[0].is_done) == (0, False)
+    assert [(one.rows, one.keys) for one in backlog_told if one.is_done] == [(30, 3)]
+    assert isinstance(told["batch"][len(backlog_told)], BatchProgress)
+    assert str(told["batch"][-1]).startswith("stream: batch ")
 
 
 def test_the_clock_wakes_keys_that_have_no_rows_and_takes_savepoints(
@@ -198,7 +202,7 @@ class TestRefused:
         self, live: StreamedRows, past: KeyedRowsTransformation, spark: SparkSession
     ) -> None:
         stream = keyed(live.frame(spark))
-        with pytest.raises(ValueError, match="the backlog must be a bounded DataFrame"):
+        with pytest.raises(ValueError, match="input 1 of the backlog is a stream"):
             MixedModeJob.of(stream, past, Counts(), SETTINGS, "x")
         with pytest.raises(ValueError, match="has 2 inputs, the stream one input"):
             MixedModeJob.of(past.connect(past), stream, Counts(), SETTINGS, "x")

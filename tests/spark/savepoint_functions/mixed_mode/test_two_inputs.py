@@ -43,7 +43,6 @@ Order = namedtuple("Order", ("account", "at", "cents"))
 Payment = namedtuple("Payment", ("payer", "paid", "at"))
 LATENESS = 5
 NO_WATERMARK = -(2**63)
-BACKLOG_INTERVAL = "execution.checkpointing.interval-during-backlog"
 
 PAST_ORDERS = [(n % 4, 20 + 3 * n, 100 + n) for n in range(20)]
 PAST_PAYMENTS = [(n % 5, str(10 * n), 21 + 4 * n) for n in range(12)]
@@ -255,25 +254,6 @@ def test_state_timers_and_output_are_those_of_rows_one_by_one(
     counts = [sum(bool(batch[number]) for batch in batches) for number in (0, 1)]
     offsets = CommittedBatch.beside(path).offsets[:2]
     assert offsets == tuple({"logOffset": count - 1} for count in counts)
-
-
-def test_a_backlog_of_two_inputs_that_is_a_stream_leaves_the_state_of_one_that_is_a_batch(
-    shop: Shop,
-) -> None:
-    found = []
-    shop.put([(0, 300, 1)], [(0, "2", 301)])
-    for name, options in (("batch", {}), ("stream", {BACKLOG_INTERVAL: "1 h"})):
-        past = shop.past().with_options(options)
-        job = MixedModeJob.of(past, shop.live(), Balance(), SETTINGS, str(shop.folder / name))
-        path = str(shop.folder / f"savepoint-{name}")
-        with job.start() as running:
-            running.process_all_available()
-            running.take_savepoint(path)
-        state, timers = shop.state(path)
-        found.append(
-            ({key: (cents, sorted(notes)) for key, (cents, notes) in state.items()}, timers)
-        )
-    assert found[0] == found[1]
 
 
 class TestRefused:

@@ -42,6 +42,7 @@ def test_settings_are_options(settings: Mapping[str, Any], expected: ExecutionOp
         ({BACKEND: "hashmap"}, "or rocksdb, which has it on disk"),
         ({"execution.sorted-inputs.enabled": False}, "is gone: rows always come sorted by key"),
         ({"execution.batch-state-backend.enabled": True}, "is gone: state.backend.type names"),
+        ({BACKLOG: "1 min"}, "stream the history together with the live rows"),
         ({"state.backend.cache.size": 2}, "option 'state.backend.cache.size', expected one of"),
         ({MEMORY: "lots"}, f"{MEMORY}='lots', expected a size such as 128mb"),
         ({MEMORY: "0"}, f"{MEMORY}='0', expected some memory"),
@@ -53,9 +54,3 @@ def test_settings_are_options(settings: Mapping[str, Any], expected: ExecutionOp
 def test_settings_that_mean_nothing_are_refused(settings: Mapping[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ExecutionOptions.of(settings)
-
-
-def test_a_backlog_without_savepoints_is_run_in_mixed_mode() -> None:
-    assert ExecutionOptions.of({INTERVAL: "10 s"}).is_mixed
-    assert ExecutionOptions.of({INTERVAL: "10 s", BACKLOG: 0}).is_mixed
-    assert not ExecutionOptions.of({INTERVAL: "10 s", BACKLOG: "10 s"}).is_mixed
