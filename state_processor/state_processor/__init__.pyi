@@ -285,10 +285,6 @@ from savepoint_functions.transformations.local_aggregation import (
 from savepoint_functions.transformations.local_state_transformation import (
     LocalFunctionTransformation,
 )
-from savepoint_functions.transformations.local_windows import (
-    LocalWindowedRows,
-    LocalWindowFunction,
-)
 from savepoint_functions.transformations.process_transformation import (
     KeyedRowsTransformation,
 )
@@ -459,8 +455,6 @@ __all__ = [
     "LocalAggregation",
     "LocalFunctionTransformation",
     "LocalKeyedTransformation",
-    "LocalWindowFunction",
-    "LocalWindowedRows",
     "MapStateDescriptor",
     "MaskError",
     "MaskRules",

@@ -7,11 +7,10 @@ such a key has only one row per partition. See ``docs/how-to/aggregate-locally.m
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NoReturn, Self, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from pyspark.sql import functions as F
 
-from savepoint_formats.errors import NotMergeableError
 from savepoint_functions.transformations.keyed_transformation import (
     KeyedAggregation,
     aggregated,
@@ -25,7 +24,6 @@ from savepoint_functions.transformations.local_state_transformation import (
     LocalStateTransformation,
     local_rows,
 )
-from savepoint_functions.transformations.local_windows import LocalWindowedRows
 from savepoint_functions.transformations.process_transformation import NOT_CONNECTED
 from savepoint_functions.windows.window_assigners import WindowAssigner
 from savepoint_spark.bootstrapping.windowed_transformation import window_column
@@ -67,40 +65,30 @@ class LocalKeyedTransformation:
     def __repr__(self) -> str:
         return f"LocalKeyedTransformation(key {list(self.rows.key.columns)})"
 
-    @overload
-    def window(self, column: str, *, is_merging: bool = False) -> Self: ...
-
-    @overload
-    def window(self, column: WindowAssigner) -> LocalWindowedRows: ...
-
-    def window(
-        self, column: str | WindowAssigner, *, is_merging: bool = False
-    ) -> Self | LocalWindowedRows:
-        """Rows with a window each, beside their key.
+    def window(self, column: str, *, is_merging: bool = False) -> Self:
+        """Rows with a window each, besides their key.
 
         Args:
-            column: The windows, see ``KeyedStateTransformation.window``; or an assigner of windows
-                of time, for a function over each.
-            is_merging: Whether windows merge, like session windows: windows of a key that overlap,
-                or touch, become one window when they are keyed, as in Flink.
+            column: The windows, see ``KeyedStateTransformation.window``; ``assign_windows`` makes
+                them.
+            is_merging: Whether windows merge, as those of sessions do: windows of a key that
+                overlap, or touch, become one window when they are keyed, as in Flink.
 
         Raises:
             ColumnNotFoundError: There is no such column.
             ColumnTypeError: It has no windows.
-            NotMergeableError: The assigner gives the global window, which no watermark ends.
+            TypeError: It is an assigner of windows, and no column.
 
         Example:
-            >>> hours = sales.withColumn("hour", F.window("sold_at", "1 hour"))
+            >>> hours = assign_windows(sales, "sold_at", TumblingWindows(3_600_000), "hour")
             >>> rows = OperatorTransformation.bootstrap_with(hours)
             >>> rows.local_key_by("shop").window("hour").aggregate(cents=Sum("cents"))
         """
         if isinstance(column, WindowAssigner):
-            if not column.has_time:
-                raise NotMergeableError(
-                    f"{column} never ends, and only the watermark merges windows of partitions:"
-                    " key_by(…) the rows"
-                )
-            return LocalWindowedRows(self.rows, column)
+            raise TypeError(
+                f"rows in their partitions have a column of windows, not {column}: add one with"
+                " assign_windows(…), or key_by(…) the rows"
+            )
         window_column(self.rows.data, column)
         return replace(self, windows=column, is_merging=is_merging)
 

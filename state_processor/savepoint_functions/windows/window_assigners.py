@@ -177,24 +177,6 @@ class GlobalWindows(WindowAssigner):
         return GlobalWindow()
 
 
-@dataclass(frozen=True)
-class GivenWindows(WindowAssigner):
-    """Windows that rows bring along.
-
-    Attributes:
-        start: The place of the column of their starts.
-        end: The place of the column of their ends.
-        is_merging: Whether they merge.
-    """
-
-    start: int
-    end: int
-    is_merging: bool = False  # type: ignore[misc]  # elsewhere the class says it
-
-    def windows_of(self, time: int, row: Any) -> list[Window]:
-        return [TimeWindow(row[self.start], row[self.end])]
-
-
 def assign_windows(
     data: DataFrame,
     timestamps: str,

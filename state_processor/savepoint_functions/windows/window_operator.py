@@ -115,11 +115,6 @@ class WindowOperator(KeyedProcessFunction):
         late = () if windowing.late is None else (windowing.late,)
         self.side_outputs = (*late, *function.side_outputs)  # type: ignore[misc]  # those of its parts
 
-    @property
-    def is_merging(self) -> bool:
-        """Whether windows merge."""
-        return self._assigner.is_merging
-
     def _make_timer_service(
         self, backend: KeyedStateBackend, *, flows: bool
     ) -> TimerService:  # event time of windows always flows

@@ -11,21 +11,16 @@ from savepoint_functions.mixed_mode import Backlog
 from state_processor import (
     ColumnNotFoundError,
     ColumnTypeError,
-    ContinuousEventTimeTrigger,
     CountEvictor,
-    CountTrigger,
     DeltaTrigger,
     GlobalWindows,
     KeyedProcessFunction,
     MixedModeJob,
-    NotMergeableError,
     OperatorSettings,
     OperatorTransformation,
     ProcessWindowFunction,
-    PurgingTrigger,
     Savepoint,
     SessionWindows,
-    SlidingWindows,
     TumblingWindows,
     Types,
     ValueStateDescriptor,
@@ -37,7 +32,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from savepoint_functions.windows.window_assigners import WindowAssigner
     from state_processor import KeyedStateTransformation
 
 LONG, END = Types.LONG(), 2**63 - 1
@@ -90,50 +84,11 @@ def keyed(sales: DataFrame) -> KeyedStateTransformation:
     return OperatorTransformation.bootstrap_with(sales).assign_timestamps("at").key_by("shop")
 
 
-@pytest.mark.parametrize(
-    "assigner", [TumblingWindows(100), SlidingWindows(100, 30), SessionWindows(20)], ids=str
-)
-@pytest.mark.parametrize("columns", [("shop",), ("shop", "till")], ids=str)
-def test_windows_of_partitions_merge_into_those_of_keys(
-    sales: DataFrame, assigner: WindowAssigner, columns: tuple[str, ...]
-) -> None:
-    rows = OperatorTransformation.bootstrap_with(sales).assign_timestamps("at")
-    local = rows.local_key_by(*columns).window(assigner).aggregate(mean(), PAIR, "cents", ranges())
-    windows = rows.key_by(*columns).window(assigner).aggregate(mean(), PAIR, "cents", ranges())
-    expected = sorted(windows.rows(SCHEMA).collect())
-    assert len(expected) > 40
-    assert sorted(local.merged().rows(SCHEMA).collect()) == expected
-    assert local.partial().count() > len(expected)
-
-
-def test_local_windows_leave_the_state_of_windows(sales: DataFrame, tmp_path: Path) -> None:
-    rows = OperatorTransformation.bootstrap_with(sales).assign_timestamps("at")
-    summed = lambda one, other: one + other  # noqa: E731  # it is pickled by value
-    local = rows.local_key_by("shop").window(SessionWindows(20)).reduce(summed, LONG, "cents")
-    windows = rows.key_by("shop").window(SessionWindows(20)).reduce(summed, LONG, "cents")
-    writer = Savepoint.create(sales.sparkSession, parallelism=2)
-    writer = writer.with_operator("local", local.merged().run("cents BIGINT", watermark=900).state)
-    writer = writer.with_operator("keyed", windows.run("cents BIGINT", watermark=900).state)
-    writer.write(str(tmp_path / "s"))
-    savepoint = Savepoint.load(sales.sparkSession, str(tmp_path / "s"), uids=["local", "keyed"])
-    states = [savepoint.read_window_state(uid).collect() for uid in ("local", "keyed")]
-    assert sorted(states[0]) == sorted(states[1]) != []
-    timers = [savepoint.read_table(f"{uid}.timers").collect() for uid in ("local", "keyed")]
-    assert sorted(timers[0]) == sorted(timers[1]) != []
-
-
-def test_triggers_without_a_merge_across_partitions_are_refused(sales: DataFrame) -> None:
-    rows = OperatorTransformation.bootstrap_with(sales).assign_timestamps("at")
-    local = rows.local_key_by("shop").window(TumblingWindows(100))
-    for trigger, name in (
-        (CountTrigger.of(3), "CountTrigger"),
-        (PurgingTrigger.of(ContinuousEventTimeTrigger.of(10)), "ContinuousEventTimeTrigger"),
-        (DeltaTrigger.of(1.0, lambda one, other: other - one, LONG), "DeltaTrigger"),
-    ):
-        with pytest.raises(NotMergeableError, match=f"{name} looks at"):
-            local.trigger(trigger)
-    with pytest.raises(NotMergeableError, match="never ends"):
-        rows.local_key_by("shop").window(GlobalWindows())
+def test_an_assigner_is_no_column_of_local_windows(sales: DataFrame) -> None:
+    local = OperatorTransformation.bootstrap_with(sales).local_key_by("shop")
+    assigner: Any = TumblingWindows(100)
+    with pytest.raises(TypeError, match=r"have a column of windows, .* assign_windows\(…\)"):
+        local.window(assigner)
 
 
 def test_operators_that_follow_each_other_have_one_savepoint(
