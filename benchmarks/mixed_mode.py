@@ -30,15 +30,13 @@ from typing import TYPE_CHECKING, Any
 
 from measure import CORES, all_cpu_seconds
 
-from savepoint_functions.mixed_mode import (
+from state_processor import (
     Backlog,
     BacklogProgress,
     BatchProgress,
+    KeyedProcessFunction,
     MixedModeJob,
     OperatorSettings,
-)
-from state_processor import (
-    KeyedProcessFunction,
     OperatorTransformation,
     Savepoint,
     Types,

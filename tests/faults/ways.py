@@ -12,9 +12,14 @@ from pyspark.sql import functions as F
 
 from savepoint_formats.errors import SavepointError
 from savepoint_formats.locations.file_io import METADATA_FILE
-from savepoint_functions.mixed_mode import Backlog
 from savepoint_functions.mixed_mode.backlog_result import BacklogFiles
-from state_processor import KeyedProcessFunction, OperatorTransformation, Savepoint, Types
+from state_processor import (
+    Backlog,
+    KeyedProcessFunction,
+    OperatorTransformation,
+    Savepoint,
+    Types,
+)
 from state_processor import ValueStateDescriptor as Value
 
 if TYPE_CHECKING:

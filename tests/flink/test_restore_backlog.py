@@ -9,8 +9,13 @@ from support.flink_restore import RELEASES, FlinkRestore, KeyedState, Operator, 
 from support.sample_rows import in_order
 
 from savepoint_functions.functions.process_functions import KeyedProcessFunction
-from savepoint_functions.mixed_mode import Backlog
-from state_processor import ListStateDescriptor, OperatorTransformation, Types, ValueStateDescriptor
+from state_processor import (
+    Backlog,
+    ListStateDescriptor,
+    OperatorTransformation,
+    Types,
+    ValueStateDescriptor,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,12 +17,13 @@ from support.flink_restore import (
 from support.sample_rows import Rows, in_order
 from support.streamed_rows import StreamedRows
 
-from savepoint_functions.mixed_mode import MixedModeJob, OperatorSettings
 from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
 from state_processor import (
     KeyedProcessFunction,
     ListStateDescriptor,
     MapStateDescriptor,
+    MixedModeJob,
+    OperatorSettings,
     OperatorTransformation,
     ProcessWindowFunction,
     ReducingStateDescriptor,

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
-from savepoint_functions.mixed_mode import Backlog
 from state_processor import (
+    Backlog,
     KeyedProcessFunction,
     KeyedStateReaderFunction,
     OperatorTransformation,

@@ -15,27 +15,3 @@ savepoint, on Spark's own stateful engine. Read the modules in this order:
 | stream_function    | all of that as a query of Spark                                           |
 | running_stream     | a running query, and actions of the clock                                 |
 """
-
-from savepoint_functions.functions.process_functions import RecordAttributes
-from savepoint_functions.mixed_mode.backlog import Backlog
-from savepoint_functions.mixed_mode.backlog_result import BacklogCounts, BacklogResult
-from savepoint_functions.mixed_mode.committed_batch import CommittedBatch
-from savepoint_functions.mixed_mode.mixed_mode_job import MixedModeJob, ParquetOutput
-from savepoint_functions.mixed_mode.progress import BacklogProgress, BatchProgress, print_progress
-from savepoint_functions.mixed_mode.running_stream import RunningStream
-from savepoint_functions.mixed_mode.stream_function import OperatorSettings
-
-__all__ = [
-    "Backlog",
-    "BacklogCounts",
-    "BacklogProgress",
-    "BacklogResult",
-    "BatchProgress",
-    "CommittedBatch",
-    "MixedModeJob",
-    "OperatorSettings",
-    "ParquetOutput",
-    "RecordAttributes",
-    "RunningStream",
-    "print_progress",
-]

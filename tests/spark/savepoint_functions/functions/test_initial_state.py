@@ -11,11 +11,13 @@ from pyspark.sql import functions as F
 from support.streamed_rows import StreamedRows
 
 from savepoint_formats.errors import RescaleError
-from savepoint_functions.mixed_mode import Backlog, MixedModeJob, OperatorSettings
 from state_processor import (
+    Backlog,
     KeyedProcessFunction,
     KeyedStateBootstrapFunction,
     ListStateDescriptor,
+    MixedModeJob,
+    OperatorSettings,
     OperatorTransformation,
     Savepoint,
     StateBootstrapFunction,

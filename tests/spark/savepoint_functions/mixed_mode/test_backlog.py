@@ -14,9 +14,11 @@ from savepoint_formats.errors import (
     SavepointExistsError,
     SavepointNotFoundError,
 )
-from savepoint_functions.mixed_mode import Backlog, BacklogCounts, BacklogResult
 from savepoint_functions.mixed_mode.backlog_result import BacklogFiles
 from state_processor import (
+    Backlog,
+    BacklogCounts,
+    BacklogResult,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     KeyedStateBootstrapFunction,

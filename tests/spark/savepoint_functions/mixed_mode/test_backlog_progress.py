@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark import cloudpickle
 
-from savepoint_functions.mixed_mode import Backlog, BacklogProgress, print_progress
 from savepoint_functions.mixed_mode.progress import BacklogTally, BacklogWatch
 from savepoint_spark.session.session import TaskCount
-from state_processor import KeyedProcessFunction, OperatorTransformation
+from state_processor import (
+    Backlog,
+    BacklogProgress,
+    KeyedProcessFunction,
+    OperatorTransformation,
+    print_progress,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

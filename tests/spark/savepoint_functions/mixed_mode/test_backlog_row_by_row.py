@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from savepoint_functions.mixed_mode import Backlog
 from state_processor import (
+    Backlog,
     KeyedProcessFunction,
     ListStateDescriptor,
     MapStateDescriptor,
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from support.row_by_row import RowByRow
 
     from savepoint_functions.functions.process_functions import KeyedContext, RecordAttributes
-    from savepoint_functions.mixed_mode import BacklogResult
     from savepoint_functions.transformations.keyed_transformation import KeyedStateTransformation
     from savepoint_spark.reading.functions import RuntimeContext
+    from state_processor import BacklogResult
 
 YEAR = 365 * 86_400_000
 FUTURE = 10_000 * YEAR

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.spark_processes import workers_of
 
-from savepoint_functions.mixed_mode import BacklogResult
+from state_processor import BacklogResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,8 +25,14 @@ ROWS, KEYS = 80_000, 8_000
 # Four attempts at each task, as a cluster has them. The rows of a key are far apart in the input.
 DRIVER = f"""
 import sys
-from state_processor import KeyedProcessFunction, OperatorTransformation, Types, ValueStateDescriptor, local_session
-from savepoint_functions.mixed_mode import Backlog
+from state_processor import (
+    Backlog,
+    KeyedProcessFunction,
+    OperatorTransformation,
+    Types,
+    ValueStateDescriptor,
+    local_session,
+)
 
 class Totals(KeyedProcessFunction):
     def open(self, runtime_context):

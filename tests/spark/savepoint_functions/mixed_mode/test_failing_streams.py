@@ -33,7 +33,7 @@ import sys, time
 from pathlib import Path
 from state_processor import KeyedProcessFunction, OperatorTransformation, Types
 from state_processor import ValueStateDescriptor, local_session
-from savepoint_functions.mixed_mode import MixedModeJob, OperatorSettings, ParquetOutput
+from state_processor import MixedModeJob, OperatorSettings, ParquetOutput
 
 directory, rows, batches = sys.argv[1], sys.argv[2], int(sys.argv[3])
 

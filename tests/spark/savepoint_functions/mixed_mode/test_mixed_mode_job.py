@@ -12,12 +12,14 @@ from pyspark import cloudpickle
 from support.row_by_row import RowByRow
 from support.streamed_rows import StreamedRows
 
-from savepoint_functions.mixed_mode import CommittedBatch, MixedModeJob, OperatorSettings
 from state_processor import (
     AggregatingStateDescriptor,
+    CommittedBatch,
     KeyedProcessFunction,
     ListStateDescriptor,
     MapStateDescriptor,
+    MixedModeJob,
+    OperatorSettings,
     OperatorTransformation,
     ReducingStateDescriptor,
     Savepoint,

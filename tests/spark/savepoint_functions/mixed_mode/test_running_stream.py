@@ -12,18 +12,16 @@ from pyspark.errors import StreamingQueryException
 from support.streamed_rows import StreamedRows
 
 from savepoint_formats.errors import SavepointNotFoundError, UnstableKeyError
-from savepoint_functions.mixed_mode import (
+from state_processor import (
     BacklogProgress,
     BatchProgress,
     CommittedBatch,
-    MixedModeJob,
-    OperatorSettings,
-    ParquetOutput,
-)
-from state_processor import (
     KeyedProcessFunction,
     ListStateDescriptor,
+    MixedModeJob,
+    OperatorSettings,
     OperatorTransformation,
+    ParquetOutput,
     Savepoint,
     Types,
     ValueStateDescriptor,

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.streamed_rows import StreamedRows
 
-from savepoint_functions.mixed_mode import MixedModeJob, OperatorSettings
 from state_processor import (
     CountEvictor,
     CountTrigger,
     GlobalWindows,
     KeyedProcessFunction,
+    MixedModeJob,
+    OperatorSettings,
     OperatorTransformation,
     OutputTag,
     ParquetOutput,

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark import cloudpickle
 from support.streamed_rows import StreamedRows
 
-from savepoint_functions.mixed_mode import CommittedBatch, MixedModeJob, OperatorSettings
 from state_processor import (
+    CommittedBatch,
     KeyedProcessFunction,
+    MixedModeJob,
+    OperatorSettings,
     OperatorTransformation,
     Savepoint,
     Types,

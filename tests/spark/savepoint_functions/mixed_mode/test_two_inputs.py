@@ -11,11 +11,13 @@ from pyspark import cloudpickle
 from support.row_by_row import RowByRow
 from support.streamed_rows import StreamedRows
 
-from savepoint_functions.mixed_mode import CommittedBatch, MixedModeJob, OperatorSettings
 from state_processor import (
+    CommittedBatch,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     ListStateDescriptor,
+    MixedModeJob,
+    OperatorSettings,
     OperatorTransformation,
     Savepoint,
     Types,

@@ -9,8 +9,13 @@ from pyspark.sql import functions as F
 
 from savepoint_functions.functions.outputs import OutputTag
 from savepoint_functions.functions.process_functions import KeyedProcessFunction
-from savepoint_functions.mixed_mode import Backlog
-from state_processor import OperatorTransformation, Savepoint, Types, ValueStateDescriptor
+from state_processor import (
+    Backlog,
+    OperatorTransformation,
+    Savepoint,
+    Types,
+    ValueStateDescriptor,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as F
 
-from savepoint_functions.mixed_mode import Backlog
 from state_processor import (
+    Backlog,
     ColumnNotFoundError,
     ColumnTypeError,
     CountEvictor,

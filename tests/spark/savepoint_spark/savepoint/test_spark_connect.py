@@ -21,10 +21,15 @@ SAMPLE = Path(__file__).parents[4] / "sample_savepoints" / "states-2.2.1-rocksdb
 JOBS = """
 import json, os, sys
 from pyspark.sql import SparkSession
-from state_processor import KeyedProcessFunction, KeyedStateReaderFunction, OperatorTransformation
+from state_processor import (
+    KeyedProcessFunction,
+    KeyedStateReaderFunction,
+    MixedModeJob,
+    OperatorSettings,
+    OperatorTransformation,
+)
 from state_processor import Savepoint, Types, ValueStateDescriptor
 from savepoint_spark.session.java_runtime import ensure_java
-from savepoint_functions.mixed_mode import MixedModeJob, OperatorSettings
 from savepoint_spark.session.session import task_count
 
 sample, folder = sys.argv[1:]
