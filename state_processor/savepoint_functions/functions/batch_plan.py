@@ -16,15 +16,8 @@ from savepoint_formats.values.arrow_types import arrow_type
 from savepoint_functions.functions.function_plan import KeyedFunctionPlan
 from savepoint_functions.functions.initial_keys import NO_SPLIT, InitialSplits, InitialValues
 from savepoint_functions.functions.initial_state import InitialState
-from savepoint_functions.functions.outputs import Outputs, in_column, kept_once
-from savepoint_functions.functions.result_table import (
-    FunctionState,
-    ResultState,
-    spark_schema,
-    state_ids,
-    table_schema,
-    with_runs,
-)
+from savepoint_functions.functions.outputs import OUTPUT, Outputs, in_column
+from savepoint_functions.functions.result_table import FunctionState, table_schema, with_runs
 from savepoint_functions.functions.rows_by_key import (
     KeyBatch,
     decoded_keys,
@@ -41,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
     from savepoint_database.snapshot.operator import Operator
     from savepoint_database.types.descriptors import StateDescriptor
@@ -68,7 +60,7 @@ class BatchFunctionTask:
     """A function over batches, and how it is run.
 
     ``names`` are the columns of the rows, ``types`` those of the states. A batch ends with the key
-    that brings it to ``batch_rows`` rows. ``outputs`` is None if rows are not needed.
+    that brings it to ``batch_rows`` rows. ``outputs`` has no columns if nobody asks for rows.
     """
 
     function: KeyBatchFunction
@@ -76,27 +68,19 @@ class BatchFunctionTask:
     types: pa.Schema
     encoding: RunEncoding
     batch_rows: int
-    outputs: Outputs | None
+    outputs: Outputs
     initial: InitialTask | None
 
     @user_frames_first
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The runs of a partition."""
-        for made in self._steps(batches):
-            if isinstance(made, pa.RecordBatch):
-                yield made
-
-    @user_frames_first
-    def run_with_output(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The runs of a partition and the rows of the function, as a table of ``result_table``."""
-        assert self.outputs is not None  # or ``run`` would be called
         schema = table_schema(self.outputs)
-        (column,), (strict,) = self.outputs.columns, self.outputs.strict
         for made in self._steps(batches):
             if isinstance(made, pa.RecordBatch):
                 yield from with_runs(schema, [made])
             else:
-                yield in_column(schema, column, _structs(made, strict, self._name))
+                (strict,) = self.outputs.strict
+                yield in_column(schema, OUTPUT, _structs(made, strict, self._name))
 
     @property
     def _name(self) -> str:
@@ -141,7 +125,7 @@ class BatchFunctionTask:
         """The rows and the state that a function gave. Raises ``FunctionResultError`` for anything else."""
         match given:
             case (None | pa.Table() as output, pa.Table() as state):
-                if output is not None and self.outputs is None:
+                if output is not None and not self.outputs.columns:
                     raise FunctionResultError(
                         f"{self._name} gave rows, but their columns are not known: add"
                         " schema='key STRING, total BIGINT'"
@@ -269,28 +253,13 @@ class BatchFunctionPlan(KeyedFunctionPlan):
 
     def runs(self, ids: Mapping[str, int], max_parallelism: int) -> RunSource:
         """See ``RunRows``."""
-        task = self._task(ids, max_parallelism, None)
-        return RunSource(self.routed_rows(task.initial, max_parallelism), task.run)
+        task, rows = self.table(Outputs.dropped(), ids, max_parallelism)
+        return RunSource(rows, task.run)
 
-    def in_table(
-        self, schema: StructType | str, max_parallelism: int
-    ) -> tuple[Outputs, DataFrame, ResultState]:
-        """Runs the function; returns its outputs, the table of results, and the state in the table.
-
-        Raises:
-            ValueError: The schema has no columns.
-            SavepointError: A task has failed with it.
-        """
-        outputs = Outputs.of(schema, self.function)
-        task = self._task(state_ids(self.states), max_parallelism, outputs)
-        rows = self.routed_rows(task.initial, max_parallelism)
-        made = rows.mapInArrow(task.run_with_output, spark_schema(outputs))
-        table = kept_once(made)
-        return outputs, table, ResultState(self, table, max_parallelism)
-
-    def _task(
-        self, ids: Mapping[str, int], max_parallelism: int, outputs: Outputs | None
-    ) -> BatchFunctionTask:
+    def table(
+        self, outputs: Outputs, ids: Mapping[str, int], max_parallelism: int
+    ) -> tuple[BatchFunctionTask, DataFrame]:
+        """The function for tasks, and their rows; see ``FunctionPlan.table``."""
         key, initial = self.inputs[0].key, self.initial_task(max_parallelism, ids, {})
         encoding = RunEncoding(
             key.snapshot.layout(),
@@ -303,6 +272,7 @@ class BatchFunctionPlan(KeyedFunctionPlan):
             is_keyed_once=not self.returns_all_keys,
         )
         types = pa.schema([(state.new.name, state.arrow_type) for state in self.states])
-        return BatchFunctionTask(
+        task = BatchFunctionTask(
             self.function, self.inputs[0].fields, types, encoding, self.batch_rows, outputs, initial
         )
+        return task, self.routed_rows(initial, max_parallelism)

@@ -43,7 +43,7 @@ def task(
         has_key_groups=True,
         is_keyed_once=not returns_all_keys,
     )
-    outputs = None if schema is None else Outputs.of(schema, function)
+    outputs = Outputs.dropped() if schema is None else Outputs.of(schema, function)
     return BatchFunctionTask(function, ("word", "id"), TYPES, encoding, batch_rows, outputs, None)
 
 
@@ -177,4 +177,4 @@ def test_rows_that_are_not_as_the_schema_says_are_refused(
         ),
     )
     with pytest.raises(error, match=message):
-        list(of_task.run_with_output(rows({"a": 2, "b": 3})))
+        list(of_task.run(rows({"a": 2, "b": 3})))
