@@ -19,6 +19,7 @@ from savepoint_functions.functions.initial_state import InitialState
 from savepoint_functions.functions.outputs import OUTPUT, Outputs, in_column
 from savepoint_functions.functions.result_table import FunctionState, table_schema, with_runs
 from savepoint_functions.functions.rows_by_key import (
+    ROWS,
     KeyBatch,
     decoded_keys,
     given_column,
@@ -230,10 +231,10 @@ class BatchFunctionPlan(KeyedFunctionPlan):
         rows: KeyedInput,
         function: KeyBatchFunction,
         descriptors: tuple[StateDescriptor, ...],
-        batch_rows: int,
-        initial: Operator | None,
+        batch_rows: int = ROWS,
+        initial: Operator | None = None,
         *,
-        returns_all_keys: bool,
+        returns_all_keys: bool = True,
     ) -> Self:
         """The function; arguments and errors are those of ``run_batches``."""
         rows.check()

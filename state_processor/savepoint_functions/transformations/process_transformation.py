@@ -63,14 +63,11 @@ class KeyedFunctionVerbs(ABC):
         | execution.sorted-inputs.memory        | the greatest size of a batch of sorted rows  |
         |                                       | on its way to a backlog's function           |
         | execution.timers-between-rows.enabled | whether timers fire between the rows of      |
-        |                                       | their key, by event time, or behind them     |
-        |                                       | all; by default between them with            |
-        |                                       | ``initial``, and behind them without         |
+        |                                       | their key; by default only with ``initial``  |
+        | execution.checkpointing.interval      | how often a stream has savepoints            |
         | state.backend.type                    | ``single_key``, in memory, the default; or   |
         |                                       | ``rocksdb``, on disk, for a key whose state  |
         |                                       | is larger than the memory                    |
-
-        ``mixed_mode`` has the options for ``Backlog.run``.
 
         Raises:
             ValueError: An option is unknown, or has no such value.
@@ -187,10 +184,10 @@ class KeyedFunctionVerbs(ABC):
             ...     return found.rename_columns(["key", "count"])
             >>> keyed.transform_batches(counts, ValueStateDescriptor("count", Types.LONG()))
         """
-        states = [descriptor.name for descriptor in descriptors]
-        batches = self._batches(
-            over_batches(function, states), descriptors, ROWS, None, returns_all_keys=False
-        )
+        self.rows.expect_alone("a function over batches takes")
+        (rows,) = self.rows.inputs
+        over_batch = over_batches(function, [descriptor.name for descriptor in descriptors])
+        batches = BatchFunctionPlan.of(rows, over_batch, descriptors, returns_all_keys=False)
         return FunctionStateTransformation(batches)
 
     def run_batches(
@@ -234,23 +231,10 @@ class KeyedFunctionVerbs(ABC):
             >>> run = keyed.run_batches(totals, "account STRING, total BIGINT", TOTAL)
             >>> run = keyed.run_batches(totals, None, TOTAL, initial=yesterday.operator("totals"))
         """
-        batches = self._batches(function, descriptors, batch_rows, initial, returns_all_keys=True)
-        return FunctionResult.of_batches(batches, schema, max_parallelism)
-
-    def _batches(
-        self,
-        function: KeyBatchFunction,
-        descriptors: tuple[StateDescriptor, ...],
-        batch_rows: int,
-        initial: Operator | None,
-        *,
-        returns_all_keys: bool,
-    ) -> BatchFunctionPlan:
         self.rows.expect_alone("a function over batches takes")
         (rows,) = self.rows.inputs
-        return BatchFunctionPlan.of(
-            rows, function, descriptors, batch_rows, initial, returns_all_keys=returns_all_keys
-        )
+        batches = BatchFunctionPlan.of(rows, function, descriptors, batch_rows, initial)
+        return FunctionResult.of_batches(batches, schema, max_parallelism)
 
     def process(
         self,
@@ -375,7 +359,7 @@ class KeyedRowsTransformation(KeyedFunctionVerbs):
         return len(self.inputs) > 1 or self.broadcast is not None
 
     def expect_alone(self, what: str) -> None:
-        """Raises ``ValueError`` for a second input."""
+        """Raises ``ValueError`` for a second input, or broadcast rows."""
         if self.is_connected:
             raise ValueError(f"{what} the rows of one input")
 
