@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from savepoint_database.types.python_values import map_entries, python_values
 from savepoint_database.types.user_frames import user_frames_first
@@ -55,6 +55,7 @@ from savepoint_spark.changing.stored_elements import (
     element_layout,
     operator_states,
 )
+from savepoint_spark.columns import spark_schema
 from savepoint_spark.session.tasks import collected
 from savepoint_spark.writing.operator_plan import ELEMENTS, NewOperatorState, spread_rows
 
@@ -245,12 +246,7 @@ class BroadcastTask:
 
     @property
     def spark_schema(self) -> StructType:
-        entries = [
-            StructField(_STATE, IntegerType()),
-            StructField(_KEY, BinaryType()),
-            StructField(_ELEMENT, BinaryType()),
-        ]
-        return StructType(entries + self.outputs.fields)
+        return StructType([*spark_schema(_ENTRIES), *self.outputs.fields])
 
     @user_frames_first
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

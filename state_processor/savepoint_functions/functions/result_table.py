@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from savepoint_database.types.python_values import BATCH_ROWS, OutputRows, Place
 from savepoint_database.types.user_frames import user_frames_first
@@ -38,6 +38,7 @@ from savepoint_functions.functions.backends.timers import TIMER_STATE_PREFIX
 from savepoint_functions.functions.function_task import KeyLoop
 from savepoint_functions.functions.outputs import OutputBuffer
 from savepoint_functions.functions.rows_by_key import decoded_keys
+from savepoint_spark.columns import spark_schema
 from savepoint_spark.writing.keyed_plan import RunRows
 from savepoint_spark.writing.keyed_rows import NewState
 from savepoint_spark.writing.run_encoding import (
@@ -275,7 +276,7 @@ class ResultTable:
 
     @property
     def spark_schema(self) -> StructType:
-        return spark_schema(self.outputs)
+        return table_type(self.outputs)
 
     @property
     def schema(self) -> pa.Schema:
@@ -308,18 +309,13 @@ class ResultTable:
         return ()
 
 
-def spark_schema(outputs: Outputs) -> StructType:
+def table_type(outputs: Outputs) -> StructType:
     """The columns of a table that has runs and these outputs."""
-    of_runs = [
-        StructField("key_group", IntegerType()),
-        StructField("run", BinaryType()),
-        StructField("keys", BinaryType()),
-    ]
-    return StructType(of_runs + outputs.fields)
+    return StructType([*spark_schema(RUN_SCHEMA), *outputs.fields])
 
 
 def table_schema(outputs: Outputs) -> pa.Schema:
-    """The columns of ``spark_schema`` in Arrow."""
+    """The columns of ``table_type`` in Arrow."""
     return pa.schema([*RUN_SCHEMA, *outputs.arrow_fields])
 
 

@@ -33,7 +33,7 @@ from uuid import uuid4
 import pyarrow as pa
 from pyarrow import fs
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from savepoint_formats.errors import SavepointExistsError
 from savepoint_formats.locations.file_io import METADATA_FILE
@@ -45,6 +45,7 @@ from savepoint_functions.functions.outputs import OUTPUT, in_column, rows_in
 from savepoint_functions.functions.process_functions import RecordAttributes
 from savepoint_functions.functions.result_table import ResultTable
 from savepoint_functions.mixed_mode.spark_paths import readable
+from savepoint_spark.columns import spark_schema
 from savepoint_spark.savepoint.savepoint import Savepoint
 from savepoint_spark.session.tasks import typed_errors
 
@@ -126,7 +127,7 @@ class BacklogCounts:
 
 
 COUNT_NAMES = (*(field.name for field in fields(BacklogCounts)), "watermark")
-_COUNT_TYPE = pa.struct([(name, pa.int64()) for name in COUNT_NAMES])
+_COUNTS = pa.field(COUNTS, pa.struct([(name, pa.int64()) for name in COUNT_NAMES]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,12 +139,11 @@ class BacklogTable(ResultTable):
 
     @property
     def spark_schema(self) -> StructType:
-        counts = StructType([StructField(name, LongType()) for name in COUNT_NAMES])
-        return StructType([*super().spark_schema, StructField(COUNTS, counts)])
+        return StructType([*super().spark_schema, *spark_schema(pa.schema([_COUNTS]))])
 
     @property
     def schema(self) -> pa.Schema:
-        return super().schema.append(pa.field(COUNTS, _COUNT_TYPE))
+        return super().schema.append(_COUNTS)
 
     def end(self, loop: KeyLoop, output_rows: int) -> Iterator[pa.RecordBatch]:
         """The counts of a task that is done."""
@@ -151,7 +151,7 @@ class BacklogTable(ResultTable):
         self.tally.add(loop.rows, loop.keys)
         counts = BacklogCounts(loop.rows, loop.keys, output_rows, *loop.state_accesses)
         row = {**asdict(counts), "watermark": loop.watermark}
-        yield in_column(self.schema, COUNTS, pa.array([row], _COUNT_TYPE))
+        yield in_column(self.schema, COUNTS, pa.array([row], _COUNTS.type))
 
 
 _OF_A_RUN = re.compile(r"backlog-[0-9a-f]{16}")

@@ -50,6 +50,7 @@ from savepoint_functions.functions.sorted_inputs import KEY, KEY_GROUP, TIMESTAM
 from savepoint_functions.mixed_mode.spark_paths import readable
 from savepoint_functions.mixed_mode.stored_backend import PROCESSING_TIMERS
 from savepoint_functions.mixed_mode.watermarks import MAX_MILLISECONDS, TICK
+from savepoint_spark.columns import spark_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -64,8 +65,7 @@ if TYPE_CHECKING:
 
 
 ARRIVAL, ROWS, GROUP = "arrival", "rows", "group"
-PACKED = f"{KEY} BINARY, {ARRIVAL} BIGINT, {ROWS} BINARY, `{GROUP}` INT"
-PACKED_SCHEMA = pa.schema(
+PACKED = pa.schema(
     [(KEY, pa.binary()), (ARRIVAL, pa.int64()), (ROWS, pa.binary()), (GROUP, pa.int32())]
 )
 
@@ -111,7 +111,7 @@ def packed_rows(
         )
         ticks = watermarks.ticks(rows.data.sparkSession, number)
         timed = _timed(rows, ticks, out_of_orderness_ms)
-        packed.append(timed.mapInArrow(packing.run, PACKED))
+        packed.append(timed.mapInArrow(packing.run, spark_schema(PACKED)))
     return reduce(lambda rows, other: rows.unionAll(other), packed)
 
 
@@ -188,7 +188,7 @@ class RowPacking:
         ]
         arrivals = pa.array(range(arrival, arrival + len(packets)), pa.int64())
         columns = [distinct, arrivals, pa.array(packets, pa.binary()), key_groups]
-        return pa.RecordBatch.from_arrays(columns, schema=PACKED_SCHEMA)
+        return pa.RecordBatch.from_arrays(columns, schema=PACKED)
 
 
 _KEY_COLUMN = f"{KEY} BINARY"
@@ -202,7 +202,8 @@ def woken_keys(
     location.filesystem.create_dir(location.path)
     files = spark.readStream.schema(_KEY_COLUMN).option("cleanSource", "delete")
     keys = files.option("recursiveFileLookup", "true").parquet(readable(spark, directory))
-    return keys.mapInArrow(partial(_without_content, key, hash_keys, key_groups), PACKED)
+    without_content = partial(_without_content, key, hash_keys, key_groups)
+    return keys.mapInArrow(without_content, spark_schema(PACKED))
 
 
 def _without_content(
@@ -217,7 +218,7 @@ def _without_content(
             pa.nulls(count, pa.binary()),
             pa.array(groups.astype(np.int32)),
         ]
-        yield pa.RecordBatch.from_arrays(columns, schema=PACKED_SCHEMA)
+        yield pa.RecordBatch.from_arrays(columns, schema=PACKED)
 
 
 def wake_up(keys: DataFrame, directory: str, now: int) -> int | None:

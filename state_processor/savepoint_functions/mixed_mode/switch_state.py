@@ -57,7 +57,7 @@ from savepoint_functions.mixed_mode.stored_backend import (
     row_type,
     state_columns,
 )
-from savepoint_spark.columns import arrow_schema
+from savepoint_spark.columns import arrow_schema, spark_schema
 from savepoint_spark.session.tasks import typed_errors
 
 if TYPE_CHECKING:
@@ -215,8 +215,7 @@ def _keyed(splits: Iterable[Split]) -> Iterator[KeyedSplit]:
 
 
 _MANIFEST = "switch.json"
-_WRITTEN = "name STRING, start INT, end INT, has_times BOOLEAN"
-_ARROW_WRITTEN = pa.schema(
+_WRITTEN = pa.schema(
     [("name", pa.string()), ("start", pa.int32()), ("end", pa.int32()), ("has_times", pa.bool_())]
 )
 
@@ -322,13 +321,13 @@ class SwitchWriting:
             return []
         with typed_errors():
             numbers = savepoint.spark.range(0, count, 1, count)
-            written = numbers.mapInArrow(self.run, _WRITTEN).collect()
+            written = numbers.mapInArrow(self.run, spark_schema(_WRITTEN)).collect()
         return [SwitchFile(*row) for row in written]
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for numbers in batches:
             files = [asdict(self._file(number)) for number in numbers.column(0).to_pylist()]
-            yield pa.RecordBatch.from_pylist(files, _ARROW_WRITTEN)
+            yield pa.RecordBatch.from_pylist(files, _WRITTEN)
 
     def _file(self, number: int) -> SwitchFile:
         rows = pa.Table.from_batches(self.table.rows(number), self.table.schema)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from savepoint_formats.key_groups.ranges import MAX_PARALLELISM
 from savepoint_functions.functions.outputs import OUTPUT, Outputs, kept_once, rows_in
-from savepoint_functions.functions.result_table import ResultState, spark_schema, state_ids
+from savepoint_functions.functions.result_table import ResultState, state_ids, table_type
 from savepoint_spark.writing.operator_plan import OperatorPlan
 from savepoint_spark.writing.write_context import PlannedTransformation
 
@@ -92,7 +92,7 @@ class FunctionResult:
         table, routed = rows.table(
             outputs, ids, max_parallelism, watermark=watermark, reached=reached
         )
-        kept = kept_once(routed.mapInArrow(table.run, spark_schema(outputs)))
+        kept = kept_once(routed.mapInArrow(table.run, table_type(outputs)))
         in_table = ResultState(rows, kept, max_parallelism)
         if broadcast is None:
             return cls(outputs, (kept,), FunctionStateTransformation(in_table))
@@ -112,7 +112,7 @@ class FunctionResult:
         key_groups = expected_parallelism(batches.max_parallelism(max_parallelism))
         outputs = Outputs.of(schema, batches.function)
         task, rows = batches.table(outputs, state_ids(batches.states), key_groups)
-        kept = kept_once(rows.mapInArrow(task.run, spark_schema(outputs)))
+        kept = kept_once(rows.mapInArrow(task.run, table_type(outputs)))
         return cls(
             outputs, (kept,), FunctionStateTransformation(ResultState(batches, kept, key_groups))
         )

@@ -65,9 +65,8 @@ class KeyedFunctionVerbs(ABC):
         | execution.timers-between-rows.enabled | whether timers fire between the rows of      |
         |                                       | their key; by default only with ``initial``  |
         | execution.checkpointing.interval      | how often a stream has savepoints            |
-        | state.backend.type                    | ``single_key``, in memory, the default; or   |
-        |                                       | ``rocksdb``, on disk, for a key whose state  |
-        |                                       | is larger than the memory                    |
+        | state.backend.type                    | ``rocksdb`` for state on disk, of keys that  |
+        |                                       | have more than memory; else ``single_key``   |
 
         Raises:
             ValueError: An option is unknown, or has no such value.
