@@ -32,7 +32,6 @@ from savepoint_functions.functions.backends.timers import MAX_WATERMARK
 from savepoint_functions.functions.execution_options import ExecutionOptions
 from savepoint_functions.functions.function_plan import FunctionPlan
 from savepoint_functions.functions.outputs import Outputs
-from savepoint_functions.functions.process_functions import KeyedProcessFunction
 from savepoint_functions.mixed_mode.backlog import Backlog
 from savepoint_functions.mixed_mode.backlog_result import BacklogResult
 from savepoint_functions.mixed_mode.input_checks import expect_alike, streamed_rows
@@ -45,7 +44,6 @@ from savepoint_functions.mixed_mode.stream_function import (
     stream_plan,
 )
 from savepoint_functions.transformations.function_result import FunctionResult
-from savepoint_spark.reading.per_key import row_types
 from savepoint_spark.savepoint.savepoint import Savepoint
 from savepoint_spark.session.session import is_remote, remote_error
 
@@ -53,7 +51,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from savepoint_database.snapshot.operator import Operator
-    from savepoint_functions.functions.sorted_inputs import KeyedInput
     from savepoint_functions.mixed_mode.keyed_processor import ProcessFunction
     from savepoint_functions.mixed_mode.progress import Tell
     from savepoint_functions.mixed_mode.stream_function import Output
@@ -95,25 +92,19 @@ def no_output(rows: DataFrame, batch_id: int) -> None:
 
 @dataclass(frozen=True)
 class MixedModeJob:
-    """A function, its backlog and its stream; nothing runs before ``start``.
+    """A function over a backlog and a stream; nothing runs before ``start``.
 
     Attributes:
-        function: The function.
-        backlog: The rows of the backlog, of one input or of two.
-        stream: The rows of the stream, of as many inputs.
+        backlog: The function over the backlog, of one input or of two.
+        stream: The function over the stream, of as many inputs.
         settings: Uid, schema and numbers of the operator.
         directory: Where the job keeps all that it needs to go on after a failure.
-        options: The execution options.
-        initial: The operator of a savepoint with whose state the backlog begins.
     """
 
-    function: ProcessFunction
-    backlog: tuple[KeyedInput, ...]
-    stream: tuple[KeyedInput, ...]
+    backlog: Backlog
+    stream: FunctionPlan
     settings: OperatorSettings
     directory: str
-    options: ExecutionOptions
-    initial: Operator | None = None
 
     @classmethod
     def of(
@@ -162,20 +153,23 @@ class MixedModeJob:
             ...     "/jobs/totals",
             ... )
         """
-        rows, streamed = streamed_rows(backlog), streamed_rows(stream)
-        past, live = rows.inputs, streamed.inputs
-        if is_remote(past[0].data.sparkSession):
+        rows, live = streamed_rows(backlog), streamed_rows(stream).inputs
+        if is_remote(rows.inputs[0].data.sparkSession):
             raise remote_error("a backlog, then a stream")
-        expect_alike(past, live)
-        streamed.expect(function, KeyedProcessFunction)
-        row_types(settings.schema, function)
-        stream_plan(function, live, settings)
+        expect_alike(rows.inputs, live)
+        past = Backlog.of(
+            rows,
+            function,
+            settings.schema,
+            out_of_orderness_ms=settings.out_of_orderness_ms,
+            initial=initial,
+        )
+        if past.rows.initial is not None:
+            past.rows.initial.expect(settings.max_parallelism)
         # Spark may have another working directory than this process.
         place = absolute(directory).rstrip("/")
-        job = cls(function, past, live, settings, place, rows.options, initial)
-        job._expect_initial()
         expect_path(place)
-        return job
+        return cls(past, stream_plan(function, live, settings), settings, place)
 
     def start(self, output: Output = no_output, on_progress: Tell | None = None) -> RunningStream:
         """Runs the backlog, unless that is done already, and starts the stream, or goes on with it.
@@ -258,37 +252,39 @@ class MixedModeJob:
         until_end: bool = False,
     ) -> RunningStream:
         function = StreamFunction.of(
-            stream_plan(self.function, self.stream, self.settings),
+            self.stream,
             self.settings,
             f"{self.directory}/stream",
             savepoint,
             watermark,
-            None if self.initial is None else savepoint.operator(self.settings.uid),
+            None if self.backlog.rows.initial is None else savepoint.operator(self.settings.uid),
         )
         return RunningStream(
             function,
             output,
             savepoints=f"{self.directory}/savepoints",
-            interval_ms=self.options.checkpoint_interval_ms,
+            interval_ms=self.backlog.rows.task.options.checkpoint_interval_ms,
             tell=on_progress,
             until_end=until_end,
         )
 
     def _ended(self, last: SparkSavepoint) -> FunctionResult:
         """A run without rows, whose event time is at its end."""
-        nothing = tuple(replace(rows, data=rows.data.limit(0)) for rows in self.backlog)
+        nothing = tuple(replace(rows, data=rows.data.limit(0)) for rows in self.backlog.rows.inputs)
+        function = self.backlog.rows.task.function
         initial = last.operator(self.settings.uid)
-        rows = replace(self, backlog=nothing, options=ExecutionOptions(), initial=initial)._plan()
-        outputs = Outputs.of(self.settings.schema, self.function)
+        rows = FunctionPlan.of(
+            nothing, function, ExecutionOptions(), keeps_state=True, initial=initial
+        )
+        outputs = Outputs.of(self.settings.schema, function)
         return FunctionResult.of(rows, outputs, MAX_WATERMARK, self.settings.max_parallelism)
 
     def _backlog(self, output: Output, on_progress: Tell | None) -> tuple[SparkSavepoint, int]:
         """The savepoint of the switch, and the watermark at it, in ms."""
-        settings, spark = self.settings, self.backlog[0].data.sparkSession
+        settings, spark = self.settings, self.backlog.rows.inputs[0].data.sparkSession
         result = BacklogResult.find(spark, self.directory, settings.uid)
         if result is None:
-            backlog = Backlog(self._plan(), settings.schema, settings.out_of_orderness_ms)
-            result = backlog.run(
+            result = self.backlog.run(
                 self.directory,
                 settings.uid,
                 parallelism=settings.parallelism,
@@ -303,21 +299,3 @@ class MixedModeJob:
         """Whether the stream has had a batch, and the output therefore has the backlog's rows."""
         first = f"{self.directory}/stream/checkpoint/offsets/0"
         return Location.of(first).file_size() is not None
-
-    def _plan(self) -> FunctionPlan:
-        return FunctionPlan.of(
-            self.backlog,
-            self.function,
-            self.options,
-            keeps_state=True,
-            initial=self.initial,
-            out_of_orderness_ms=self.settings.out_of_orderness_ms,
-        )
-
-    def _expect_initial(self) -> None:
-        """Raises ``RescaleError`` if the initial state has another number of key groups."""
-        if self.initial is None:
-            return
-        initial = self._plan().initial
-        assert initial is not None  # as the operator is given
-        initial.expect(self.settings.max_parallelism)
