@@ -61,7 +61,7 @@ class BatchFunctionTask:
     """A function over batches, and how it is run.
 
     ``names`` are the columns of the rows, ``types`` those of the states. A batch ends with the key
-    that brings it to ``batch_rows`` rows. ``outputs`` has no columns if nobody asks for rows.
+    that brings it to ``batch_rows`` rows. ``outputs`` has no columns if rows are not needed.
     """
 
     function: KeyBatchFunction

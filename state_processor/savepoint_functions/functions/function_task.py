@@ -135,8 +135,8 @@ class KeyLoop:
     state of ended keys, until the caller empties them.
 
     Timers that fire between rows do so by the event time that each row brings: its timestamp, less
-    the out-of-orderness, less 1 ms. It is that of the key, and it never goes back. Timers up to it
-    fire before the row.
+    the out-of-orderness, less 1 ms. Each key has its own event time, which never goes back. Timers
+    up to it fire before the row.
     """
 
     def __init__(self, task: FunctionTask, backend: KeyedStateBackend) -> None:

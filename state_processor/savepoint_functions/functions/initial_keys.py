@@ -2,8 +2,8 @@
 
 A split is read when its first row comes, and all keys of a batch are looked up and decoded at once:
 as columns, or as values that a state backend restores. When no more rows of a split can come, its
-untouched entries go on as the bytes that they are. A split without rows goes on as runs, unread.
-Rows come split by split, because they are sorted. So one split is in memory at a time.
+untouched entries are copied as bytes. A split without rows is passed on as runs, unread. Rows are
+sorted, so they come split by split, and one split is in memory at a time.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class InitialSplits:
         return np.where(key_groups <= self._ends[numbers], numbers, NO_SPLIT)
 
     def without_marks(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows, without the marks that say which splits are those of this task."""
+        """The rows, without the marks that name the splits of this task."""
         keys = rows.column(KEY)
         return rows.filter(keys.is_valid()) if keys.null_count else rows
 

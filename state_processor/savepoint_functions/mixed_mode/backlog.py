@@ -5,8 +5,8 @@ greatest watermark of the backlog fire, and the others stay timers. They fire at
 key, or between its rows if the backlog begins with the state of a savepoint.
 
 The option ``execution.sorted-inputs.memory`` is the greatest size of a batch of sorted rows on its
-way to the function. Spark sorts in the memory that it has, and spills. A session can limit that memory when it starts,
-with ``spark.shuffle.spill.maxSizeInBytesForSpillThreshold``.
+way to the function. Spark sorts in the memory that it has, and spills. A session can limit that
+memory when it starts, with ``spark.shuffle.spill.maxSizeInBytesForSpillThreshold``.
 
 Flink: FLIP-327.
 """

@@ -74,8 +74,8 @@ class BacklogLoop(KeyLoop):
     def state_accesses(self) -> tuple[int | None, int | None]:
         """How often state of a key was read from its store, and written there.
 
-        In memory the state of each key is written once, and never read. Nobody counts how often a
-        function uses RocksDB.
+        In memory the state of each key is written once, and never read. Accesses to RocksDB are not
+        counted.
         """
         return (0, self.kept) if isinstance(self.backend, SingleKeyBackend) else (None, None)
 
@@ -115,7 +115,7 @@ class BacklogCounts:
         keys: The number of their keys.
         output_rows: The number of rows that the function gave.
         state_reads: How often the state of a key was read from its store; None with RocksDB, whose
-            accesses nobody counts.
+            accesses are not counted.
         state_writes: How often the state of a key was written there; None likewise.
     """
 

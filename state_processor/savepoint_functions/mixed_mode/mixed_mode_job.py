@@ -16,7 +16,8 @@ The directory of a job has:
 
 An output takes the rows and the number of a batch. A batch that was not committed before a failure
 comes again, with the same number and the same rows. So each row counts once if an output replaces
-the rows of a number. The rows of a backlog have the number -1, and batches of the stream begin with 0.
+the rows of a batch number. The rows of a backlog have the number -1, and batches of the stream
+begin with 0.
 
 Flink: FLIP-327.
 """

@@ -66,13 +66,13 @@ class LocalKeyedTransformation:
         return f"LocalKeyedTransformation(key {list(self.rows.key.columns)})"
 
     def window(self, column: str, *, is_merging: bool = False) -> Self:
-        """Rows with a window each, besides their key.
+        """Rows with a window each, beside their key.
 
         Args:
             column: The windows, see ``KeyedStateTransformation.window``; ``assign_windows`` makes
                 them.
-            is_merging: Whether windows merge, as those of sessions do: windows of a key that
-                overlap, or touch, become one window when they are keyed, as in Flink.
+            is_merging: Whether windows merge, like session windows: windows of a key that overlap,
+                or touch, become one window when they are keyed, as in Flink.
 
         Raises:
             ColumnNotFoundError: There is no such column.

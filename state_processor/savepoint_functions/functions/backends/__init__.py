@@ -1,6 +1,6 @@
 """State of keys while a function runs, behind one interface: in memory, one key, or in RocksDB.
 
-``backend`` says what each does. Timers are state, too. Operator state has no keys and is a store of
+``backend`` is the interface. Timers are state, too. Operator state has no keys and is a store of
 its own.
 """
 
