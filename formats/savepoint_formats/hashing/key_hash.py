@@ -69,6 +69,7 @@ from savepoint_formats.hashing.unstable_hashes import (
 from savepoint_formats.key_groups.ranges import finish_words, key_groups_of, mix_words
 from savepoint_formats.program.encode import Encoder
 from savepoint_formats.values.arrow_types import ROW_KIND, ROW_KINDS, arrow_type
+from savepoint_formats.values.element_rows import Collections
 from savepoint_formats.values.kinds.precise_times import precise_times
 
 if TYPE_CHECKING:
@@ -344,27 +345,20 @@ def _is_valid(column: pa.Array) -> NDArray[np.bool_]:
 
 def _list_hashes(hashes_of: HashesOf, element: Layout, column: pa.ListArray) -> Hashes:
     """The 31-chain of the elements of each list."""
-    start, sizes = _extent(column)
-    elements = column.values.slice(start, int(sizes.sum()))
-    return list_hashes(hashes_of(element, elements), sizes)
+    lists = Collections(column)
+    return list_hashes(hashes_of(element, lists.elements), lists.lengths)
 
 
 def _entry_sums(hashes_of: HashesOf, layout: layouts.MapOf, column: pa.Array) -> Hashes:
     """The sum of key xor value of each map, or of each list of pairs."""
-    start, sizes = _extent(column)
-    keys, items = column.values.slice(start, int(sizes.sum())).flatten()
+    maps = Collections(column)
+    keys, items = maps.elements.flatten()
     hashes = hashes_of(layout.key, keys) ^ hashes_of(layout.value, items)
     totals = np.zeros(len(hashes) + 1, np.int32)
     np.cumsum(hashes, dtype=np.int32, out=totals[1:])
-    ends = np.cumsum(sizes)
-    sums: Hashes = totals[ends] - totals[ends - sizes]
+    ends = np.cumsum(maps.lengths)
+    sums: Hashes = totals[ends] - totals[ends - maps.lengths]
     return sums
-
-
-def _extent(column: pa.Array) -> tuple[int, NDArray[np.int64]]:
-    """Where the elements of lists begin in Arrow's array, and the length of each list."""
-    offsets = column.offsets.to_numpy().astype(np.int64)
-    return int(offsets[0]), np.diff(offsets)
 
 
 def _byte_chains(column: pa.BinaryArray) -> Hashes:

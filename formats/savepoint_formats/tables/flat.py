@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from savepoint_formats.errors import StateNotFoundError
 from savepoint_formats.printable import alternatives
+from savepoint_formats.values.element_rows import Collections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,6 +100,5 @@ def _row_sizes(values: pa.Array) -> NDArray[np.float64]:
 def _as_lists(collections: pa.Array) -> pa.ListArray:
     if not pa.types.is_map(collections.type):
         return collections
-    fields = [collections.type.key_field, collections.type.item_field]
-    entries = pa.StructArray.from_arrays([collections.keys, collections.items], fields=fields)
-    return pa.ListArray.from_arrays(collections.offsets, entries, mask=collections.is_null())
+    maps = Collections(collections)
+    return maps.with_elements(maps.elements)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+
+from savepoint_formats.values.element_rows import Collections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -74,17 +77,16 @@ def _hashable(value: Value, kind: pa.DataType) -> Hashable:
 
 
 def _lists(array: pa.ListArray | pa.MapArray, leaf: Leaf) -> list[Value]:
-    """Elements of each row; for a map, pairs of key and value."""
-    offsets = array.offsets.to_pylist()
-    first, end = offsets[0], offsets[-1]
+    """Elements of each row; of a map, pairs of key and value."""
+    collections = Collections(array)
     elements: list[Value]
     if pa.types.is_map(array.type):
-        keys = values_with(array.keys[first:end], leaf)
-        items = values_with(array.items[first:end], leaf)
+        keys, items = (values_with(it, leaf) for it in (collections.keys, collections.items))
         elements = list(zip(keys, items, strict=True))
     else:
-        elements = values_with(array.values[first:end], leaf)
-    return [elements[start - first : stop - first] for start, stop in pairwise(offsets)]
+        elements = values_with(collections.elements, leaf)
+    ends = np.cumsum(collections.lengths).tolist()
+    return [elements[start:end] for start, end in pairwise([0, *ends])]
 
 
 def _with_nulls(values: list[Value], array: pa.Array) -> list[Value]:
