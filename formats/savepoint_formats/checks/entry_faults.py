@@ -263,7 +263,7 @@ def _errors(read: Decode, entries: StoredEntries) -> Iterator[tuple[int, FormatE
 
 def _section_fault(error: SavepointError, part: KeyGroupRange, file: str) -> Fault:
     is_one = len(part) == 1
-    cost = f"what the state has in {'this key group' if is_one else 'these key groups'}"
+    cost = f"the state's entries in {'this key group' if is_one else 'these key groups'}"
     fault = Fault.of(Check.SECTIONS, error, file="" if _path(error) else file, cost=cost)
     return replace(fault, key_group=str(part.start) if is_one else str(part))
 

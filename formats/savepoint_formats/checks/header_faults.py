@@ -90,7 +90,7 @@ def header_faults(
         try:
             infos = look()
         except SavepointError as error:
-            fault = Fault.of(check, error, file=path, cost=f"all that {path} has")
+            fault = Fault.of(check, error, file=path, cost=f"everything in {path}")
             yield replace(fault, subtask=subtask.index)
         else:
             for info in infos or ():
@@ -107,7 +107,7 @@ def _info_faults(info: StateMetaInfo, path: str, subtask: int) -> Iterator[Fault
     ]
     state_type = info.option(KEYED_STATE_TYPE)
     if state_type not in _KEYED_TYPES:
-        problems.append(f"the header says {printable(state_type)!r}, which is no type of state")
+        problems.append(f"the header says {printable(state_type)!r}, which is not a type of state")
     for problem in problems:
         yield Fault(
             Severity.DAMAGE,

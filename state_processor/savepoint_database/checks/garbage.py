@@ -185,7 +185,7 @@ class Garbage:
                 " files are needed"
             )
         if search.snapshots() != search.seen:
-            raise RefusedError(f"a snapshot was completed below {path} meanwhile: look again")
+            raise RefusedError(f"a snapshot was completed below {path} meanwhile: run it again")
         files = tuple(file if file.kept else search.deleted(file) for file in garbage.files)
         deleted = [file for file in files if file.is_deleted]
         return replace(
@@ -205,7 +205,7 @@ class _Search:
         with reading_errors(path):
             info = location.filesystem.get_file_info(location.path)
         if info.type != fs.FileType.Directory:
-            raise SavepointNotFoundError(f"{path} is no directory")
+            raise SavepointNotFoundError(f"{path} is not a directory")
         self.path = path
         self.root = Location(location.filesystem, real_path(location))
         self.roots = ((path, self.root), *((other, Location.of(other)) for other in others))

@@ -86,7 +86,7 @@ def test_a_type_of_state_that_there_is_not_is_named(samples: Path, tmp_path: Pat
     path = with_infos(samples / STATES, tmp_path / "changed", of_type("memos", "QUEUE"))
     found = Savepoint.open(str(path)).verify()
     assert {about(fault)[:4] for fault in found.faults} == {(*HEADERS, "stateful", "memos")}
-    assert "'QUEUE', which is no type of state" in found.faults[0].problem
+    assert "'QUEUE', which is not a type of state" in found.faults[0].problem
 
 
 def test_states_of_a_changelog_are_looked_at(tmp_path: Path) -> None:
