@@ -45,6 +45,8 @@ _SMOKE = ROOT / "tests" / "spark" / "test_smoke.py"
 # Tests that compile all there is to compile, and tests that need no machine code, in this order.
 _COMPILING = ("unit/formats/program", "unit/formats/state_files", "unit/formats/pass_through")
 _COMPILING_NOTHING = (
+    # One of these mostly waits for a store that refuses requests; as the last test it would run alone.
+    "unit/test_strikes",
     *("unit/formats/metadata", "unit/formats/new_snapshot", "unit/formats/snapshots"),
     *("unit/formats/test_two_writers", "unit/savepoint_functions/functions/backends"),
     *("unit/formats/java", "unit/formats/kafka", "unit/formats/layout"),
