@@ -7,7 +7,6 @@ is believed. The elements of a list may still be told apart, even if the fields 
 
 from __future__ import annotations
 
-from collections.abc import Container
 from dataclasses import replace
 from functools import partial
 from itertools import islice, pairwise
@@ -30,7 +29,7 @@ from savepoint_formats.values.state_entries import DELIMITER, Delimited
 from savepoint_formats.values.undecoded import HiddenEnds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterator, Sequence
 
     from savepoint_formats.values.kryo.dialect import KryoDialect
 
@@ -103,14 +102,8 @@ def starts_of_entries(
     return None
 
 
-class _Everywhere(Container[int]):
-    """All places."""
-
-    def __contains__(self, place: object) -> bool:
-        return True
-
-
-EVERYWHERE = _Everywhere()
+EVERYWHERE: Container[int] = range(1 << 62)
+"""All places."""
 
 
 class _Separation:
