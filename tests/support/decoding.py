@@ -49,7 +49,7 @@ def has_type(layout: Layout) -> bool:
 
 def general_paths(layout: Layout) -> list[str]:
     """The columns that take the general path; the root is one if all of them do."""
-    return [column.path for column in program(layout).columns if column.storage == Storage.PIECES]
+    return [column.path for column in program(layout).columns if column.storage == Storage.RANGES]
 
 
 LAYOUTS = ANY.filter(lambda drawn: has_type(drawn[0]))

@@ -154,7 +154,7 @@ class Assembly(Listing):
             del self.ops[ops:], self.drafts[drafts:], self.general[general:]
             self.general.append(error.args)
             self.needs_end = needs_end or not self._frames
-            draft.storage, draft.layout = Storage.PIECES, layout
+            draft.storage, draft.layout = Storage.RANGES, layout
             draft.children, draft.names = (), ()
             self.emit(Op.REST, draft.number)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from savepoint_formats.program.program import Column, Program
 
-    Pieces = Callable[[Column, npt.NDArray[np.int64], npt.NDArray[np.int64]], pa.Array]
+    ReadRanges = Callable[[Column, npt.NDArray[np.int64], npt.NDArray[np.int64]], pa.Array]
 
 _ALIGNMENT = 64
 _MAX_OFFSET = (1 << 31) - 1
@@ -57,15 +57,15 @@ class Buffers:
             if position >= 0:
                 self._memory[position : position + 8] = 0  # the first row begins at 0
 
-    def array(self, rows: int, pieces: Pieces) -> pa.Array:
+    def array(self, rows: int, read_ranges: ReadRanges) -> pa.Array:
         """The rows that the kernel has filled.
 
-        ``pieces`` gives the values of a column of the general path between positions; a null has
+        ``read_ranges`` gives the values of a column of the general path between positions; a null has
         the end -1.
         """
-        return self._array(0, rows, pieces)
+        return self._array(0, rows, read_ranges)
 
-    def _array(self, number: int, rows: int, pieces: Pieces) -> pa.Array:
+    def _array(self, number: int, rows: int, read_ranges: ReadRanges) -> pa.Array:
         column = self.program.columns[number]
         match column.storage:
             case Storage.NOTHING:
@@ -86,15 +86,15 @@ class Buffers:
                 return self._from_buffers(number, rows, *parts)
             case Storage.LIST:
                 offsets = self._bytes(number, _OFFSETS, 4 * (rows + 1)).view(np.int32)
-                elements = self._array(column.children[0], int(offsets[rows]), pieces)
+                elements = self._array(column.children[0], int(offsets[rows]), read_ranges)
                 offsets_buffer = self._buffer(number, _OFFSETS)
                 return self._from_buffers(number, rows, offsets_buffer, children=[elements])
             case Storage.STRUCT:
-                children = [self._array(child, rows, pieces) for child in column.children]
+                children = [self._array(child, rows, read_ranges) for child in column.children]
                 return self._from_buffers(number, rows, children=children)
-            case Storage.PIECES:
+            case Storage.RANGES:
                 starts = self._longs(number, _VALUES, rows)
-                return pieces(column, starts, self._longs(number, _OFFSETS, rows))
+                return read_ranges(column, starts, self._longs(number, _OFFSETS, rows))
 
     def _from_buffers(
         self, number: int, rows: int, *parts: pa.Buffer, children: list[pa.Array] | None = None
@@ -160,7 +160,7 @@ def _parts_of(column: Column, rows: int, capacity: int) -> Iterator[tuple[int, i
             yield _OFFSETS, 4 * (rows + 1)
         case Storage.LIST:
             yield _OFFSETS, 4 * (rows + 1)
-        case Storage.PIECES:
+        case Storage.RANGES:
             yield _VALUES, 8 * rows
             yield _OFFSETS, 8 * rows
     if column.is_nullable:

@@ -184,8 +184,8 @@ class _Decoding:
     def _room(self, size: int, scale: float) -> tuple[int, int]:
         """Rows and bytes to make room for."""
         rows = self.count - self.record
-        share = min(1.0, scale * MAX_MEMORY / (1 + memory_size(self.program, rows, size)))
-        return max(1, int(rows * share)), int(size * share)
+        fraction = min(1.0, scale * MAX_MEMORY / (1 + memory_size(self.program, rows, size)))
+        return max(1, int(rows * fraction)), int(size * fraction)
 
     def _walk(self, buffers: Buffers) -> pa.Array:
         """Fills buffers until they are full or the records end."""
@@ -195,7 +195,7 @@ class _Decoding:
             if status != REFUSED:
                 break
             self._read_refused()
-        return buffers.array(row, self._pieces)
+        return buffers.array(row, self._range_values)
 
     def _take(self, job: Walk) -> tuple[int, int, int, int]:
         if self._graphs is not None:
@@ -299,7 +299,7 @@ class _Decoding:
         view.position = view.end
         return reader, value
 
-    def _pieces(self, column: Column, starts: Positions, ends: Positions) -> pa.Array:
+    def _range_values(self, column: Column, starts: Positions, ends: Positions) -> pa.Array:
         """The values of a column for another program, or for the general path."""
         assert column.layout is not None
         if int((ends - starts)[ends >= 0].sum()) > len(self.chunk):
@@ -307,10 +307,12 @@ class _Decoding:
                 f"values of {column.path} that share bytes", self.position, FormatError
             )
         inner = program_of(column.layout, self.program.kryo, reads_graphs=False)
-        if inner.columns[0].storage != Storage.PIECES:
+        if inner.columns[0].storage != Storage.RANGES:
             return self._inner_records(inner, starts, ends)
         ranges = zip(starts.tolist(), ends.tolist(), strict=True)
-        values = [self._piece(column.layout, *each) if each[1] >= 0 else None for each in ranges]
+        values = [
+            self._range_value(column.layout, *each) if each[1] >= 0 else None for each in ranges
+        ]
         return pa.array(values, column.type)
 
     def _inner_records(self, inner: Program, starts: Positions, ends: Positions) -> pa.Array:
@@ -328,7 +330,7 @@ class _Decoding:
         numbers[rows] = np.arange(len(rows))
         return values.take(pa.array(numbers, mask=ends < 0))
 
-    def _piece(self, layout: Layout, start: int, end: int) -> Any:
+    def _range_value(self, layout: Layout, start: int, end: int) -> Any:
         view = self.chunk.view(start, end)
         try:
             _, value = self._read(layout, view, end, is_whole=True)

@@ -111,12 +111,12 @@ class Encoder:
         """The bytes of values that were not decoded. Reading them must give the same rows again."""
         lost = column.take(pa.array(rows))
         values = zip(plain_values(lost), rows.tolist(), strict=True)
-        pieces = [_written(self.layout, value, "$", row) for value, row in values]
-        ends = np.cumsum([len(piece) for piece in pieces])
-        chunk = Chunk(np.frombuffer(b"".join(pieces), np.uint8))
+        encoded = [_written(self.layout, value, "$", row) for value, row in values]
+        ends = np.cumsum([len(record) for record in encoded])
+        chunk = Chunk(np.frombuffer(b"".join(encoded), np.uint8))
         reading = program(self.layout, written_dialect(self.layout))
         for index, (given, row) in enumerate(zip(comparable(lost), rows.tolist(), strict=True)):
-            end, size = ends[index], len(pieces[index])
+            end, size = ends[index], len(encoded[index])
             try:
                 again = decode(reading, chunk, np.array([end - size]), np.array([end]))
                 is_same = comparable(again) == [given]
@@ -124,7 +124,7 @@ class Encoder:
                 is_same = False
             if not is_same:
                 raise UnencodableError(_CHANGED, "$", row)
-        return pa.array(pieces, pa.large_binary())
+        return pa.array(encoded, pa.large_binary())
 
 
 def encode_what_fits(prepared: Program, column: pa.Array) -> tuple[pa.LargeBinaryArray, list[int]]:
@@ -158,7 +158,7 @@ class _Encoding:
     def __init__(self, prepared: Program, column: pa.Array) -> None:
         self.program = prepared
         self.column = column
-        self.sources = SourceColumns(prepared, column, _pieces)
+        self.sources = SourceColumns(prepared, column, _encoded)
         self.offsets = np.zeros(len(column) + 1, np.int64)
         self.data = np.empty(capacity(prepared, self.sources) + _SLACK, np.uint8)
         self.refused: dict[int, bytes] = {}
@@ -267,23 +267,23 @@ def _has_undecoded(array: pa.Array) -> NDArray[np.bool_]:
     return has_bytes
 
 
-def _pieces(column: Column, array: pa.Array, records: list[int]) -> pa.LargeBinaryArray:
+def _encoded(column: Column, array: pa.Array, records: list[int]) -> pa.LargeBinaryArray:
     """The bytes of values that take the general path; empty for values outside of records."""
     layout = column.layout
     assert layout is not None
     if isinstance(layout, _RAW) and array.type in (OBJECT_TYPE, UNDECODED_TYPE):
         return array.field("bytes").cast(pa.large_binary())
-    if written_program(layout).columns[0].storage != Storage.PIECES:
+    if written_program(layout).columns[0].storage != Storage.RANGES:
         return _inner_records(column, array, records)
     # If the layout knows no null, the kernel writes a flag for it.
     is_flagged = column.is_nullable and not knows_null(layout)
-    pieces = [
+    encoded = [
         b""
         if record < 0 or (value is None and is_flagged)
         else _written(layout, value, column.path, record)
         for value, record in zip(plain_values(array), records, strict=True)
     ]
-    return pa.array(pieces, pa.large_binary())
+    return pa.array(encoded, pa.large_binary())
 
 
 def _inner_records(column: Column, array: pa.Array, records: list[int]) -> pa.LargeBinaryArray:

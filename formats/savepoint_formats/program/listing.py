@@ -96,7 +96,7 @@ class Listing:
                 self.emit(Op.ZERO, draft.number, 4)
             case Storage.BYTES | Storage.LIST:
                 self.emit(Op.PAD, draft.number)
-            case Storage.PIECES:
+            case Storage.RANGES:
                 self.emit(Op.NO_REST, draft.number)
             case Storage.STRUCT:
                 for child in draft.children:

@@ -54,7 +54,7 @@ class Storage(IntEnum):
     """Offsets of elements, which are another column; lists and maps."""
     STRUCT = 7
     """Other columns."""
-    PIECES = 8
+    RANGES = 8
     """Where bytes for the general path begin and end."""
 
 
@@ -125,9 +125,9 @@ class Program:
         return self.columns[0].type
 
     @property
-    def has_pieces(self) -> bool:
+    def has_ranges(self) -> bool:
         """Whether it leaves anything to the general path."""
-        return any(column.storage == Storage.PIECES for column in self.columns)
+        return any(column.storage == Storage.RANGES for column in self.columns)
 
     def __str__(self) -> str:
         instructions = (
@@ -163,7 +163,7 @@ _JUMPS = frozenset(
 )
 ON_SLOTS = frozenset(
     {Op.MASK, Op.UNMASK, Op.FRAME, Op.UNFRAME, Op.MARK, Op.LENGTH_SUFFIX}
-    | {Op.SECTION, Op.PIECE, Op.LEAVE, Op.KEYS, Op.VALUES}
+    | {Op.SECTION, Op.NESTED_SECTION, Op.LEAVE, Op.KEYS, Op.VALUES}
 )
 _WITHOUT_COLUMN = frozenset(
     {

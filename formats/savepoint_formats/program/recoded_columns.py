@@ -136,7 +136,7 @@ def _bulk_recoding(
     )
     programs = (recoding.reads, recoding.writes, recoding.anew)
     is_known = (
-        not any(made.has_pieces for made in programs) and recoding.reads.graph_classes is not None
+        not any(made.has_ranges for made in programs) and recoding.reads.graph_classes is not None
     )
     return recoding if is_known and recoding.reads.type == recoding.anew.type else None
 

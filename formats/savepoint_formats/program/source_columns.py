@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from savepoint_formats.program.program import Column, Program
 
     Rows = npt.NDArray[np.int64]
-    Pieces = Callable[[Column, pa.Array, list[int]], pa.LargeBinaryArray]
+    Encode = Callable[[Column, pa.Array, list[int]], pa.LargeBinaryArray]
 
 _VALUES, _OFFSETS, _VALIDITY, _FIRST = range(ENTRY_SIZE // 8)
 _FLOATS: dict[pa.DataType, npt.DTypeLike] = {pa.float32(): np.float32, pa.float64(): np.float64}
@@ -64,7 +64,7 @@ class SourceColumns:
     Args:
         program: The program.
         array: The values, of the program's type.
-        pieces: Encodes the values of a column of the general path, given their records or -1.
+        encode: Encodes the values of a column of the general path, given their records or -1.
 
     Attributes:
         table: The table of columns for the kernel.
@@ -75,11 +75,11 @@ class SourceColumns:
         UnencodableError: A value of the general path cannot be written.
     """
 
-    def __init__(self, program: Program, array: pa.Array, pieces: Pieces) -> None:
+    def __init__(self, program: Program, array: pa.Array, encode: Encode) -> None:
         self.table = np.zeros((len(program.columns), ENTRY_SIZE // 8), np.int64)
         self.columns: dict[int, SourceColumn] = {}
         self.program = program
-        self._pieces = pieces
+        self._encode = encode
         self._held: list[object] = []
         self._add(0, array, range(len(array)), -1)
 
@@ -107,8 +107,8 @@ class SourceColumns:
                 self._set(number, _OFFSETS, array, 1, 4)
                 self._check_lengths(number, array, rows)
                 self._check_texts(number, array, rows)
-            case Storage.PIECES:
-                self._add_pieces(number, array, rows)
+            case Storage.RANGES:
+                self._add_encoded(number, array, rows)
             case Storage.LIST:
                 self._set(number, _OFFSETS, array, 1, 4)
                 self._add(column.children[0], *_elements(array, rows), number)
@@ -148,14 +148,14 @@ class SourceColumns:
         indexes = pc.index_in(array, pa.array(names, pa.utf8()))
         self._hold(number, _VALUES, indexes.fill_null(-1).to_numpy())
 
-    def _add_pieces(self, number: int, array: pa.Array, rows: range) -> None:
+    def _add_encoded(self, number: int, array: pa.Array, rows: range) -> None:
         records = self.records(number, np.arange(rows.start, rows.stop))
-        pieces = self._pieces(
+        encoded = self._encode(
             self.program.columns[number], array[rows.start : rows.stop], records.tolist()
         )
-        self.columns[number] = SourceColumn(pieces, range(len(pieces)), -1)
-        self._set(number, _VALUES, pieces, 2, 0)
-        self._set(number, _OFFSETS, pieces, 1, 8)
+        self.columns[number] = SourceColumn(encoded, range(len(encoded)), -1)
+        self._set(number, _VALUES, encoded, 2, 0)
+        self._set(number, _OFFSETS, encoded, 1, 8)
         self.table[number, _OFFSETS] -= 8 * rows.start
 
     def _check_nulls(self, number: int, array: pa.Array, rows: range) -> None:
@@ -223,7 +223,7 @@ def _forbids_null(column: Column) -> bool:
     match column.storage:
         case Storage.NOTHING | Storage.ROW_KINDS | Storage.NAMES:  # the kernel refuses null names
             return column.forbids_null
-        case Storage.PIECES if column.layout is not None and knows_null(column.layout):
+        case Storage.RANGES if column.layout is not None and knows_null(column.layout):
             return False
         case _:
             return column.forbids_null or not column.is_nullable

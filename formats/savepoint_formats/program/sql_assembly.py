@@ -99,7 +99,7 @@ def _slot(sql: LogicalType, draft: Draft, listing: Listing) -> None:
     elif root == "DISTINCT_TYPE":
         _slot(children[0], draft, listing)
     elif root in ("ROW", "STRUCTURED_TYPE", "ARRAY", "MAP", "MULTISET"):
-        _piece(sql, draft, listing)
+        _nested(sql, draft, listing)
     elif isinstance(sql.embedded, Opaque):
         content, reason = listing.fields(draft, ("bytes", "reason"))
         content.storage, content.density = Storage.BYTES, 1
@@ -107,16 +107,16 @@ def _slot(sql: LogicalType, draft: Draft, listing: Listing) -> None:
         listing.emit(Op.SLOT_RAW, content.number)
         listing.emit(Op.CONSTANT, reason.number)
     elif sql.embedded is not None:
-        draft.storage, draft.layout = Storage.PIECES, sql.embedded
-        listing.emit(Op.SLOT_PIECE, draft.number)
+        draft.storage, draft.layout = Storage.RANGES, sql.embedded
+        listing.emit(Op.SLOT_RANGE, draft.number)
     else:  # NULL, which is always null
         draft.storage = Storage.NOTHING
         listing.emit(Op.REFUSE)
 
 
-def _piece(sql: LogicalType, draft: Draft, listing: Listing) -> None:
+def _nested(sql: LogicalType, draft: Draft, listing: Listing) -> None:
     slot = listing.slot()
-    listing.emit(Op.PIECE, slot)
+    listing.emit(Op.NESTED_SECTION, slot)
     match sql.root, sql.children:
         case "ARRAY", (element,):
             _array(element, draft, listing)

@@ -125,4 +125,4 @@ def survey_program(layout: Layout, kryo: KryoDialect, tables: GraphTables) -> Pr
     """
     assembly = Assembly(kryo, tables=tables)
     assembled = assembly.assembled(layout, hides="nothing")
-    return None if assembled.has_pieces else assembled
+    return None if assembled.has_ranges else assembled

@@ -105,7 +105,7 @@ class Op(IntEnum):
     # --- binary rows, arrays and maps of SQL: sections, whose fields do not lie in order
     SECTION = 34
     """s: all bytes up to the end are the section; s keeps the outer one."""
-    PIECE = 35
+    NESTED_SECTION = 35
     """s: the section is where the slot says; s keeps the outer one."""
     LEAVE = 36
     """s: back to the section before."""
@@ -192,7 +192,7 @@ class Op(IntEnum):
     """c n: of at most n digits."""
     SLOT_TIMESTAMP = 82
     """c n: of precision n; c as in TIMESTAMP."""
-    SLOT_PIECE = 83
+    SLOT_RANGE = 83
     """c: as REST, the bytes where the slot says."""
 
     # --- objects of Kryo; what differs between its versions goes by that of the graph

@@ -43,7 +43,7 @@ _DECIMAL_SIZE = 16
 
 
 @part
-def piece(slot: int, section: int, end: int) -> tuple[int, int]:
+def slot_range(slot: int, section: int, end: int) -> tuple[int, int]:
     """Start and size of a slot's value; the start is REFUSED if it lies outside the section."""
     size = load_native_unsigned_int(slot)
     offset = load_native_unsigned_int(slot + 4)
@@ -51,13 +51,13 @@ def piece(slot: int, section: int, end: int) -> tuple[int, int]:
 
 
 @part
-def inline_or_piece(slot: int, section: int, end: int) -> tuple[int, int]:
-    """Like ``piece``, for a slot that itself has room for up to seven bytes."""
+def inline_or_range(slot: int, section: int, end: int) -> tuple[int, int]:
+    """Like ``slot_range``, for a slot that itself has room for up to seven bytes."""
     last = load_byte(slot + _SLOT - 1)
     if last & _INLINE:
         size = last & ~_INLINE
         return (slot if size <= _MAX_INLINE_SIZE else REFUSED), size
-    return piece(slot, section, end)
+    return slot_range(slot, section, end)
 
 
 @part
@@ -89,8 +89,8 @@ def read_slot(
         return append_slot_bytes(column, row, slot, section, end)
     elif op == Op.SLOT_RAW:
         return append_slot_raw(column, row, slot, section, end)
-    elif op == Op.SLOT_PIECE:
-        begin, size = piece(slot, section, end)
+    elif op == Op.SLOT_RANGE:
+        begin, size = slot_range(slot, section, end)
         store_long(values(column) + 8 * row, begin - data)
         store_long(ends(column) + 8 * row, begin + size - data)
         return begin
@@ -106,21 +106,21 @@ def read_slot(
 @part
 def append_slot_text(column: int, row: int, slot: int, section: int, end: int) -> int:
     """CHAR, VARCHAR."""
-    start, size = inline_or_piece(slot, section, end)
+    start, size = inline_or_range(slot, section, end)
     return start if start < 0 else append_utf8(column, row, start, start + size, size)
 
 
 @part
 def append_slot_bytes(column: int, row: int, slot: int, section: int, end: int) -> int:
     """BINARY, VARBINARY."""
-    start, size = inline_or_piece(slot, section, end)
+    start, size = inline_or_range(slot, section, end)
     return start if start < 0 else append_bytes(column, row, start, start + size, size)
 
 
 @part
 def append_slot_raw(column: int, row: int, slot: int, section: int, end: int) -> int:
     """RAW."""
-    start, size = piece(slot, section, end)
+    start, size = slot_range(slot, section, end)
     return start if start < 0 else append_bytes(column, row, start, start + size, size)
 
 
@@ -131,7 +131,7 @@ def read_slot_decimal(
     """Whether the kernel takes a DECIMAL."""
     if precision <= MAX_LONG_DIGITS:
         return store_decimal(column, row, load_native_long(slot), precision)
-    start, size = piece(slot, section, end)
+    start, size = slot_range(slot, section, end)
     return start >= 0 and store_long_decimal(column, row, start, size, precision)
 
 
@@ -192,8 +192,8 @@ def padded(section: int, position: int) -> int:
 
 
 @part
-def write_piece(slot: int, section: int, start: int, end: int) -> int:
-    """The mirror of ``piece`` for bytes behind the section; returns where their padding ends."""
+def write_range(slot: int, section: int, start: int, end: int) -> int:
+    """The mirror of ``slot_range`` for bytes behind the section; returns where their padding ends."""
     store_int(slot, end - start)
     store_int(slot + 4, start - section)
     return padded(section, end)
@@ -219,8 +219,8 @@ def write_slot(
     if op == Op.SLOT_LONG:
         store_long(slot, load_native_long(values(column) + 8 * row))
         return position
-    if op == Op.SLOT_PIECE:
-        return write_piece(slot, section, position, write_rest(column, row, position))
+    if op == Op.SLOT_RANGE:
+        return write_range(slot, section, position, write_rest(column, row, position))
     if op == Op.SLOT_TEXT or op == Op.SLOT_BYTES:
         return write_slot_bytes(column, row, slot, section, position)
     if op == Op.SLOT_RAW:
@@ -236,7 +236,7 @@ def write_slot_raw(column: int, row: int, slot: int, section: int, position: int
     start = used(column, row)
     size = used(column, row + 1) - start
     copy(position, values(column) + start, size)
-    return write_piece(slot, section, position, position + size)
+    return write_range(slot, section, position, position + size)
 
 
 @part

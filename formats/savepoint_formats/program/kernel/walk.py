@@ -43,8 +43,8 @@ from savepoint_formats.program.kernel.row_slots import (
     bit,
     element_start,
     null_size,
-    piece,
     read_slot,
+    slot_range,
 )
 from savepoint_formats.program.kernel.status import DONE, FULL, REFUSED
 from savepoint_formats.program.kernel.text_columns import varint
@@ -294,7 +294,7 @@ def walk_records(  # noqa: PLR0912, PLR0915 - a case per opcode
                 position = end
 
             # --- binary rows, arrays and maps of SQL
-            elif op == Op.SECTION or op == Op.PIECE or op == Op.KEYS:
+            elif op == Op.SECTION or op == Op.NESTED_SECTION or op == Op.KEYS:
                 store_long(kept + 24, section)
                 store_long(kept + 32, section_end)
                 store_long(kept + 40, next_slot)
@@ -304,8 +304,8 @@ def walk_records(  # noqa: PLR0912, PLR0915 - a case per opcode
                     section = position
                     size = end - position
                     position = end
-                elif op == Op.PIECE:
-                    section, size = piece(slot, section, section_end)
+                elif op == Op.NESTED_SECTION:
+                    section, size = slot_range(slot, section, section_end)
                 else:
                     size = load_native_int(section) if section_end - section >= 4 else -1
                     section += 4

@@ -37,7 +37,7 @@ from savepoint_formats.program.kernel.row_slots import (
     null_size,
     padded,
     set_bit,
-    write_piece,
+    write_range,
     write_slot,
 )
 from savepoint_formats.program.kernel.status import DONE, REFUSED
@@ -234,8 +234,8 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
                     mask += 2
 
             # --- sections
-            elif op == Op.SECTION or op == Op.PIECE or op == Op.KEYS:
-                store_long(kept, slot if op == Op.PIECE else 0)
+            elif op == Op.SECTION or op == Op.NESTED_SECTION or op == Op.KEYS:
+                store_long(kept, slot if op == Op.NESTED_SECTION else 0)
                 store_long(kept + 24, section)
                 store_long(kept + 40, next_slot)
                 store_long(kept + 48, slot_size)
@@ -253,7 +253,7 @@ def _write(  # noqa: PLR0912, PLR0915 - a case per opcode
                 slot_size = load_native_long(kept + 48)
                 next_bit = load_native_long(kept + 56)
                 if slot:
-                    position = write_piece(slot, section, start, position)
+                    position = write_range(slot, section, start, position)
             elif op == Op.ROW:
                 next_slot = section + null_size(argument)
                 slot_size = 8
