@@ -101,18 +101,33 @@ def append_units(column: int, row: int, position: int, end: int, count: int) -> 
     if done == count:
         use(column, row, start + count)
         return position + count
-    return _append_wide_units(column, row, position + done, end, start + done, count - done)
+    return append_wide_units(column, row, position + done, end, start + done, count - done, False)
 
 
 @part
-def _append_wide_units(
-    column: int, row: int, position: int, end: int, start: int, count: int
+def next_unit(position: int, end: int) -> tuple[int, int]:
+    """A unit of one to three bytes, and where the next one begins."""
+    first = load_byte(position) if position < end else 0xFF
+    if first < 0x80:
+        return first, position + 1
+    if first >> 5 == 0b110 and end - position >= 2:
+        return (first & 0x1F) << 6 | load_byte(position + 1) & 0x3F, position + 2
+    if first >> 4 == 0b1110 and end - position >= 3:
+        middle = (load_byte(position + 1) & 0x3F) << 6
+        return (first & 0x0F) << 12 | middle | load_byte(position + 2) & 0x3F, position + 3
+    return 0, REFUSED
+
+
+@part
+def append_wide_units(
+    column: int, row: int, position: int, end: int, start: int, count: int, is_kryo: bool
 ) -> int:
+    """Units of which not all are ASCII, from byte ``start`` of the column on."""
     target = values(column) + start
     last = values(column) + capacity(column) - _MAX_UNIT_SIZE - 1
     high = 0
     for _ in range(count):
-        unit, position = varint(position, end)
+        unit, position = next_unit(position, end) if is_kryo else varint(position, end)
         if position < 0 or unit > 0xFFFF:
             return REFUSED
         if target > last:

@@ -53,7 +53,6 @@ from savepoint_formats.program.kernel.kryo.json_output import (
     room_left,
 )
 from savepoint_formats.program.kernel.kryo.kryo_numbers import (
-    flagged,
     kryo_varint,
 )
 from savepoint_formats.program.kernel.kryo.kryo_objects import (
@@ -75,14 +74,13 @@ from savepoint_formats.program.kernel.kryo.kryo_objects import (
     OR_NULL,
     OUT,
     SHOWN,
-    SORTED,
     STACK,
     TRACKED,
     WITHOUT_NULL,
     any_class,
     is_stream,
     number_object,
-    skip_no_comparator,
+    read_count,
 )
 from savepoint_formats.program.kernel.status import FULL, REFUSED
 
@@ -274,7 +272,7 @@ def walk_graph(  # noqa: PLR0912, PLR0915 - a case per kind
 
 
 @part
-def skip_head(  # noqa: PLR0912 - the forms of collections
+def skip_head(
     graph: int,
     table: int,
     frame: int,
@@ -297,20 +295,8 @@ def skip_head(  # noqa: PLR0912 - the forms of collections
     elif not is_map and counted == 1 and (is_5 or not form & FINAL):
         number, inner = load_native_long(pair + 8), load_native_long(pair + 16)
     lead = BY_CLASS if number < 0 else OR_NULL
-    flag = False
-    if form & SORTED and not is_5:
-        position = skip_no_comparator(position, end)
+    count, flag, position = read_count(form, position, end, is_5)
     if position < 0:
-        return REFUSED
-    if kind == LIST and is_5 and not is_map:
-        flag, count, position = flagged(position, end)
-    else:
-        count, position = kryo_varint(position, end)
-    if kind == ARRAY or (is_5 and kind != CLASSED_LIST):
-        count -= 1
-    if position >= 0 and count >= 0 and form & SORTED and is_5:
-        position = skip_no_comparator(position, end)
-    if position < 0 or count > end - position:
         return REFUSED
     if kind == CLASSED_LIST:
         _, position = any_class(graph, table, position, end)

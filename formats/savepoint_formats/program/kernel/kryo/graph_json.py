@@ -50,7 +50,6 @@ from savepoint_formats.program.kernel.kryo.kryo_numbers import (
     ZIGZAG,
     flagged,
     kryo_varint,
-    next_unit,
     read_number,
 )
 from savepoint_formats.program.kernel.kryo.kryo_objects import LIMIT, OUT, POWERS, START
@@ -61,7 +60,7 @@ from savepoint_formats.program.kernel.kryo.kryo_single_values import (
 )
 from savepoint_formats.program.kernel.number_texts import store_decimal
 from savepoint_formats.program.kernel.status import FULL, REFUSED
-from savepoint_formats.program.kernel.text_columns import append_bytes
+from savepoint_formats.program.kernel.text_columns import append_bytes, next_unit
 
 _MOST_BYTES = 1 << 20
 """A longer text may have more values than JSON of the general path."""

@@ -23,7 +23,12 @@ from savepoint_formats.program.kernel.code.memory import (
 )
 from savepoint_formats.program.kernel.columns import capacity, set_valid, use, used, values
 from savepoint_formats.program.kernel.status import FULL, REFUSED
-from savepoint_formats.program.kernel.text_columns import copy_ascii, store_code_point, store_unit
+from savepoint_formats.program.kernel.text_columns import (
+    append_wide_units,
+    copy_ascii,
+    next_unit,
+    store_code_point,
+)
 
 _HIGH_BITS = -0x7F7F7F7F7F7F7F80  # 0x80 in each byte of a word
 _MAX_LONG = (1 << 63) - 1
@@ -155,7 +160,9 @@ def append_kryo_text(column: int, row: int, position: int, end: int) -> int:
         return FULL
     done = copy_ascii(values(column) + start, position, count)
     if done < count:
-        return _append_wide(column, row, position + done, end, start + done, count - done)
+        return append_wide_units(
+            column, row, position + done, end, start + done, count - done, True
+        )
     use(column, row, start + count)
     return position + count
 
@@ -182,41 +189,6 @@ def _append_marked(column: int, row: int, position: int, end: int) -> int:
             use(column, row, start + done)
             return position + done
     return REFUSED if done == end - position else FULL
-
-
-@part
-def _append_wide(column: int, row: int, position: int, end: int, start: int, count: int) -> int:
-    target = values(column) + start
-    last = values(column) + capacity(column) - _MAX_UNIT_SIZE - 1
-    high = 0
-    while count > 0:
-        count -= 1
-        unit, position = next_unit(position, end)
-        if position < 0:
-            return REFUSED
-        if target > last:
-            return FULL
-        target, high = store_unit(target, unit, high)
-        if target < 0:
-            return REFUSED
-    if high:
-        return REFUSED
-    use(column, row, target - values(column))
-    return position
-
-
-@part
-def next_unit(position: int, end: int) -> tuple[int, int]:
-    """A unit of one to three bytes, and where the next one begins."""
-    first = load_byte(position) if position < end else 0xFF
-    if first < 0x80:
-        return first, position + 1
-    if first >> 5 == 0b110 and end - position >= 2:
-        return (first & 0x1F) << 6 | load_byte(position + 1) & 0x3F, position + 2
-    if first >> 4 == 0b1110 and end - position >= 3:
-        middle = (load_byte(position + 1) & 0x3F) << 6
-        return (first & 0x0F) << 12 | middle | load_byte(position + 2) & 0x3F, position + 3
-    return 0, REFUSED
 
 
 @part

@@ -221,7 +221,7 @@ def _read_name(
 
 
 @part
-def read_elements(  # noqa: PLR0912 - the forms of collections
+def read_elements(
     graph: int,
     table: int,
     kept: int,
@@ -240,20 +240,8 @@ def read_elements(  # noqa: PLR0912 - the forms of collections
     is_final = form & FINAL != 0
     lead = OR_NULL if is_final else BY_CLASS
     case = 0
-    count = 1
-    flag = False
-    if form & SORTED and not is_5:
-        position = skip_no_comparator(position, end)
-    if position >= 0 and kind != ONE:
-        if kind == LIST and is_5:
-            flag, count, position = flagged(position, end)
-        else:
-            count, position = kryo_varint(position, end)
-        if kind == ARRAY or (is_5 and kind != CLASSED_LIST):
-            count -= 1
-    if position >= 0 and count >= 0 and form & SORTED and is_5:
-        position = skip_no_comparator(position, end)
-    if position < 0 or count > end - position:
+    count, flag, position = read_count(form, position, end, is_5)
+    if position < 0:
         return count, REFUSED
     if kind == CLASSED_LIST:
         inner = ops + OP_SIZE * load_native_int(at + 8)
@@ -282,6 +270,26 @@ def read_elements(  # noqa: PLR0912 - the forms of collections
     store_long(kept + LEAD, lead)
     store_long(kept + CASE, case)
     return count, position
+
+
+@part
+def read_count(form: int, position: int, end: int, is_5: int) -> tuple[int, bool, int]:
+    """The number of elements, -1 for null; Kryo 5's flag of lists; and where they are, or REFUSED."""
+    kind = form & _COUNTED
+    count = 1
+    flag = False
+    if form & SORTED and not is_5:
+        position = skip_no_comparator(position, end)
+    if position >= 0 and kind != ONE:
+        if kind == LIST and is_5:
+            flag, count, position = flagged(position, end)
+        else:
+            count, position = kryo_varint(position, end)
+        if kind == ARRAY or (is_5 and kind != CLASSED_LIST):
+            count -= 1
+    if position >= 0 and count >= 0 and form & SORTED and is_5:
+        position = skip_no_comparator(position, end)
+    return count, flag, position if count <= end - position else REFUSED
 
 
 @part
