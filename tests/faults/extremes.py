@@ -16,12 +16,20 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from rocksdict import (
+    BottommostLevelCompaction,
+    CompactOptions,
+    IngestExternalFileOptions,
+    Rdict,
+    SstFileWriter,
+)
 from support.hand_made import LONG, encoded, header, i32, list_of, meta_info
+from support.rocksdb_databases import files_of, table_options
 from support.sample_rows import SAMPLES
 
 from savepoint_formats.bytes.data_view import DataOutputView
@@ -31,6 +39,7 @@ from savepoint_formats.key_groups.ranges import KeyGroupRange, key_group, key_gr
 from savepoint_formats.layout import Text
 from savepoint_formats.metadata import (
     CheckpointMetadata,
+    InlineStream,
     KeyedHandleType,
     KeyGroupRangeOffsets,
     KeyGroupsHandle,
@@ -48,6 +57,8 @@ _READS = ("describe", "verify", "stats", "doctor", "diff")
 _ENTRY = [("key_size", ">i4"), ("group", "u1"), ("key", ">i8"), ("namespace", "u1"),
           ("size", ">i4"), ("value", ">i8")]  # fmt: skip
 _HEAP_ENTRY = [("namespace", "u1"), ("key", ">i8"), ("value", ">i8")]
+_ROCKSDB_KEY = [("group", "u1"), ("key", ">i8"), ("namespace", "u1")]
+_TABLE_KEYS = 2_500_000
 _MAX_PARALLELISM = 128
 _LOOKS = 10
 """How often the memory of many openings is told."""
@@ -214,6 +225,42 @@ def _many_keys(count: int, form: str) -> Callable[[Path], None]:
     return make
 
 
+def _rocksdb(count: int) -> Callable[[Path], None]:
+    """So many longs under as many keys, in tables of a RocksDB."""
+
+    def make(folder: Path) -> None:
+        keys = np.zeros(count, _ROCKSDB_KEY)
+        keys["key"] = numbers = np.arange(count)
+        keys["group"] = key_groups_of(numbers.astype(np.int32), _MAX_PARALLELISM)
+        keys.sort(order=["group", "key"])
+        options, paths = table_options(), []
+        for first in range(0, count, _TABLE_KEYS):
+            some = keys[first : first + _TABLE_KEYS]
+            stored, values = some.tobytes(), some["key"].tobytes()
+            table = SstFileWriter(options)
+            paths.append(str(folder / f"{first}.made"))
+            table.open(paths[-1])
+            for index in range(len(some)):
+                table[stored[10 * index : 10 * index + 10]] = values[8 * index : 8 * index + 8]
+            table.finish()
+        database, moved = Rdict(str(folder), options), IngestExternalFileOptions()
+        moved.set_move_files(True)
+        state = database.create_column_family("s", options)
+        state.ingest_external_file(paths, moved)
+        # Flink's jobs have no tables with ingested entries.
+        written = CompactOptions()
+        written.set_bottommost_level_compaction(BottommostLevelCompaction.force())
+        state.compact_range(None, None, written)
+        state.close()
+        database.close()
+        head = InlineStream("head", header(meta_info("s", "VALUE", LONG), key=LONG))
+        handle = replace(files_of(folder).handle, meta=head)
+        subtask = SubtaskState(0, managed_keyed_state=handle)
+        _write(folder, _operator("a", [subtask], _MAX_PARALLELISM))
+
+    return make
+
+
 def _section(group: int, keys: NDArray[np.int64]) -> Iterator[bytes]:
     entries = np.zeros(len(keys), _ENTRY)
     entries["key_size"], entries["group"], entries["size"] = 10, group, 8
@@ -244,6 +291,9 @@ def _cases(keys: int) -> dict[str, Case]:
         "list of 10 M": Case(_long_list, ("verify", "stats", "diff")),
         f"{millions}, canonical": Case(_many_keys(keys, "canonical"), ("verify", "stats", "diff")),
         f"{millions}, heap": Case(_many_keys(keys, "heap"), ("verify", "stats", "diff")),
+        f"{millions}, RocksDB": Case(
+            _rocksdb(keys), ("describe", "verify", "stats", "diff", "show", "query")
+        ),
         "20 readers at once": Case(_many_keys(keys // 20, "canonical"), ("verify",), readers=20),
     }
 
@@ -251,9 +301,13 @@ def _cases(keys: int) -> dict[str, Case]:
 def _run(case: str, command: str, path: Path, readers: int) -> bool:
     """Runs a command, prints a row of the table; returns whether it ended as it must."""
     words = [str(Path(sys.executable).with_name("savepoint")), command, str(path)]
-    words += {"diff": [str(path)], "copy": [str(path / "copy")], "show": ["-n", "1"]}.get(
-        command, []
-    )
+    words += {
+        "diff": [str(path)],
+        "copy": [str(path / "copy")],
+        "show": ["a.keyed_state", "--uid", "a", "-n", "1"],
+        "query": ["SELECT count(*), sum(s) FROM a.keyed_state", "--uid", "a"],
+        "rescale": [str(path / "rescaled"), "--parallelism", "4"],
+    }.get(command, [])
     words += ["--target", "2.2"] if command == "doctor" else []
     start = time.perf_counter()
     with tempfile.TemporaryFile() as errors:
