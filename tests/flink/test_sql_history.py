@@ -85,8 +85,8 @@ def run(
     write_queries(folder, OPTIONS[request.param])
     home = FlinkHome.cached(request.param)
     home.install()
-    home.compile([Path(__file__).parent / "history_job"], folder / "classes")
-    java = home.java(folder / "classes", ["-Xmx1200m", f"-Djava.io.tmpdir={folder}"])
+    classes = home.compiled([Path(__file__).parent / "history_job"])
+    java = home.java(classes, ["-Xmx1200m", f"-Djava.io.tmpdir={folder}"])
 
     def flink(*steps: str) -> list[str]:
         command = [*java, "plans.HistoryJobs", str(folder), *steps]
