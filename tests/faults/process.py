@@ -43,10 +43,14 @@ class Driver:
             "spark__executor__memory": "1g",
             "spark__executor__instances": "2",
             "spark__deploy__maxExecutorRetries": "-1",
+            # Jobs are small: neither Spark nor Java compiles more than it must.
+            "spark__sql__codegen__wholeStage": "false",
+            "spark__sql__codegen__factoryMode": "NO_CODEGEN",
         }
         command = [sys.executable, "-m", "faults.driver", master]
         command += [f"{name}={value}" for name, value in settings.items()]
         environment = {**os.environ, **variables, "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         if master.startswith("local-cluster"):
             environment["SPARK_HOME"] = str(spark_home(folder))
         with (folder / "driver.log").open("a") as log:
