@@ -68,7 +68,11 @@ class Driver:
         self._answers: deque[dict[str, Any]] = deque()
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
-        self.answer()
+        try:
+            self.answer()
+        except TimeoutError:
+            self.kill()
+            raise
 
     def kill(self) -> None:
         """Kills it, and all that it has started."""

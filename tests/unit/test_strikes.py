@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING
 
 import pytest
+from faults import process
 from faults.points import Points
 from faults.requests import Requests
 from faults.strikes import ACTIONS
@@ -13,7 +16,6 @@ from support.striking_proxy import STRIKES, StrikingProxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from faults.points import Strike
     from support.s3_server import S3Server
@@ -72,3 +74,14 @@ def test_requests_to_a_store_are_struck_and_nothing_is_lost(
     assert [fault for strike in done for fault in strike.faults] == []
     assert {strike.action for strike in done} == {*STRIKES}
     assert all(strike.call for strike in done)
+
+
+def test_a_driver_that_gives_no_answer_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_PATIENCE", 0.0)
+    with pytest.raises(TimeoutError):
+        process.Driver("", tmp_path)
+    # A process may end meanwhile; its link then leads nowhere.
+    folders = map(os.path.realpath, Path("/proc").glob("[0-9]*/cwd"))
+    assert str(tmp_path) not in folders
