@@ -224,8 +224,10 @@ class NewSnapshot:
             self._write_metadata(view.to_bytes())
         # The savepoint is complete, even if something can't be removed.
         with suppress(OSError):
+            self._remove(referred - needed)
+        with suppress(OSError):
             living = {self.write_id, *claims(self._present().values(), is_local=self.is_local)}
-            self._remove((referred | remains_of(present.values(), living)) - needed)
+            self._remove(remains_of(present.values(), living) - referred - needed)
         return {METADATA_FILE: view.position, **{path: present[path].size for path in needed}}
 
     def abort(self) -> None:

@@ -180,8 +180,8 @@ def test_a_store_that_refuses_a_file(s3_server: S3Server, status: int, first: in
 OLD, NEW = (b"old", b"older", b"oldest"), (b"new", b"newer", b"newest")
 
 
-def struck(server: S3Server, bucket: str, action: str, request: str) -> set[str]:
-    """Overwrites a savepoint while a request is struck; returns the old files that stay."""
+def struck(server: S3Server, bucket: str, action: str, request: str, nth: int = 0) -> set[str]:
+    """Overwrites a savepoint while one of such requests is struck; returns old files that stay."""
     uri = server.uri(server.bucket(bucket), "out")
     with StrikingProxy.running(server.address) as proxy:
         through = uri.replace(proxy.store, proxy.address)
@@ -190,7 +190,7 @@ def struck(server: S3Server, bucket: str, action: str, request: str) -> set[str]
         proxy.arm()
         write(through, *OLD, mode="overwrite")
         old = server.keys(bucket)
-        point = next(n for n, done in enumerate(proxy.requests) if done.startswith(request))
+        point = [n for n, done in enumerate(proxy.requests) if done.startswith(request)][nth]
         proxy.arm(point, action)
         write(through, *NEW, mode="overwrite")
         assert proxy.requests[point].startswith(request)
@@ -205,3 +205,7 @@ def test_a_savepoint_is_complete_though_its_flag_stays(s3_server: S3Server) -> N
 def test_an_old_file_that_stays_keeps_no_others(s3_server: S3Server) -> None:
     left = struck(s3_server, "old-file", "denied", "DELETE /old-file/out/operator-state-")
     assert len(left) == 1
+
+
+def test_old_files_go_though_the_store_does_not_tell_which_there_are(s3_server: S3Server) -> None:
+    assert not struck(s3_server, "listing", "denied", "GET /listing?delimiter=", -1)
