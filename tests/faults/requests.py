@@ -93,7 +93,9 @@ class Requests(Points):
     def _place(self, name: str) -> Place:
         place = super()._place(name)
         alone = self._folder / f"{SUMS}-of-{Path(place.source).name}"
-        return replace(place, source=str(alone)) if alone.exists() else place
+        # The only operator of a savepoint can't be removed.
+        is_enough = alone.exists() and not name.startswith("remove-operator")
+        return replace(place, source=str(alone)) if is_enough else place
 
     def _remove(self, place: Place) -> None:
         for key in self._digests(Path(place.target)):
