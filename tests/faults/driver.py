@@ -1,8 +1,9 @@
 """A driver of Spark that writes on demand, each time in a process that is forked off and may be killed.
 
-It reads an order per line: ``{"way": …, "mode": …, "place": [source, target, factor]}``. It answers
-with lines of JSON: the process that writes; if that lives so long how it ended; and ``{"idle": true}``
-once no task runs any more. What is forked has a connection to Java of its own.
+It reads an order per line: ``{"way": …, "mode": …, "places": [[source, target, factor], …]}``, and writes to
+all places at once. It answers with lines of JSON: the process that writes to each place; for each that lives
+so long how it ended; and ``{"idle": true}`` once no task runs any more. What is forked has a connection to Java
+of its own. Jobs of Spark have the target as their group.
 """
 
 from __future__ import annotations
@@ -31,27 +32,27 @@ def _tell(**answer: Any) -> None:
     os.write(1, (json.dumps(answer) + "\n").encode())
 
 
-def _obey(spark: SparkSession | None, order: dict[str, Any]) -> None:
+def _obey(spark: SparkSession | None, way: str, mode: str, place: Place) -> None:
+    end, message = "done", ""
     try:
-        (WAYS | COMMANDS)[order["way"]].write(spark, Place(*order["place"]), order["mode"])
+        if spark is not None:
+            spark.sparkContext.setJobGroup(place.target, way)
+        (WAYS | COMMANDS)[way].write(spark, place, mode)
     except SavepointError as error:
-        _tell(ended=type(error).__name__, message=str(error))
+        end, message = type(error).__name__, str(error)
     except BaseException as error:
-        _tell(
-            ended=f"{type(error).__name__}, which is none of ours", message=traceback.format_exc()
-        )
-    else:
-        _tell(ended="done", message="")
+        end, message = f"{type(error).__name__}, which is none of ours", traceback.format_exc()
+    _tell(ended=end, message=message, target=place.target)
 
 
-def _forked(spark: SparkSession | None, order: dict[str, Any]) -> None:
+def _forked(spark: SparkSession | None, way: str, mode: str, place: Place) -> int:
+    """The process that writes."""
     pid = os.fork()
     if pid:
         _tell(pid=pid)
-        os.waitpid(pid, 0)
-        return
+        return pid
     # A thread has no connection to Java yet; that of this one is the parent's.
-    writer = threading.Thread(target=_obey, args=(spark, order))
+    writer = threading.Thread(target=_obey, args=(spark, way, mode, place))
     writer.start()
     writer.join()
     os._exit(0)
@@ -78,11 +79,14 @@ def main() -> None:
     _tell(ready=os.getpid())
     for line in sys.stdin:
         order = json.loads(line)
-        if order["mode"] == "here":
+        way, mode, places = order["way"], order["mode"], [Place(*one) for one in order["places"]]
+        if mode == "here":
             # What is loaded once is there for all that is forked.
-            _obey(spark, {**order, "mode": "overwrite"})
+            for place in places:
+                _obey(spark, way, "overwrite", place)
         else:
-            _forked(spark, order)
+            for pid in [_forked(spark, way, mode, place) for place in places]:
+                os.waitpid(pid, 0)
             if spark is not None:
                 _end_jobs(spark)
         _tell(idle=True)

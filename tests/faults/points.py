@@ -68,7 +68,7 @@ class Points:
             "STRIKE_CONTROL": str(folder / "control"),
             "SAVEPOINT_MASK_SECRET": SECRET,
         }
-        self._driver = Driver(master, folder, **loaded)
+        self._driver = Driver(master, folder, variables=loaded)
         make_sources(folder)
         if master:
             self._make("bootstrap", Path(), folder / "source")

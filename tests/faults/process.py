@@ -11,11 +11,14 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
+from dataclasses import astuple
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from support.spark_processes import spark_home
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from faults.ways import Place
@@ -32,10 +35,17 @@ class Driver:
     Args:
         master: As Spark has it; empty for a driver without Spark.
         folder: Where Spark leaves its files.
+        more_settings: Settings of Spark beside the usual ones.
         variables: Of its environment, and of all that it starts.
     """
 
-    def __init__(self, master: str, folder: Path, **variables: str) -> None:
+    def __init__(
+        self,
+        master: str,
+        folder: Path,
+        more_settings: Mapping[str, str] = MappingProxyType({}),
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         settings = {
             "spark__local__dir": str(folder / "spark"),
             "spark__sql__shuffle__partitions": "2",
@@ -46,6 +56,7 @@ class Driver:
             # Jobs are small: neither Spark nor Java compiles more than it must.
             "spark__sql__codegen__wholeStage": "false",
             "spark__sql__codegen__factoryMode": "NO_CODEGEN",
+            **more_settings,
         }
         command = [sys.executable, "-m", "faults.driver", master]
         command += [f"{name}={value}" for name, value in settings.items()]
@@ -82,11 +93,11 @@ class Driver:
         with suppress(BrokenPipeError), self._process:
             pass
 
-    def order(self, way: str, mode: str, place: Place) -> None:
-        """Has it write."""
+    def order(self, way: str, mode: str, *places: Place) -> None:
+        """Has it write, to all places at once."""
         pipe = self._process.stdin
         assert pipe is not None
-        order = {"way": way, "mode": mode, "place": [place.source, place.target, place.factor]}
+        order = {"way": way, "mode": mode, "places": [astuple(place) for place in places]}
         pipe.write(json.dumps(order) + "\n")
         pipe.flush()
 
@@ -94,6 +105,11 @@ class Driver:
     def has_answered(self) -> bool:
         """Whether there is an answer that was not asked for yet."""
         return bool(self._answers)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all writes have ended, and nobody has asked for it yet."""
+        return any("idle" in answer for answer in list(self._answers))
 
     def answer(self) -> dict[str, Any]:
         """Its next answer.

@@ -39,7 +39,7 @@ ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "sample_savepoints" / "currency-2.2.1-rocksdb-native"
 _INSTALLED = Path(pyspark.__file__).parents[1]
 _READY = re.compile(r"(?:Starting Spark master at|registered with master) (spark://\S+)")
-_WAIT = 120
+_WAIT = 600
 
 # Whatever can be done twice is, on another host.
 _SETTINGS = {
@@ -110,13 +110,13 @@ def expected() -> dict[str, list[int]]:
 
 
 @contextmanager
-def standalone(folder: Path) -> Iterator[str]:
-    """A master and two workers, whose URI is given."""
+def standalone(folder: Path, cores: int = 1) -> Iterator[str]:
+    """A master and two workers, whose URI is given; of a host each, so that speculation strikes."""
     with ExitStack() as processes:
         master = ["master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
         uri = processes.enter_context(_running(folder / "master", master))
         for host in ("127.0.0.1", "localhost"):
-            worker = ["worker.Worker", "--host", host, "--cores", "1", "--memory", "1g"]
+            worker = ["worker.Worker", "--host", host, "--cores", str(cores), "--memory", "1g"]
             worker += ["--webui-port", "0", uri]
             processes.enter_context(_running(folder / f"worker-{host}", worker))
         yield uri
@@ -132,6 +132,8 @@ def _running(folder: Path, command: list[str]) -> Iterator[str]:
         "HOME": str(folder),
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_DIRS": str(folder / "local"),
+        # A cluster goes on, however many of its executors die.
+        "SPARK_MASTER_OPTS": "-Dspark.deploy.maxExecutorRetries=-1",
     }
     kind, *options = command
     call = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", *options]
