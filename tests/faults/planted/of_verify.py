@@ -262,7 +262,7 @@ VERIFY = (
            r"summarize\.total \[\] headers: the header names no value serializer",
            r"summarize\.total"),
     _plant("state of an unknown type", CURRENCY, partial(with_type, text="BAG"),
-           r"summarize\.total \[\] headers: .*'BAG', which is no type", r"summarize\.total"),
+           r"summarize\.total \[\] headers: .*'BAG', which is not a type", r"summarize\.total"),
     _plant("serializer of shorter values", CURRENCY, with_serializer("total", constructed.integer()),
            r"summarize\.total \[.*\] values: "),
     _plant("serializer of texts for numbers", CURRENCY, with_serializer("count", constructed.string()),

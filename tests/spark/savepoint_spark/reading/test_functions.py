@@ -373,7 +373,7 @@ def test_what_does_not_go_with_a_function_is_an_error(spark: SparkSession) -> No
     schema = "key INT, total DOUBLE"
     with pytest.raises(ValueError, match="add schema="):
         savepoint.read_keyed_state("summarize", Totals())
-    with pytest.raises(ValueError, match="add the reader"):
+    with pytest.raises(ValueError, match="add the function"):
         savepoint.read_keyed_state("summarize", schema=schema)
     with pytest.raises(ValueError, match="no arguments but"):
         savepoint.read_keyed_state("summarize", Totals(), schema=schema, columns=["total"])

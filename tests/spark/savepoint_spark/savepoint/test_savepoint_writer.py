@@ -201,7 +201,7 @@ class TestWrongCalls:
     ) -> None:
         for name in [operator.name for operator in writer.operators]:
             writer = writer.remove_operator(name)
-        with pytest.raises(EmptySavepointError, match="would hold nothing"):
+        with pytest.raises(EmptySavepointError, match="would have no operators"):
             writer.write(str(tmp_path / "out"))
         with pytest.raises(EmptySavepointError):
             writer.plan(str(tmp_path / "out"))

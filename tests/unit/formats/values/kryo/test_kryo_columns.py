@@ -97,7 +97,7 @@ def test_half_a_surrogate_pair_is_escaped_in_json() -> None:
 
 def test_the_version_of_kryo_is_never_guessed() -> None:
     value = read_value(ANYTHING, DataInputView(b"\x02\x09"))
-    assert "the version is not known" in value["reason"]
+    assert "whose version is not known" in value["reason"]
     with pytest.raises(UndecodableError, match="version is not known"):
         read_value(Kryo("java.lang.Integer"), DataInputView(b"\x02\x09"))
 

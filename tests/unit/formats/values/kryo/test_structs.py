@@ -320,7 +320,7 @@ class TestDescriptions:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("{", "no JSON"),
+            ("{", "not JSON"),
             ("{}", "expected a JSON list"),
             ('[{"fields": {}}]', "expected 'class'"),
             ('[{"class": "a.B", "feilds": {}}]', "expected 'class'"),
@@ -331,7 +331,7 @@ class TestDescriptions:
             ('[{"class": "a.B", "fields": {"x": "? extends a"}}]', "expected a type such as"),
             ('[{"class": "a.B", "fields": {"x": "a.M<a>>"}}]', "expected a type such as"),
             ('[{"class": "a.B", "fields": {"x": "int"}, "constants": ["A"]}]', "expected either"),
-            ("[" * 100_000, "no JSON"),
+            ("[" * 100_000, "not JSON"),
         ],
     )
     def test_that_cannot_be_read_are_named(self, text: str, message: str) -> None:
