@@ -7,6 +7,10 @@ stays complete until the new one is.
 If several writes go to one directory, one completes: each checks in its turn that ``_metadata`` has
 not changed since its beginning. Once it has written its own ``_metadata``, files of other writes can't
 belong to a savepoint any more; those of dead writes are removed.
+
+A task may outlive its write: Spark does not wait for all attempts. So a task that completes a file
+looks for its write's sign of life, and removes the file if there is none. The write takes its sign
+down first, and then removes files that it does not need.
 """
 
 from __future__ import annotations
@@ -15,8 +19,9 @@ import os
 import posixpath
 import time
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from pyarrow import fs
@@ -45,6 +50,7 @@ from savepoint_formats.new_snapshot.signs_of_life import (
     claims,
     is_sign,
     remains_of,
+    sign_of,
     sign_of_life,
     unused_id,
     unused_name,
@@ -78,12 +84,15 @@ class NewSnapshot:
         location: The directory.
         replaced: Identifies the ``_metadata`` that is replaced; None if there is none.
         write_id: Only in the names of this write's files.
+        is_begun: Whether the write has a sign of life, without which it makes no files.
     """
 
     uri: str
     location: Location
     replaced: str | None
     write_id: str = field(default_factory=unused_id)
+    is_begun: bool = False
+    _needed: list[frozenset[str]] = field(default_factory=list, repr=False, compare=False)
 
     @classmethod
     def at(cls, path: str, mode: WriteMode | str = WriteMode.ERROR) -> Self:
@@ -132,18 +141,22 @@ class NewSnapshot:
 
     @contextmanager
     def begun(self) -> Iterator[Self]:
-        """Shows other writes that this one is alive; an exception removes everything written."""
+        """The snapshot while others see that its write is alive; an exception removes its files."""
         self._make_directory()
         with ExitStack() as sign:
             with writing_errors(self.uri):
                 sign.enter_context(sign_of_life(self.write_id, self.location))
             try:
-                yield self
+                yield replace(self, is_begun=True)
             except BaseException:
+                sign.close()
                 # The user needs the first error.
                 with suppress(SavepointError):
                     self.abort()
                 raise
+        with suppress(OSError):
+            for needed in self._needed:
+                self._remove(path for path in self._present() if self._is_spare(path, needed))
 
     @property
     def _directory(self) -> SnapshotDirectory:
@@ -157,7 +170,18 @@ class NewSnapshot:
         """
         self._make_directory()
         path = unused_name(name, self.write_id)
-        return NewFile(path, self.below(path), is_lasting=is_lasting)
+        done = partial(self._expect_alive, path)
+        return NewFile(path, self.below(path), is_lasting=is_lasting, on_close=done)
+
+    def _expect_alive(self, path: str) -> None:
+        """Removes a file and raises ``SavepointError`` if the write has ended meanwhile."""
+        if not self.is_begun:
+            return
+        with writing_errors(self.uri):
+            sign = self.below(sign_of(self.write_id))
+            if sign.filesystem.get_file_info(sign.path).type == fs.FileType.NotFound:
+                self._remove([path])
+                raise SavepointError(f"{self.uri}: {path} is too late, because its write has ended")
 
     @property
     def is_local(self) -> bool:
@@ -165,7 +189,7 @@ class NewSnapshot:
         return self.location.is_local
 
     def open(self, path: str) -> pa.NativeFile:
-        """Opens a file of this write again, by its path below the directory."""
+        """A file of this write, by its path below the directory."""
         return self.location.filesystem.open_input_file(self.below(path).path)
 
     def copy_of(self, file: Location, name: str) -> str:
@@ -177,6 +201,7 @@ class NewSnapshot:
             self.location.filesystem.copy_file(file.path, copy)
             if self.is_local:
                 sync(copy)
+        self._expect_alive(path)
         return path
 
     def copies_from(self, files: Iterable[Location]) -> bool:
@@ -193,6 +218,7 @@ class NewSnapshot:
         if not self.is_local:
             path = unused_name(name, self.write_id)
             assemble(self.below(path), head, ranges)
+            self._expect_alive(path)
             return path
         with self.create(name) as file:
             file.write(head)
@@ -212,16 +238,18 @@ class NewSnapshot:
         """
         view = DataOutputView()
         metadata.write(view)
-        needed = _relative_files(metadata)
+        streams = streams_of(metadata)
+        needed = frozenset(file.path for file in streams if isinstance(file, RelativeFile))
         with writing_errors(self.uri):
             self._make_directory()
             self._expect_unchanged()
             present = self._present()
             self._expect_all(needed, present)
-            self._remove(path for path in present.keys() - needed if self._is_spare(path))
+            self._remove(path for path in present if self._is_spare(path, needed))
             # A damaged ``_metadata`` may be the reason to replace it.
             referred = self._referred(present) or frozenset()
             self._write_metadata(view.to_bytes())
+        self._needed.append(needed)
         # The savepoint is complete, even if something can't be removed.
         with suppress(OSError):
             self._remove(referred - needed)
@@ -238,8 +266,7 @@ class NewSnapshot:
             is_before = _version(self.location) == self.replaced
             referred = frozenset() if is_before else self._referred(present)
             if referred is not None:
-                spare = present.keys() - referred
-                self._remove(path for path in spare if self._is_spare(path))
+                self._remove(path for path in present if self._is_spare(path, referred))
 
     def _expect_unchanged(self) -> str | None:
         """The version of ``_metadata``. Raises ``SavepointExistsError`` if it has changed."""
@@ -257,9 +284,9 @@ class NewSnapshot:
         """The location of a file of the directory."""
         return Location(self.location.filesystem, posixpath.join(self.location.path, path))
 
-    def _is_spare(self, path: str) -> bool:
-        """Whether it is a file of this write, except its sign of life."""
-        return write_of(path) == self.write_id and not is_sign(path)
+    def _is_spare(self, path: str, needed: frozenset[str]) -> bool:
+        """Whether it is a file of this write that is not needed, except its sign of life."""
+        return write_of(path) == self.write_id and path not in needed and not is_sign(path)
 
     def _present(self) -> dict[str, fs.FileInfo]:
         """Files directly in the directory, by name."""
@@ -367,11 +394,6 @@ def _version(folder: Location) -> str | None:
     # The clock of a store may be coarse, but its headers differ for different contents.
     with folder.filesystem.open_input_file(path) as file:
         return f"{info.mtime_ns} {info.size} {sorted(file.metadata().items())}"
-
-
-def _relative_files(metadata: CheckpointMetadata) -> frozenset[str]:
-    streams = streams_of(metadata)
-    return frozenset(stream.path for stream in streams if isinstance(stream, RelativeFile))
 
 
 def _exists(path: str) -> SavepointExistsError:

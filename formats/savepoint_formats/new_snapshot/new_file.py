@@ -17,7 +17,7 @@ from savepoint_formats.errors import SavepointError, TruncatedError
 from savepoint_formats.metadata import RelativeFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from io import BufferedWriter
 
     from pyarrow import fs
@@ -123,15 +123,23 @@ class NewFile:
     """A data file that is being written; an exception in ``with`` removes it.
 
     ``path`` is relative to the directory, as in a handle. ``size`` counts bytes written so far. A local
-    file with ``is_lasting`` has reached its disk when it is closed.
+    file with ``is_lasting`` has reached its disk when it is closed. ``on_close`` is called then.
     """
 
-    __slots__ = ("_begun", "_location", "_stream", "is_lasting", "path", "size")
+    __slots__ = ("_begun", "_location", "_on_close", "_stream", "is_lasting", "path", "size")
 
-    def __init__(self, path: str, location: Location, *, is_lasting: bool = True) -> None:
+    def __init__(
+        self,
+        path: str,
+        location: Location,
+        *,
+        is_lasting: bool = True,
+        on_close: Callable[[], None] | None = None,
+    ) -> None:
         self.path = path
         self.size = 0
         self.is_lasting = is_lasting
+        self._on_close = on_close
         self._begun = 0
         self._location = location
         with writing_errors(location.path):
@@ -181,6 +189,8 @@ class NewFile:
             self._stream.close()
             if self.is_lasting and self._location.is_local:
                 sync(self._location.path)
+        if self._on_close is not None:
+            self._on_close()
 
     def __enter__(self) -> Self:
         return self

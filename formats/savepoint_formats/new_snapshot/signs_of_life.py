@@ -65,10 +65,15 @@ _RENEWED_EVERY = 60.0
 _DEAD_AFTER_NS = 600 * 10**9
 
 
+def sign_of(write_id: str) -> str:
+    """The name of the sign of a write, by which its tasks find it."""
+    return f"{_SIGN}-{write_id}-{write_id}"
+
+
 @contextmanager
 def sign_of_life(write_id: str, folder: Location) -> Iterator[None]:
     """Shows that a write is alive."""
-    path = posixpath.join(folder.path, unused_name(_SIGN, write_id))
+    path = posixpath.join(folder.path, sign_of(write_id))
     try:
         with locked(path) if folder.is_local else _renewed(folder.filesystem, path):
             yield

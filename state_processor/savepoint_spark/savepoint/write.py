@@ -173,7 +173,7 @@ def written_savepoint(
     _expect_session(writer)
     masked = _masked(writer)
     target, copies = NewSnapshot.at(path, mode), _copies(writer)
-    with target.begun():
+    with target.begun() as target:
         # Jobs first: if one fails, nothing was copied in vain.
         records = _made(writer, target)
         copied = copies.write(target, on_progress)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pytest
+from pyarrow.fs import FileSelector
 from support.two_writers import file_of, metadata_of, read, write
 
 from savepoint_formats.errors import (
     NotASavepointError,
+    SavepointError,
     SavepointExistsError,
 )
+from savepoint_formats.locations.location import Location
 from savepoint_formats.new_snapshot.directory import NewSnapshot, WriteMode
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from support.s3_server import S3Server
 
 OVERWRITE = WriteMode.OVERWRITE
 
@@ -75,3 +81,56 @@ class TestAtTheSameTime:
         with pytest.raises(ConnectionError, match="elsewhere"), NewSnapshot.at(str(out)).begun():
             raise ConnectionError("elsewhere")
         assert names(out) == set()
+
+
+def folder_of(request: pytest.FixtureRequest, where: str) -> str:
+    if where == "disk":
+        return str(request.getfixturevalue("tmp_path") / "savepoint-1")
+    server: S3Server = request.getfixturevalue("s3_server")
+    return server.uri(server.bucket(f"late-{uuid4().hex}"), "savepoint-1")
+
+
+def names_at(path: str) -> set[str]:
+    folder = Location.of(path)
+    infos = folder.filesystem.get_file_info(FileSelector(folder.path, allow_not_found=True))
+    return {info.base_name for info in infos}
+
+
+@pytest.mark.parametrize("where", ["disk", "store"])
+class TestTasksThatOutliveTheirWrite:
+    """Attempts whose result Spark does not wait for."""
+
+    def test_remove_a_file_that_they_begin_when_the_savepoint_is_complete(
+        self, request: pytest.FixtureRequest, where: str
+    ) -> None:
+        path = folder_of(request, where)
+        with NewSnapshot.at(path).begun() as target:
+            target.commit(metadata_of(file_of(target, b"data")))
+        complete = names_at(path)
+        with pytest.raises(SavepointError, match="is too late, because its write has ended"):
+            file_of(target, b"late")
+        assert names_at(path) == complete
+        assert read(path) == [b"data"]
+
+    def test_leave_no_file_that_they_have_begun_before(
+        self, request: pytest.FixtureRequest, where: str
+    ) -> None:
+        path = folder_of(request, where)
+        with NewSnapshot.at(path).begun() as target:
+            target.commit(metadata_of(file_of(target, b"data")))
+            late = target.create("runs", is_lasting=False)
+            late.write(b"late")
+        with pytest.raises(SavepointError, match="is too late, because its write has ended"):
+            late.close()
+        assert len(names_at(path)) == 2
+        assert read(path) == [b"data"]
+
+    def test_leave_nothing_of_a_write_that_has_failed(
+        self, request: pytest.FixtureRequest, where: str
+    ) -> None:
+        path = folder_of(request, where)
+        with pytest.raises(RuntimeError), NewSnapshot.at(path).begun() as target:
+            raise RuntimeError
+        with pytest.raises(SavepointError, match="is too late, because its write has ended"):
+            file_of(target, b"late")
+        assert not names_at(path)
