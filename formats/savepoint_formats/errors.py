@@ -376,7 +376,9 @@ class RocksDbError(FormatError):
     """A table of RocksDB has a feature that only RocksDB reads; Flink itself never writes it."""
 
     def __init__(self, message: str, path: str, offset: int) -> None:
-        super().__init__(f"{message}; a canonical savepoint of the job can be read", path, offset)
+        advice = "a canonical savepoint of the job can be read"
+        # A task's error is made anew from its words.
+        super().__init__(message if advice in message else f"{message}; {advice}", path, offset)
 
 
 class UnknownSnapshotError(FormatError):
