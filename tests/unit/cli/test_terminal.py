@@ -102,19 +102,22 @@ HASH = "1228afe0298b7812a54a8a47f0a2c61f"
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        ("list",),
-        ("doctor", "--target", "2.2"),
-        ("stats", "--all"),
-        ("describe", "--all"),
-        ("key", "1"),
-        ("files",),
-    ],
-    ids=lambda words: words[0],
+    ("command", "options"),
+    slow_unless(
+        lambda case: case[0] in ("doctor", "key"),
+        [
+            ("list", ()),
+            ("doctor", ("--target", "2.2")),
+            ("stats", ("--all",)),
+            ("describe", ("--all",)),
+            ("key", ("1",)),
+            ("files", ()),
+        ],
+    ),
 )
-def test_a_terminal_shows_the_first_digits_of_hashes(words: tuple[str, ...]) -> None:
-    command, *options = words
+def test_a_terminal_shows_the_first_digits_of_hashes(
+    command: str, options: tuple[str, ...]
+) -> None:
     with Terminal((command, WINDOWS, *options), columns=160) as terminal:
         terminal.finish()
     assert HASH[:8] in terminal.text
@@ -135,6 +138,7 @@ def test_rows_of_an_operator_are_a_group(words: tuple[str, ...]) -> None:
     assert all(line.startswith(" " * 8) for line in states[first + 1 : first + 3])
 
 
+@pytest.mark.usefixtures("slow")
 def test_keys_can_be_pasted_into_a_command() -> None:
     query = "SELECT min(key), max(key) FROM summarize.keyed_state"
     with Terminal(("query", CURRENCY, query)) as terminal:

@@ -244,7 +244,11 @@ class TestOptions:
         [
             ({"keys": "customer-001"}, TypeError, r"expected a list: keys=\['customer-001'\]"),
             ({"keys": [[1]]}, KeyTypeError, "not a key of type string"),
-            ({"key_groups": "all"}, ValueError, "key_groups is 'all', expected a number or range such as 3"),
+            (
+                {"key_groups": "all"},
+                ValueError,
+                "key_groups is 'all', expected a number or range such as 3",
+            ),
         ],
     )
     def test_of_keys_are_told_too(

@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,6 +45,7 @@ def test_each_row_has_one_partner_of_its_key_at_most(before: Rows, after: Rows) 
             assert before[old][1] != after[new][1]
 
 
+@pytest.mark.usefixtures("slow")
 @given(
     st.dictionaries(st.integers(0, 9), st.integers(0, 2)),
     st.dictionaries(st.integers(0, 9), st.integers(0, 2)),

@@ -70,6 +70,7 @@ def test_another_job_has_other_operators(samples: Path) -> None:
 totals = st.dictionaries(st.text("abcdef", min_size=1, max_size=3), st.integers(0, 3), max_size=30)
 
 
+@pytest.mark.usefixtures("slow")
 @given(
     before=totals,
     after=totals,

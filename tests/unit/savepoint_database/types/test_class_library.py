@@ -185,6 +185,7 @@ def test_names_are_looked_up_as_java_does(tmp_path: Path) -> None:
         assert reason in told
 
 
+@pytest.mark.usefixtures("slow")
 def test_a_savepoint_is_described_by_the_classes_of_its_job(tmp_path: Path) -> None:
     savepoint = opened("objects-1.20.5-hashmap-native", (CARD,)).with_classes_of([JAR])
     assert savepoint.kryo.classes == (CARD, *map(no_pojo, CLASSES))
