@@ -129,8 +129,8 @@ class AuditVerbs(Snapshot):
         Args:
             table: ``<operator>.<table>``; all by default.
             at: Time with zone at which timers are overdue and values have expired; now by default.
-            ttl: Name of a state -> how long its values live after their last access. No savepoint
-                knows that.
+            ttl: Name of a state -> how long its values live after their last access. Savepoints
+                    don't store it.
             top: Number of largest keys per operator.
 
         Returns:

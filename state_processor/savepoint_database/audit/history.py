@@ -146,8 +146,8 @@ def history(  # noqa: PLR0913  # as Snapshot.open
 
     Raises:
         SavepointNotFoundError: There is no such directory.
-        OperatorNotFoundError: No snapshot has the operator; the message is that of the last.
-        StateNotFoundError: No snapshot has the table; the message is that of the last.
+        OperatorNotFoundError: No snapshot has the operator; the message comes from the last one.
+        StateNotFoundError: No snapshot has the table; the message comes from the last one.
 
     Example:
         >>> history("s3://jobs/checkpoints", "summarize.keyed_state", 42).to_arrow().to_pandas()

@@ -2,7 +2,7 @@
 
 Only the key group of the key is read. For numbers and texts it follows from the key. In other
 types, several classes with different hash codes may share a layout. Then the likely key group
-comes first; if it lacks the key, all others are read. Keys are shown as the texts that
+is read first; if it lacks the key, all others are read. Keys are shown as the texts that
 ``savepoint key``, ``--key`` and ``keys=`` accept.
 """
 

@@ -28,7 +28,7 @@ class StateStatistics:
         operator: Operator of the state.
         table: Table of the state.
         state: Name of the state.
-        kind: Kind of the state to the job.
+        kind: Kind of the state as the job sees it.
         keys: Distinct keys.
         rows: Distinct keys and namespaces: values, lists, or maps.
         entries: Values, lists, entries of maps, timers, elements of operator state.

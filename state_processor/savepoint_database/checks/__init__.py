@@ -1,4 +1,4 @@
-"""Whether a snapshot is whole, which Flink restores it, and in what two differ; without Spark."""
+"""Checks without Spark: whether a snapshot is whole, which Flink restores it, how two differ."""
 
 from typing import TYPE_CHECKING
 

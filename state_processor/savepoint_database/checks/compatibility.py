@@ -3,7 +3,7 @@
 ``_metadata`` and the headers of files are read. From Flink 1 to 2, values of POJOs are searched for
 subclasses that no header describes, up to a number of bytes. State is restorable unless a rule
 objects. The code of the job and the connectors of the target are not examined. What a new job declares
-is known from a savepoint of it.
+comes from its savepoint or schema.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class StateCompatibility:
     Attributes:
         operator: The operator, by its uid, or its hash where the uid is unknown.
         state: The state.
-        kind: Kind of the state to the job.
+        kind: Kind of the state as the job sees it.
         verdict: Verdict on the state, without findings of its operator and snapshot.
         findings: Findings of the rules.
     """

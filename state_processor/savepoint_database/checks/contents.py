@@ -122,7 +122,7 @@ class OperatorContents:
                 if not self._is_readable(streams):
                     continue
                 if handle.key_groups.end >= self.record.max_parallelism:
-                    continue  # a fault of ``_metadata`` already; no key can have such a prefix
+                    continue  # already a fault of ``_metadata``; no key can have such a prefix
                 size = sum(max(stream.size, 0) for stream in streams)
                 for key_groups in ranges_of_handle(handle, handle.key_groups, PART_SIZE):
                     own_size = size * len(key_groups) // len(handle.key_groups)

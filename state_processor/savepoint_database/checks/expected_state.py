@@ -1,4 +1,4 @@
-"""The state that a job declares, out of a savepoint of it or out of a file."""
+"""The state that a job declares, read from its savepoint or from a file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from savepoint_formats.locations.location import PathText
 
     ExpectedJob: TypeAlias = JobSchema | Snapshot | PathText
-    """The state of a new job: its schema, a savepoint of it, or the path of one of both."""
+    """The state of a new job: its schema, its savepoint, or the path of either."""
 
 _MAX_SIZE = 64 << 20
 _JSON_START = b"{"
@@ -48,7 +48,7 @@ def job_schema(snapshot: Snapshot) -> JobSchema:
 
 
 def job_operator(operator: Operator, facts: OperatorFacts) -> JobOperator:
-    """An operator of a savepoint as one of a job."""
+    """Converts an operator of a savepoint to one of a job."""
     record = operator.record
     return JobOperator(
         operator.uid, operator.id, record.parallelism, record.max_parallelism, facts.states

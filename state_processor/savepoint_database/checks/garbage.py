@@ -163,7 +163,7 @@ class Garbage:
     def delete(
         cls, path: PathText, *, older_than: timedelta, also: Iterable[PathText] = ()
     ) -> Garbage:
-        """Removes files that no snapshot needs and that are older; see ``below``.
+        """Removes old files that no snapshot needs; see ``below``.
 
         Raises:
             RefusedError: A snapshot below can't be read, there is none at all, or one was
@@ -310,7 +310,7 @@ class _Search:
         return GarbageKind.UNKNOWN
 
     def deleted(self, file: GarbageFile) -> GarbageFile:
-        """Removes the file, unless another one has come in its place."""
+        """Removes the file, unless another file has replaced it."""
         location = Location(self.root.filesystem, posixpath.join(self.root.path, file.path))
         if not is_below(real_path(location), self.root.path):
             return replace(file, kept="it leads out of the directory")

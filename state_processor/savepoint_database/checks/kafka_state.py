@@ -59,12 +59,12 @@ class KafkaOffset:
     Attributes:
         operator: The source, by its uid or hash.
         subtask: Subtask that has the partition.
-        source: ``KafkaSource``, or ``FlinkKafkaConsumer`` for the source of before Flink 1.14.
+        source: ``KafkaSource``, or ``FlinkKafkaConsumer`` for the source from before Flink 1.14.
         topic: The topic.
         partition: The partition.
         offset: Offset of the next record; None where ``start`` says it.
         start: ``earliest``, ``latest`` or ``committed``, for partitions that were not read yet.
-        stopping_offset: First record that is not read; None for none.
+        stopping_offset: Offset of the first record that is not read; None if reading never stops.
     """
 
     operator: str

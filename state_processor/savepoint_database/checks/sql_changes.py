@@ -37,8 +37,8 @@ def sql_diff(
         old: File with the plan of the job that wrote the state.
         new: File with the plan of the job that will restore it.
         savepoint: The savepoint of the old job; the answer then has rows and bytes.
-        matches: Number of an operator of the old plan -> that of the new plan, or None if its state shall be
-            lost. It corrects what is found. Or a file of YAML or JSON with such pairs.
+        matches: Number of an operator of the old plan -> that of the new plan, or None to drop its
+                state. Corrects the matches that were found. Or a file of YAML or JSON with such pairs.
 
     Returns:
         A change per operator with state: first those of the old plan, then new ones.

@@ -4,8 +4,8 @@
 |------------------------------|----------------------------------------------------------------|
 | of the same max parallelism  | a range of key groups at a time; no row is decoded where all   |
 |                              | entries are the same bytes                                     |
-| of another one, or without   | as a whole; large tables go to files, which the rows that      |
-| key groups                   | differ are taken from                                          |
+| of another one, or without   | as a whole; large tables go to files, from which the rows that |
+| key groups                   | differ are read                                                |
 
 DuckDB pairs the rows by a join of their hashes, on disk if they need more memory. Columns of
 hashes: ``row``, the number of the row; ``key_0`` and ``key_1``, the hash of its keys;
@@ -77,7 +77,7 @@ def pairing() -> Iterator[tuple[duckdb.DuckDBPyConnection, Path]]:
 
 
 def hash_columns(first_row: int, keys: Hashes, values: Hashes) -> pa.RecordBatch:
-    """The hashes of rows that follow each other."""
+    """Hashes of consecutive rows."""
     rows = np.arange(first_row, first_row + len(keys))
     halves = (hashes[:, half].copy() for hashes in (keys, values) for half in range(2))
     return pa.RecordBatch.from_arrays(list(map(pa.array, (rows, *halves))), names=_NAMES)
@@ -88,8 +88,8 @@ def changed_pairs(
 ) -> Iterator[tuple[pa.Array, pa.Array]]:
     """Rows that differ: their numbers before and after, null where one side lacks the key.
 
-    Deleted rows come first, then inserted ones, then updated ones. Of several rows with the same
-    key, which ``may_repeat`` announces, each has at most one that it becomes.
+    Deleted rows come first, then inserted ones, then updated ones. With ``may_repeat``,
+    a key may have several rows; each of them is paired with at most one row of the other side.
     """
     counted = _NUMBERED if may_repeat else _ONCE
     connection.register("rows_before", before)
@@ -256,7 +256,7 @@ class TableDiff:
 
     @property
     def _may_compare_bytes(self) -> bool:
-        """Whether the same bytes are the same values, and the table consists of entries."""
+        """Whether equal bytes mean equal values, and the table consists of entries."""
         before, after = self.before, self.after
         kryo = {
             side.operator.kryo.version if side.operator.kryo else None for side in (before, after)

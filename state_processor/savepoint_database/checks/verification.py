@@ -47,7 +47,7 @@ class Verification:
         path: The savepoint.
         depth: ``quick`` or ``deep``.
         result: ``whole`` or ``damaged``.
-        is_whole: Whether nothing is damaged; state that could not be checked is no damage.
+        is_whole: Whether nothing is damaged; state that could not be checked is not damage.
         operators: Number of operators.
         files: Number of checked files.
         file_size: Bytes of these files; a range of a file counts alone.
@@ -169,7 +169,7 @@ class _OperatorChecks:
 
 
 def _uid_faults(operator: Operator) -> Iterator[Fault]:
-    """Checks that the operator's id is the hash of the uid stored beside it."""
+    """Checks that the operator's id is the hash of the uid stored with it."""
     uid, operator_id = operator.record.uid, operator.record.operator_id
     if uid and (own := OperatorId.from_uid(uid)) != operator_id:
         yield Fault(

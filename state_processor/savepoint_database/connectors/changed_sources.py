@@ -1,4 +1,4 @@
-"""Savepoints whose sources go on elsewhere, or with other tables."""
+"""Savepoints whose sources continue elsewhere, or with other tables."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def with_offsets(
 ) -> tuple[OperatorState, ...]:
     """Records of all operators, with Kafka sources moved to other offsets.
 
-    Each of the ``rows`` has ``topic``, ``partition`` and ``offset``: that of the next record, or
+    Each of the ``rows`` has ``topic``, ``partition`` and ``offset``: the next record's, or
     ``earliest``, ``latest`` or ``committed``; optionally ``stopping_offset``. ``operator`` is the uid or
     hash of the source; by default all sources that have the partition.
 
@@ -177,7 +177,7 @@ def _captured(
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A source, and what takes the place of its elements."""
+    """A source, and the replacements of its elements."""
 
     operator: Operator
     splits: tuple[ReaderSplit, ...]
@@ -231,7 +231,7 @@ class _Source:
 
 
 def _json(text: str) -> Any:
-    """The value; a text that is no JSON is itself."""
+    """The JSON value of a text, or the text itself if it isn't JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

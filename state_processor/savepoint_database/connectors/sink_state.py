@@ -78,7 +78,7 @@ class SinkEntry:
         retries: Number of retries of a commit so far.
         age: Number of checkpoints since that of the commit; None where one of them is unknown.
         content: Target file, transactional id and the like, as ``name=value``; for an unknown
-            connector the reason why there is nothing.
+                connector, why there is none.
         raw: The bytes of the connector.
     """
 
@@ -319,7 +319,7 @@ def without_entries(snapshot: Snapshot, numbers: AbstractSet[int]) -> tuple[Oper
 
 
 def with_checkpoint(snapshot: Snapshot, newest: int) -> tuple[OperatorState, ...]:
-    """Records of all operators, whose newest pending commits get a checkpoint id.
+    """Records of all operators, with a new checkpoint id for the newest pending commits.
 
     Ids of older commits keep their distance.
 
@@ -346,7 +346,7 @@ def with_checkpoint(snapshot: Snapshot, newest: int) -> tuple[OperatorState, ...
 
 
 def with_transactional_prefix(snapshot: Snapshot, prefix: str) -> tuple[OperatorState, ...]:
-    """Records of all operators, whose Kafka writers have another prefix of transactional ids.
+    """Records of all operators, with another prefix of transactional ids for Kafka writers.
 
     Raises:
         StateNotFoundError: There is no state of a Kafka writer.
@@ -373,7 +373,7 @@ def _changed(
 
     Args:
         snapshot: The savepoint.
-        change: Takes an element, the number of its first entry and the count of its entries.
+        change: Takes an element, the number of its first entry, and how many entries it has.
     """
     number = 0
     changed = []

@@ -1,6 +1,6 @@
-"""State of sources as a table: where each of them goes on.
+"""State of sources as a table: where each of them continues.
 
-A source has splits in its readers, and an enumerator in its coordinator that knows the other ones.
+A source has splits in its readers; the enumerator in its coordinator knows the other splits.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class SourceEntry:
         position: Where the reader continues, as JSON; empty where there is no position.
         table: Table or topic; empty where there is none, or many.
         state: ``reading``, ``finished``, ``suspended``, ``waiting``, ``assigned``, … .
-        content: Other facts as ``name=value``; for an unknown connector the reason.
-        version: Version of the connector's bytes; None for rows that are a detail of others, and
+        content: Other facts as ``name=value``; for an unknown connector, why there are none.
+        version: Version of the connector's bytes; None for rows that detail another row, and
             for bytes without a version.
-        bytes: The connector's bytes in hexadecimal digits; empty for rows that are a detail.
+        bytes: The connector's bytes in hexadecimal digits; empty for rows that detail another.
     """
 
     number: int
@@ -147,7 +147,7 @@ def _facts(operator: Operator) -> Iterator[tuple[int | None, SplitFacts, Version
     try:
         raw = CoordinatorState.of(state.data, state.name).enumerator
     except FormatError:
-        return  # of an operator that is no source
+        return  # the operator is not a source
     known = enumerator_facts(raw, state.name, reader)
     if known is None:
         reason = f"version {raw.version}, of an unknown enumerator"
@@ -169,10 +169,10 @@ class ReaderSplit:
     raw: Versioned | None = None
 
     def at(self, position: Any) -> bytes:
-        """The element at another position; errors as of ``SourceConnector.move``."""
+        """The element at another position; raises what ``SourceConnector.move`` raises."""
         if self.raw is None:
             return self._consumed_at(position)
-        assert self.connector is not None  # others have no positions
+        assert self.connector is not None  # unknown connectors have no positions
         if self.connector.move is None:
             raise RefusedError(f"positions of {self.connector.name} can't be set")
         return self.connector.move(self.raw, position, self.element.state).to_bytes()
@@ -184,7 +184,7 @@ class ReaderSplit:
                 f"a FlinkKafkaConsumer has no stopping offsets: {self.facts.split} can't have one"
             )
         offset = KafkaSplit(self.facts.table, 0, 0).at(values.get("offset", ""), None).offset
-        # The number is the last of the element.
+        # The offset is the last number in the element.
         return self.element.data[: -_NUMBER.size] + _NUMBER.pack(stored_number(offset))
 
 

@@ -172,7 +172,7 @@ def _shaped(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) 
 
 
 def arrow_schema(record: Json) -> pa.Schema:
-    """Columns of a file. Raises ``ValueError`` for a type without Arrow type."""
+    """Columns of a file. Raises ``ValueError`` for a type that Arrow lacks."""
     return pa.schema([(_column(field), _arrow_type(field["type"])) for field in record["fields"]])
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.scan import TableScan
     from savepoint_formats.scan.splits import Split
 
-# Limits of the rows that are encoded at once, in Parquet a row group.
+# Limits of the rows encoded at once; in Parquet, of a row group.
 _TABLE_SIZE = 64 << 20
 _TABLE_ROWS = 1 << 20
 
@@ -66,7 +66,7 @@ def export_table(
         scan: The table and the selection of it; see ``Savepoint.scan``.
         path: A local path, or a URI of a file system that pyarrow knows. For ``duckdb`` a local file, in which
             the table is ``operator.table``; for ``delta`` the directory of the table; for ``iceberg`` the
-            table, ``catalog.namespace.table``. What is written appears when it is complete.
+            table, ``catalog.namespace.table``. The file or table appears when it is complete.
         table_format: ``parquet``, ``avro``, ``csv``, ``jsonl``, ``duckdb``, ``delta`` or ``iceberg``.
         overwrite: Whether an existing file, or table of a database, is replaced.
         escape_formulas: Whether texts in CSV that a spreadsheet would take as formulas get a quote
@@ -77,8 +77,8 @@ def export_table(
         ValueError: Formulas are escaped in another format than CSV.
         TableFileError: The file or table exists and ``overwrite`` is false, or a value can't be written.
         MissingPackageError: The extra ``delta`` or ``iceberg`` is not installed.
-        InexactTimeError: A time has nanoseconds, for which neither Parquet and Avro nor
-            ``nanoseconds`` of the scan's options have room.
+        InexactTimeError: A time has digits that neither the format nor the scan's option
+                ``nanoseconds`` can keep.
         SavepointError: The table can't be read, or the file system refuses the file.
 
     Example:
@@ -126,7 +126,7 @@ def write_table_file(
 ) -> int:
     """Writes rows to a file, a local path or a URI; returns its size in bytes.
 
-    ``TableFileError`` says that a file is there, or that a value can't be written.
+    Raises ``TableFileError`` if a file is there, or a value can't be written.
     """
     with whole_file(path, is_overwritten=is_overwritten) as file:
         try:

@@ -5,7 +5,7 @@
 | ddl         | ``CREATE TABLE`` for Flink's connector ``savepoint``, which has keyed state only     |
 | avro        | the schema that an exported Avro file has                                            |
 | json-schema | JSON Schema of a row as ``show --output json`` prints it                             |
-| pyflink     | the descriptors by which a PyFlink job would get at the states                       |
+| pyflink     | the descriptors with which a PyFlink job accesses the states                       |
 | spark       | the columns as ``spark.read.schema`` and ``createDataFrame`` take them               |
 
 A state that a form can't express is a comment with the reason.

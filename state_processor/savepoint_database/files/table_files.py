@@ -155,7 +155,7 @@ class TableFiles:
         Raises:
             TableFileError: The first file has another format.
             ColumnNotFoundError: The file lacks a column; the message lists its columns.
-            ColumnTypeError: Neither the file nor ``columns`` says the type.
+            ColumnTypeError: Neither the file nor ``columns`` has the type.
         """
         schema = self.schema(columns)
         for name, wanted in columns.items():

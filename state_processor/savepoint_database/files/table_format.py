@@ -31,7 +31,7 @@ class TableFormat(StrEnum):
 
     @property
     def has_types(self) -> bool:
-        """Whether a file says the types of its columns."""
+        """Whether a file stores the types of its columns."""
         return self in (TableFormat.PARQUET, TableFormat.AVRO)
 
 
@@ -48,6 +48,6 @@ class FileSplit:
     row_groups: tuple[int, ...] | None = None
 
     def error(self, message: str, row: int | None = None) -> TableFileError:
-        """An error with its place; ``row`` counts from 1, without a line of names."""
+        """An error with its place; ``row`` counts from 1; a line of names doesn't count."""
         where = "" if row is None else f" row {row}"
         return TableFileError(f"{self.location.path}{where}: {message}")

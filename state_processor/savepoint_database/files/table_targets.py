@@ -192,7 +192,7 @@ def write_delta(table: NewTable, rows: Tables) -> int:
 
 
 def _expect_empty(table: NewTable, location: Location) -> None:
-    """Raises ``TableFileError`` if something else than a Delta table is there."""
+    """Raises ``TableFileError`` if something other than a Delta table is there."""
     filesystem, path = location.filesystem, location.path
     is_file = filesystem.get_file_info(path).type == fs.FileType.File
     if is_file or filesystem.get_file_info(fs.FileSelector(path, allow_not_found=True)):
@@ -280,7 +280,7 @@ def write_iceberg(table: NewTable, rows: Tables) -> int:
     try:
         written = transaction.commit_transaction()
     except (failures.CommitFailedException, failures.TableAlreadyExistsError):
-        # After other errors, nobody knows if the catalog has the table.
+        # After other errors, the catalog may or may not have the table.
         _remove_iceberg_files(transaction, before)
         raise
     snapshot = written.current_snapshot()
@@ -297,7 +297,7 @@ def _expect_columns(table: NewTable, existing: Any) -> None:
 
 def _remove_iceberg_files(transaction: Any, before: set[int]) -> None:
     """Removes the files of snapshots that a transaction has added to those ``before``."""
-    # pyiceberg has no public way to the files of a table that is not committed.
+    # pyiceberg has no public API for the files of an uncommitted table.
     io = transaction._table.io
     with suppress(OSError):
         for snapshot in transaction.table_metadata.snapshots:
@@ -343,7 +343,7 @@ def write_to_target(
 ) -> int:
     """Writes the tables of a scan, which have this schema, as one table. Returns its size in bytes.
 
-    ``TableFileError`` says that a table is there, or that a value can't be written.
+    Raises ``TableFileError`` if a table is there, or a value can't be written.
     """
     types, write, _ = TARGETS[target]
     wanted = target_schema(types, schema, scan, target)

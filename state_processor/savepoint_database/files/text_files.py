@@ -21,7 +21,7 @@ CSV files: a line of names, then a line per row, all of it text.
 | list, map, struct    | JSON, see ``json_texts``                                             |
 | others               | see ``text_values``                                                  |
 
-Arrow arrays as JSON texts, and back, in bulk: DuckDB writes and reads the JSON; files of an object per row.
+Arrow arrays as JSON texts, and back, in bulk: DuckDB writes and reads the JSON. Files have an object per row.
 
 | Arrow                      | JSON                                                       |
 |----------------------------|------------------------------------------------------------|

@@ -1,7 +1,7 @@
 """Methods that mask values, as functions of Arrow arrays.
 
 A method gets distinct values without nulls, and returns as many of the same type. ``null``, ``fixed``,
-``shift`` and ``sql`` are computed by Arrow and DuckDB. Digests and permutations take a call of Python
+``shift`` and ``sql`` are computed by Arrow and DuckDB. Digests and permutations need a call of Python
 per distinct value of a batch.
 """
 

@@ -51,7 +51,7 @@ class MaskedField:
         method: Its method, or ``no rule``: unchanged.
         values: The number of its values; None if they were not looked at.
         changed: The number of values that are different now.
-        unmatched: The number of values that the method did not fit, and that were hashed instead.
+        unmatched: The number of values that did not fit the method, and were hashed instead.
     """
 
     operator: str
@@ -92,7 +92,7 @@ class MaskPlan:
 
     @property
     def unnamed(self) -> tuple[MaskField, ...]:
-        """The fields without a rule; bytes that no class describes may turn out not to be there."""
+        """The fields without a rule, except undescribed bytes, which may turn out not to be there."""
         return tuple(
             place for place, rule in self.fields if rule is None and not is_rest(place.field)
         )
@@ -123,7 +123,7 @@ class MaskPlan:
         return MaskedOperator(self.operator.name, _kryo(self.operator), rules, watched)
 
     def told(self, tallies: Tallies) -> Iterator[MaskedField]:
-        """The answer: all fields with a rule, and all others that may hold something of a person."""
+        """The answer: all fields with a rule, and all others that may hold personal data."""
         for place, rule in self.fields:
             counts = [
                 tally
@@ -244,5 +244,5 @@ def _is_map(data_type: object) -> bool:
 
 
 def _kryo(operator: Operator) -> KryoDialect:
-    assert operator.kryo is not None  # as it is one of a savepoint
+    assert operator.kryo is not None  # operators of a savepoint have one
     return operator.kryo

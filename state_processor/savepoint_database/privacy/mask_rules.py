@@ -66,11 +66,11 @@ class Rule:
         globs: Pairs of a property of ``MaskField`` and a glob, all of which must fit.
         secret: The key of the method.
         value: The text of ``fixed``.
-        by: The distance of ``shift`` in ms; None takes one of the secret.
+        by: The distance of ``shift`` in ms; None derives it from the secret.
         unit: The unit of integers that are times.
         values: The texts of ``fake``.
         sql: The expression of ``sql``.
-        keep_domain: Whether ``email`` keeps the part behind the @.
+        keep_domain: Whether ``email`` keeps the part after the @.
     """
 
     method: str
@@ -102,7 +102,7 @@ class MaskRules:
 
     @classmethod
     def of_file(cls, path: str | os.PathLike[str]) -> Self:
-        """The rules of a file of YAML; errors as of ``of_text``."""
+        """The rules of a file of YAML; raises what ``of_text`` raises."""
         try:
             data = Path(path).read_bytes()
             return cls.of_text(data.decode("utf-8-sig"), os.fspath(path))
@@ -114,7 +114,7 @@ class MaskRules:
         """The rules of a text in YAML.
 
         Raises:
-            DescriptionError: The text is none of rules; the message has the line.
+            DescriptionError: The text has no valid rules; the message has the line.
             MaskError: A rule needs the secret, which is missing or has less than 16 bytes.
         """
         section = YamlSection.of_text(text, file)

@@ -79,7 +79,7 @@ class MaskedOperator:
         return any(_root(name) == "key" for fields in self.rules.values() for name in fields)
 
     def entries(self, state_chunk: StateChunk) -> StoredEntries:
-        """The entries with masked keys and values; errors as of ``tallied``."""
+        """The entries with masked keys and values; raises what ``tallied`` raises."""
         return self.tallied(state_chunk, {})
 
     def key_groups(self, state_chunk: StateChunk, new: StoredEntries, count: int) -> KeyGroups:
@@ -92,7 +92,7 @@ class MaskedOperator:
 
         Raises:
             MaskError: Keys of a map become equal, or a value can't be written as it was.
-            UnencodableError: A masked value is none of its type.
+            UnencodableError: A masked value doesn't fit its type.
             UndecodableError: A value can't be read.
         """
         state, entries = state_chunk.state, state_chunk.entries
@@ -112,7 +112,7 @@ class MaskedOperator:
     def elements(
         self, data: pa.LargeBinaryArray, state: State, tallies: Tallies | None = None
     ) -> pa.LargeBinaryArray:
-        """The masked elements of an operator state; errors as of ``tallied``."""
+        """The masked elements of an operator state; raises what ``tallied`` raises."""
         counted: Tallies = {} if tallies is None else tallies
         masking = _Masking(self, state, self.rules[state.name], counted)
         layout = with_open_pojos(element_layout(state))

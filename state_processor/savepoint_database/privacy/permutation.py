@@ -19,12 +19,12 @@ def digest(secret: bytes, kind: str, data: bytes) -> bytes:
 
 
 def digest_of_size(secret: bytes, data: bytes, size: int) -> bytes:
-    """As many bytes as wanted, made of the HMAC of data."""
+    """``size`` bytes derived from the HMAC of data."""
     return hashlib.shake_256(digest(secret, "bytes", data)).digest(size)
 
 
 def permuted(secret: bytes, number: int, radix: int, width: int) -> int:
-    """Another number of ``width`` digits to the base ``radix``; each number has its own."""
+    """Another number of ``width`` digits to the base ``radix``; no two numbers get the same one."""
     limits = tuple(int(radix**size) for size in (width // 2, width - width // 2))
     left, right = divmod(number, limits[1])
     for place in range(_ROUNDS):
@@ -35,14 +35,14 @@ def permuted(secret: bytes, number: int, radix: int, width: int) -> int:
 
 
 def permuted_digits(secret: bytes, digits: str) -> str:
-    """As many decimal digits."""
+    """Other decimal digits, as many as before."""
     if not digits:
         return ""
     return str(permuted(secret, int(digits), 10, len(digits))).zfill(len(digits))
 
 
 def permuted_integer(secret: bytes, number: int, bits: int) -> int:
-    """An integer of the same sign; ``bits`` are those of its type."""
+    """An integer of the same sign; ``bits`` is the number of bits of its type."""
     if number < 0:
         return -1 - permuted(secret, -1 - number, 2, bits - 1)
     return permuted(secret, number, 2, bits - 1)
@@ -54,7 +54,7 @@ def permuted_decimal(secret: bytes, number: int, bits: int) -> int:
     digits = str(size)
     limit = 1 << (bits - 1)
     while True:
-        # Walks on along the cycle of the permutation until the number is one of the type.
+        # Follows the cycle of the permutation until the number fits the type.
         digits = permuted_digits(secret, digits)
         if (digits[0] != "0" or len(digits) == 1) and int(digits) < limit:
             return -int(digits) if number < 0 else int(digits)

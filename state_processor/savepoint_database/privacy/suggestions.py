@@ -138,7 +138,7 @@ class MaskSuggestions:
                 width=10_000,
                 sort_keys=False,
             ).strip()
-            # Whoever keeps bytes that nobody can read should have decided so.
+            # Keeping bytes that nobody can read must be a decision.
             lines.append(f"# - {text}" if known.type == FieldType.UNKNOWN else f"- {text}")
         return "\n".join(lines) + "\n"
 

@@ -196,7 +196,7 @@ class ValueSearch:
             for reference in stream_references(operator):
                 file = snapshot.directory.file(reference.stream)
                 if file.data is not None or file.path in digests:
-                    continue  # what lies in _metadata was searched with it
+                    continue  # state inside _metadata was searched with it
                 try:
                     digests[file.path] = self._digest(file.path, file.chunks(_CHUNK_SIZE))
                 except SavepointError as error:

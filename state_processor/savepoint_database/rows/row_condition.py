@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from savepoint_formats.scan.splits import Split
 
 _NO_COLUMN = re.compile(r'Referenced (?:column|table) "([^"]+)" not found')
-# Expressions that may mean any column without its name: COLUMNS('f.*'), #1.
+# Expressions that may mean any column without naming it: COLUMNS('f.*'), #1.
 _UNNAMED = {"STAR", "POSITIONAL_REFERENCE"}
 
 
@@ -86,7 +86,7 @@ def _chosen(batch: pa.RecordBatch, text: str, names: Sequence[str]) -> pa.Array:
 
 
 def evaluated(values: pa.Array, text: str) -> pa.Array:
-    """Values of an expression in SQL over a column ``value``, as ones of its type.
+    """Values of an expression in SQL over a column ``value``, with the type of the column.
 
     Raises ``ConditionError`` if it can't be understood, fails, or gives other values than one each.
     """

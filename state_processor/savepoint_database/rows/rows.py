@@ -55,7 +55,7 @@ def first_rows(
 
 
 def _with_raw_times(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Times of last access, beside each value, in milliseconds since the epoch."""
+    """Times of last access, next to each value, in milliseconds since the epoch."""
     schema = pa.schema([field.with_type(_raw(field.type)) for field in batch.schema])
     columns = (
         column if column.type == field.type else column.cast(field.type)

@@ -90,8 +90,8 @@ def with_byte_elements(
 
     Args:
         operator: The operator.
-        changes: All elements that ``byte_elements`` gave, with what takes their place; None drops
-            an element.
+        changes: All elements that ``byte_elements`` gave, with their replacements; None drops
+                an element.
 
     Raises:
         SavepointError: A file is gone or damaged.

@@ -44,7 +44,7 @@ _KEYED_FORMATS = {
 class StateDescription:
     """A state: its kind, and the types of its key, namespace and values.
 
-    ``notes`` name the values that can be shown as bytes only, with the reason, and the numbers that
+    ``notes`` name the values that can only be shown as bytes, with the reason, and the numbers that
     are times.
     """
 
@@ -172,8 +172,8 @@ def _keyed_formats(metadata: CheckpointMetadata) -> tuple[str, ...]:
 class TableDescription:
     """A table with its full name, its name in SQL, and its columns.
 
-    ``problems`` name missing or damaged files; such a table can't be read. A table whose files all
-    can't be read has no columns here.
+    ``problems`` name missing or damaged files; such a table can't be read. A table has no columns
+    here if none of its files can be read.
     """
 
     table: str
@@ -236,7 +236,7 @@ class FileDescription:
         path: Path in the handle; relative to the savepoint's directory, or absolute.
         location: Place of the file, if it differs from ``path``.
         size: In bytes; None if the file is missing.
-        is_missing: Whether the file is neither where the handle says nor beside ``_metadata``.
+        is_missing: Whether the file is neither where the handle says nor next to ``_metadata``.
         references: ``operator subtask: use``; empty if no handle refers to the file.
         problem: Why a missing file was not searched for where the handle says.
     """
@@ -286,7 +286,7 @@ def _user(operator: Operator, reference: StreamReference) -> str:
 
 
 def _kind_name(state: State) -> str:
-    """Kind of a state to the job; says if each subtask has its own instance."""
+    """Kind of a state as the job sees it; says if each subtask has its own instance."""
     scope = f"{state.scope.value} " if state.scope.is_local else ""
     return f"{scope}{state.job_kind.value}"
 

@@ -9,7 +9,7 @@
 | variable                              | meaning                                                |
 |---------------------------------------|--------------------------------------------------------|
 | ``FLINK_REST_TOKEN``                  | sent as ``Authorization: Bearer``                      |
-| ``FLINK_REST_CA``                     | file of the authorities that are trusted               |
+| ``FLINK_REST_CA``                     | file of trusted authorities                            |
 | ``FLINK_REST_CERT``, ``FLINK_REST_KEY`` | certificate of the client and its key                |
 
 A redirection is not followed, because the token would go with it.
@@ -43,7 +43,7 @@ TOKEN, CA, CERT, KEY = (f"FLINK_REST_{name}" for name in ("TOKEN", "CA", "CERT",
 
 
 class _NoRedirection(HTTPRedirectHandler):
-    """Leaves a redirection as the error that it is."""
+    """Turns a redirection into an error."""
 
     def redirect_request(self, *_request: Any, **_named: Any) -> None:
         return None

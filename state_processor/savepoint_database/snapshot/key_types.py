@@ -3,7 +3,7 @@
 A checkpoint of a changelog that was never materialized has no header, and changes don't tell the
 serializer of keys. Timers do; without timers, only the user knows it.
 
-PyFlink's process mode tells no types. A user gives them so:
+PyFlink's process mode stores no types. The user gives them like this:
 
 ::
 
@@ -13,7 +13,7 @@ PyFlink's process mode tells no types. A user gives them so:
       seen: ListState(Types.LONG())
       rules: MapState(Types.STRING(), Types.LONG())
 
-``key`` tells the names of fields of keys that are rows. A state of that name is ``python-state-key`` here.
+``key`` gives the field names of keys that are rows. A state called ``key`` is ``python-state-key`` here.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class LiveSnapshot:
         time: Time in UTC at which it was triggered.
         age_seconds: Seconds since then.
         size: Bytes of all its state.
-        path: Where it is; empty if no path leads to it.
+        path: Where it is; empty if it has no path.
         is_discarded: Whether the cluster has deleted it.
     """
 
@@ -159,7 +159,7 @@ class LiveJob:
         )
 
     def names(self) -> dict[str, str]:
-        """Hash of an operator -> the name of its vertex, of those that begin a vertex."""
+        """Hash of an operator -> the name of its vertex, for operators that begin a vertex."""
         vertices = self.rest.get("jobs", self.id).get("vertices") or ()
         return {
             str(vertex.get("id")): str(vertex.get("name"))
@@ -224,7 +224,7 @@ def read_latest(
 def live_snapshots(address: str) -> list[LiveSnapshot]:
     """The jobs of a cluster with their checkpoints and savepoints, a row each; the newest first.
 
-    A job without any has a row of its own.
+    A job without any snapshot has a row, too.
 
     Args:
         address: The cluster, ``flink://host:8081``, or one of its jobs, ``flink://host:8081/JOB``.
@@ -233,7 +233,7 @@ def live_snapshots(address: str) -> list[LiveSnapshot]:
         JobNotFoundError, AmbiguousJobError: The address names no job, or several.
         ClusterError: The cluster refuses, or does not answer as Flink does.
         UnreachableError: It does not answer.
-        ValueError: The address is none.
+        ValueError: The text is not such an address.
 
     Example:
         >>> [one.path for one in live_snapshots("flink://localhost:8081") if one.kind == "savepoint"]
@@ -254,9 +254,9 @@ def live_snapshots(address: str) -> list[LiveSnapshot]:
 def take_savepoint(
     address: str, directory: str = "", *, on_progress: Callable[[str], None] | None = None
 ) -> str:
-    """Lets a running job take a canonical savepoint, waits for it, and returns its path.
+    """Makes a running job take a canonical savepoint, waits for it, and returns its path.
 
-    The job goes on. If the wait ends early, the savepoint is still completed by the cluster.
+    The job goes on. If the wait ends early, the cluster still completes the savepoint.
 
     Args:
         address: The job, ``flink://host:8081/JOB``.

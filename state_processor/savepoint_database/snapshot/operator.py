@@ -1,4 +1,4 @@
-"""An operator of a snapshot: its states, their tables, and how users call it.
+"""An operator of a snapshot: its states, their tables, and how users name it.
 
 A user names it by its uid, its hash, or the first digits of the hash.
 """
@@ -61,7 +61,7 @@ class Operator:
         directory: Directory of its files.
         kryo: Dialect of Kryo's bytes.
         key_type: Serializer of its keys that the user gave; used where no file tells it.
-        names: Names of fields that no file tells, such as those of a SQL query.
+        names: Names of fields that no file has, such as those of a SQL query.
     """
 
     record: OperatorState
@@ -101,7 +101,7 @@ class Operator:
         return OperatorCatalog.of(self.directory, self.record, self.kryo, key, self.names)
 
     def written(self, snapshot: TypeSerializerSnapshot) -> TypeSerializerSnapshot:
-        """The serializer that writes new values of this one into a savepoint of the same Flink."""
+        """The serializer that writes new values of a stored one, for the same Flink."""
         if self.kryo is None:
             return snapshot
         snapshot = with_described_subclasses(
@@ -190,7 +190,7 @@ class Operator:
         )
 
     def look_up(self, table: str, options: ReadOptions) -> TableScan:
-        """Scan that looks up keys of a table; asks a store for few headers.
+        """Scan that looks up keys of a table; reads few headers from a store.
 
         Raises:
             SavepointError: As ``table`` and ``scan`` do.

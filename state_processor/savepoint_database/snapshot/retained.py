@@ -6,8 +6,8 @@
 | ``chk-7``, ``savepoint-…`` without  | never completed, or under way                               |
 | ``shared``, ``taskowned``           | files of several checkpoints; contains no snapshots         |
 
-The newest snapshot of a job is the one with the highest id, because copies have other times. Of
-several jobs it is the one that was written last.
+The newest snapshot of a job is the one with the highest id, because copies have other times. With
+several jobs, it is the one that was written last.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _newest_complete(path: str, rules: PathRules) -> tuple[RetainedSnapshot | No
 
 
 def _first_places(path: str, rules: PathRules) -> list[str]:
-    """Paths of a few snapshots below a directory, the uppermost; none if it is one that did not complete."""
+    """Paths of a few snapshots below a directory, the uppermost; none if it is an incomplete one itself."""
     directory = _Directory.of(path, rules)
     folders, places = deque([""]), list[str]()
     for _ in range(_MOST_FOLDERS):
@@ -339,7 +339,7 @@ class _Directory:
                 return None
 
     def _size_of(self, directory: SnapshotDirectory, path: str) -> int | None:
-        """Size of a listed file of an absolute path, also if its directory was moved."""
+        """Size of a listed file of an absolute path, even if its directory was moved."""
         there = path_in_store(path)
         if there in self.sizes and store_of(path) == store_of(self.uri):
             return self.sizes[there]

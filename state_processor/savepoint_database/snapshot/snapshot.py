@@ -115,13 +115,12 @@ class Snapshot:
             kryo_classes: Classes of the job that Kryo wrote, because no savepoint knows their fields; see
                 ``kryo_class``. State of such a class is then a struct. Or a file of YAML or JSON that
                 describes them.
-            allow_paths: Local directories and URIs. Files of the savepoint that lie on another
-                store (scheme and host, or bucket) are followed only below these.
+            allow_paths: Local directories and URIs. Files of the savepoint on another store
+                (scheme and host, or bucket) are followed only below these.
             strict_paths: Follow no other path out of the directories of the savepoint and of its
                 checkpoint, not even on its own store.
-            key_types: Uid or hash of an operator -> the type of its keys, as ``Types.STRING()`` or
-                as the text ``"STRING"``. It counts where no file of the operator tells it: in
-                checkpoints of a changelog that was never materialized and has no timers.
+            key_types: Uid or hash of an operator -> the type of its keys, as ``Types.STRING()`` or ``"STRING"``. Only
+                used if no file has it: if a changelog was never materialized and has no timers.
             plan: File with the compiled plan of a SQL job, as ``COMPILE PLAN`` writes it. Operators get
                 their uids, and rows the names of the query's columns.
             types: Uid or hash of an operator of a PyFlink job -> state -> its type in the words of
@@ -336,14 +335,13 @@ class Snapshot:
             key_groups: Reads only rows of these key groups: ``3`` or ``"0-15"``.
             flat: The name of a list or map state. A row is then an element (``list_index``, ``list_value``) or an
                 entry (``map_key``, ``map_value``), not a key.
-            merge: State -> merges its instances of local state into one value: a rule (``sum``,
-                ``min``, ``max``, ``concat``), or by a function of an Arrow array of lists, which
-                gives a value for each list.
+            merge: State -> how its instances of local state are merged: a rule (``sum``, ``min``, ``max``,
+                ``concat``), or a function from an Arrow array of lists to a value per list.
             with_key_group: Adds the column ``key_group``, also to ``columns``.
             with_subtask: Adds the column ``subtask``; each copy of broadcast state is then read.
             with_scope: Adds the column ``scope``: ``keyed`` or ``local``.
             with_times: Makes values with TTL a struct of ``timestamp``, the time of their last access, and ``value``.
-            nanoseconds: The form that an export of the scan gives times with more digits than microseconds: ``refuse``
+            nanoseconds: How an export of the scan shows times with more digits than microseconds: ``refuse``
                 raises ``InexactTimeError``, ``struct`` and ``text`` have all digits, ``truncate`` cuts them off. Arrow
                 itself has all of them.
             undescribed_subclasses: The form of POJOs of subclasses that no snapshot describes. ``refuse`` raises
@@ -378,7 +376,7 @@ class Snapshot:
 def _metadata(
     directory: SnapshotDirectory, data: bytes, names: Mapping[str, str]
 ) -> CheckpointMetadata:
-    """The parsed ``_metadata``; operators without a name get that of ``names``."""
+    """The parsed ``_metadata``; operators without a name get theirs from ``names``."""
     metadata = CheckpointMetadata.read(DataInputView(data, directory.metadata_path))
     if not names:
         return metadata

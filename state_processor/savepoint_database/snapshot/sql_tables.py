@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SqlTable:
-    """A table: ``database`` and ``name`` are its names in SQL, ``table`` is its own; ``problem`` hinders reading."""
+    """A table: ``database`` and ``name`` are its names in SQL, ``table`` is its own; ``problem`` says why it is unreadable."""
 
     database: str
     name: str

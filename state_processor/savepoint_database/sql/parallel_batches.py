@@ -80,7 +80,7 @@ def _started(
         else:
             _put(queue, _END, is_over)
 
-    # At its end, the program waits for no rows that nobody takes.
+    # A daemon, so that the program can end while rows are left.
     Thread(target=fill, name=THREAD, daemon=True).start()
     return queue
 

@@ -31,7 +31,7 @@ _LISTED = pa.schema({"name": pa.utf8(), "table": pa.utf8(), "problem": pa.utf8()
 class _DuckDbTokens(DuckDB.Tokenizer):  # type: ignore[misc]  # seen as Any
     IDENTIFIERS = ('"', "`")
     BYTE_STRINGS = (("e'", "'"), ("E'", "'"))
-    # Behind the first word of a command, sqlglot makes no tokens.
+    # After the first word of a command, sqlglot makes no tokens.
     COMMANDS = frozenset[TokenType]()
 
 

@@ -63,5 +63,5 @@ def _version() -> str:
     try:
         return version("savepoint-state-processor")
     except PackageNotFoundError:
-        # An unpacked archive on a cluster.
+        # An unpacked archive on a cluster has no version.
         return ""

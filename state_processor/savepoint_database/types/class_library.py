@@ -1,4 +1,4 @@
-"""Classes of the user: described by class files in archives and directories, by sources, or not.
+"""Classes of the user: described by class files in archives and directories, by sources, or not at all.
 
 Nothing is loaded, compiled or run. A class is searched for where Java does:
 ``com/acme/Order.class``, and in Spring's archives below ``BOOT-INF/classes``.
@@ -65,7 +65,7 @@ _UNREADABLE = (
 """Errors of a damaged archive."""
 
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""Others may ask for gigabytes of memory by a few bytes."""
+"""With other compressions, a few bytes may demand gigabytes of memory."""
 
 _LARGEST = 16 << 20
 """Bytes of the largest class file; Java itself limits the number of its members to 65,535."""
@@ -82,7 +82,7 @@ class ClassToDescribe:
         superclass: The POJO of which it is a subclass that no serializer describes; empty where Kryo
             wrote its objects.
         collections: Fields, as ``operator: state 'name': class.field``, whose elements a migration to
-            Flink 2 must know, where the class is a POJO around them.
+                Flink 2 must know; the class is then the POJO around them.
     """
 
     class_name: str
@@ -270,7 +270,7 @@ def class_descriptions_text(
 ) -> str:
     """Mirror of ``described_classes``: known classes, then classes to fill in.
 
-    ``reason`` tells by the name of a class why class files did not describe it.
+    ``reason`` tells for the name of a class why class files did not describe it.
     """
     missing = {named.class_name: named for named in unknown}
     known = [

@@ -4,7 +4,7 @@ They have Flink's names. Reading needs only a name because the savepoint knows t
 state. For new state, the descriptor has the types of the job's own descriptor.
 
 A savepoint has the time of the last access of each value, but neither the time to live nor which
-access counts. The job decides that, and a function that runs with a time to live.
+access counts. The job decides both, and so does a function that runs with a time to live.
 
 Flink: ``StateTtlConfig``.
 """
@@ -36,7 +36,7 @@ class UpdateType(Enum):
 
 
 class StateVisibility(Enum):
-    """Whether an expired value is visible until it is removed, which reading it does."""
+    """Whether an expired value is visible until reading it removes it."""
 
     NEVER_RETURN_EXPIRED = auto()
     RETURN_EXPIRED_IF_NOT_CLEANED_UP = auto()
@@ -91,7 +91,7 @@ class StateDescriptor(ABC):
     Attributes:
         name: The job's name for it.
         has_ttl: Whether its values have the time of their last access.
-        ttl: How long values live after it while a function runs; None for ever.
+        ttl: How long values live after it while a function runs; None for no end.
         kind: Kind of keyed state with this descriptor.
     """
 

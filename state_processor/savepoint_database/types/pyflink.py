@@ -40,11 +40,11 @@ class PyFlink:
 
     @staticmethod
     def key(type_text: str) -> TypeInformation:
-        """The type of keys that ``key_by`` of the job has.
+        """The type of the keys in the job's ``key_by``.
 
         Args:
-            type_text: Such as ``Types.LONG()``. Of ``Types.PICKLED_BYTE_ARRAY()``, which a job without a
-                type has, the column has the pickles as bytes.
+            type_text: Such as ``Types.LONG()``. For ``Types.PICKLED_BYTE_ARRAY()``, which a job without
+                types has, the column has the pickles as bytes.
 
         Raises:
             ValueError: The text is no type of PyFlink, or one that no key has.
@@ -86,7 +86,7 @@ def _shown(snapshot: TypeSerializerSnapshot, layout: Layout, text: str) -> TypeI
 
 
 def _java_type(node: ast.expr) -> Any:
-    """The type of Java that a type of PyFlink is; the text was understood before."""
+    """The Java type of a PyFlink type; the text was parsed before."""
     match node:
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
             arguments = [*node.args, *(keyword.value for keyword in node.keywords)]

@@ -177,7 +177,7 @@ def _shaped_struct(value: Any, kind: type[Record], fields: list[Convert | None])
 
 
 def _fields_of(value: Any, names: Sequence[str]) -> Sequence[Any]:
-    """The fields of a struct that a function gives; a dict or ``Row`` without one has None there.
+    """The fields of a struct that a function gives; fields that a dict or ``Row`` lacks are None.
 
     Raises:
         TypeError: It is no struct.

@@ -41,8 +41,8 @@ def record_type(names: tuple[str, ...]) -> type[Record]:
 
 
 def record_maker(names: tuple[str, ...]) -> Callable[[Iterable[Any]], Any]:
-    """Makes records of as many values."""
-    # Like ``_make``, without its check of the number in Python.
+    """Makes records from values, one per name."""
+    # Like ``_make``, without its slow check of the number of values.
     return partial(tuple.__new__, record_type(names))
 
 

@@ -159,7 +159,7 @@ def has_nanoseconds(data_type: pa.DataType) -> bool:
 
 
 class Form(NamedTuple):
-    """A form of values: the type of each leaf, and how values become of that type."""
+    """A form of values: the type of each leaf, and how values get that type."""
 
     leaf: Callable[[pa.DataType], pa.DataType]
     values: ConvertLeaf
@@ -173,7 +173,7 @@ class Form(NamedTuple):
         return pa.schema([pa.field(field.name, self.type(field.type)) for field in schema])
 
     def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch in this form; a column that can't be is an error with its name."""
+        """The batch in this form; an error names a column that can't have it."""
         schema = self.schema(batch.schema)
         if schema == batch.schema:
             return batch

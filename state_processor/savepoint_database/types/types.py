@@ -3,8 +3,8 @@
 A type wraps the serializer snapshot that Flink writes for it, which determines the bytes and the
 columns of values.
 
-One table has the names for ``Types``, for types as text, and for the types of keys. The serializer's snapshot determines the values of a type in Arrow and Spark. The column here is for
-readers, and a test compares the two.
+One table has the names for ``Types``, for types as text, and for the types of keys. Its Spark
+types are for readers; a test compares them with those of the snapshots.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class PlainType:
     """A type without inner types: its serializer's snapshot, and the type of its values in Spark.
 
-    ``is_of_keys`` says whether keys in a column of this type are most likely of it.
+    ``is_of_keys`` says whether keys in such a Spark column most likely have this type.
     """
 
     make: Callable[[], TypeSerializerSnapshot]
@@ -316,7 +316,7 @@ class Types:
             classes: Results of ``kryo_class`` for it and for the classes of its fields. A final class of
                 the JDK that has a column of its own, such as ``java.util.UUID``, needs none.
             flink: The release of Flink that restores the state: 1.x and 2.x have different versions
-                of Kryo, and neither notices the other's bytes.
+                        of Kryo, and neither detects the other's bytes.
             registered: The classes that the job registers, in its order.
 
         Raises:
